@@ -1,1 +1,13 @@
-//! baton-protocol
+//! What the A2A specification says: domain, lifecycle, operations, errors, and the codecs of each generation.
+//!
+//! No sockets, no clock, no randomness, no async. Only `wire` knows how a field is spelled.
+
+pub mod domain;
+pub mod error;
+pub mod generation;
+pub mod lifecycle;
+pub mod operation;
+pub mod wire;
+
+pub use error::{Error, ErrorKind};
+pub use generation::Generation;

@@ -1,0 +1,72 @@
+//! What a task's log is made of. A task is the fold of its events, numbered 1, 2, 3…
+
+use super::{Artifact, JsonObject, Message, TaskState, Timestamp};
+
+/// One entry of a task's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Position in the log: the SSE id, the resume cursor and the task's version.
+    pub number: u64,
+    pub at: Timestamp,
+    pub body: EventBody,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventBody {
+    /// The user said something; the first one brings the task to life.
+    UserMessage(Message),
+    /// An executor is about to be called for the k-th time.
+    AttemptStarted { attempt: u32 },
+    /// Somebody asked for the task to be canceled.
+    CancelRequested { metadata: Option<JsonObject> },
+    Status(StatusUpdate),
+    Artifact(ArtifactUpdate),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusUpdate {
+    pub state: TaskState,
+    pub message: Option<Message>,
+    pub metadata: Option<JsonObject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactUpdate {
+    pub artifact: Artifact,
+    /// Adds the parts to the artifact of that id; otherwise the artifact is created or replaced.
+    pub append: bool,
+    /// No more parts will be added.
+    pub last_chunk: bool,
+    /// Position of the artifact in the task, stamped by `lifecycle`: the legacy `index`.
+    pub ordinal: u32,
+    pub metadata: Option<JsonObject>,
+}
+
+/// The kind alone, as kept next to each stored event so that a reader can skip without decoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    UserMessage,
+    AttemptStarted,
+    CancelRequested,
+    Status(TaskState),
+    Artifact,
+}
+
+impl EventKind {
+    /// Internal kinds have a number but no frame: the only holes a stream may show.
+    pub fn is_internal(self) -> bool {
+        matches!(self, Self::UserMessage | Self::AttemptStarted | Self::CancelRequested)
+    }
+}
+
+impl EventBody {
+    pub fn kind(&self) -> EventKind {
+        match self {
+            Self::UserMessage(_) => EventKind::UserMessage,
+            Self::AttemptStarted { .. } => EventKind::AttemptStarted,
+            Self::CancelRequested { .. } => EventKind::CancelRequested,
+            Self::Status(update) => EventKind::Status(update.state),
+            Self::Artifact(_) => EventKind::Artifact,
+        }
+    }
+}

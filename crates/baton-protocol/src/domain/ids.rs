@@ -1,0 +1,107 @@
+//! Identifiers. Each is a cheap-to-clone string with a type of its own, so that a context id can
+//! never be passed where a task id is meant.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest identifier accepted from a peer, in bytes. Ids are keys in every store.
+pub const MAX_ID_BYTES: usize = 256;
+
+/// Why a string is not an identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadId {
+    #[error("must not be empty")]
+    Empty,
+    #[error("is longer than {MAX_ID_BYTES} bytes")]
+    TooLong,
+    #[error("holds a control character")]
+    Control,
+}
+
+fn check(text: &str) -> Result<(), BadId> {
+    if text.is_empty() {
+        Err(BadId::Empty)
+    } else if text.len() > MAX_ID_BYTES {
+        Err(BadId::TooLong)
+    } else if text.chars().any(char::is_control) {
+        // Ids reach logs, headers and SQL text tools: a control character has no honest use there.
+        Err(BadId::Control)
+    } else {
+        Ok(())
+    }
+}
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks a string that came from outside.
+            pub fn parse(text: &str) -> Result<Self, BadId> {
+                check(text)?;
+                Ok(Self(Arc::from(text)))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id_type! {
+    /// Names a task; unique within its [`Scope`](super::Scope) only.
+    TaskId
+}
+id_type! {
+    /// Groups the tasks of one conversation.
+    ContextId
+}
+id_type! {
+    /// Made by the message's author; with the scope it is the idempotency key.
+    MessageId
+}
+id_type! {
+    /// Unique within its task.
+    ArtifactId
+}
+id_type! {
+    /// Names one webhook of a task.
+    PushConfigId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_bounded_and_printable() {
+        let long = "x".repeat(MAX_ID_BYTES + 1);
+        for (text, expected) in [
+            ("t-1", Ok(())),
+            ("a:b/c%20", Ok(())),
+            ("ünï", Ok(())),
+            ("", Err(BadId::Empty)),
+            (long.as_str(), Err(BadId::TooLong)),
+            ("a\nb", Err(BadId::Control)),
+            ("a\0", Err(BadId::Control)),
+            ("a\u{85}", Err(BadId::Control)),
+        ] {
+            assert_eq!(TaskId::parse(text).map(|_| ()), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What the A2A objects *are*, apart from how any generation spells them.
+//!
+//! No serde, no clock, no randomness, no async in here: ids and times are arguments.
+
+pub mod card;
+pub mod event;
+pub mod ids;
+pub mod json;
+pub mod message;
+pub mod page;
+pub mod push;
+pub mod scope;
+pub mod security;
+pub mod task;
+pub mod timestamp;
+
+pub use card::{AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, CardSignature};
+pub use event::{ArtifactUpdate, Event, EventBody, EventKind, StatusUpdate};
+pub use ids::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId};
+pub use json::{JsonObject, JsonText};
+pub use message::{Message, Part, PartContent, Role};
+pub use page::{ListFilter, TaskPage};
+pub use push::{PushAuthentication, PushConfig};
+pub use scope::Scope;
+pub use task::{Artifact, Status, Task, TaskState};
+pub use timestamp::Timestamp;

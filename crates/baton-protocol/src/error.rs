@@ -1,0 +1,280 @@
+//! Every error a peer can see, in one table: what it is called and numbered in each generation and binding.
+//!
+//! The specification's own rows are those of 1.0.1; the rows it lacks (resource exhausted, unavailable…)
+//! use codes of the implementation-defined range and say so by their reason.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::generation::Generation;
+
+/// `ErrorInfo.domain` of every A2A error.
+pub const ERROR_DOMAIN: &str = "a2a-protocol.org";
+
+/// gRPC status codes by name; HTTP+JSON bodies carry the name, gRPC the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrpcCode {
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+    FailedPrecondition,
+    Unimplemented,
+    Internal,
+    Unavailable,
+    Unauthenticated,
+}
+
+impl GrpcCode {
+    pub fn number(self) -> u8 {
+        match self {
+            Self::InvalidArgument => 3,
+            Self::NotFound => 5,
+            Self::PermissionDenied => 7,
+            Self::ResourceExhausted => 8,
+            Self::FailedPrecondition => 9,
+            Self::Unimplemented => 12,
+            Self::Internal => 13,
+            Self::Unavailable => 14,
+            Self::Unauthenticated => 16,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::NotFound => "NOT_FOUND",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::FailedPrecondition => "FAILED_PRECONDITION",
+            Self::Unimplemented => "UNIMPLEMENTED",
+            Self::Internal => "INTERNAL",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    pub kind: ErrorKind,
+    /// `ErrorInfo.reason`.
+    pub reason: &'static str,
+    /// JSON-RPC code in 1.0, 0.3 and 0.1.
+    pub v1: i32,
+    pub v0_3: i32,
+    pub v0_1: i32,
+    /// HTTP status of an HTTP+JSON answer in 1.0 and in 0.3.
+    pub http: u16,
+    pub http_v0_3: u16,
+    /// HTTP status under a JSON-RPC error: 200 unless a proxy or a client must act on it.
+    pub rpc_http: u16,
+    pub grpc: GrpcCode,
+    /// The message when nothing better is known.
+    pub message: &'static str,
+}
+
+macro_rules! error_table {
+    ($($kind:ident $reason:literal $v1:literal $v0_3:literal $v0_1:literal $http:literal $http03:literal $rpc:literal $grpc:ident $message:literal)*) => {
+        /// What went wrong, apart from how any binding says it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorKind { $($kind),* }
+
+        /// All rows, in the order of the enum.
+        pub const TABLE: &[Row] = &[$(Row {
+            kind: ErrorKind::$kind, reason: $reason, v1: $v1, v0_3: $v0_3, v0_1: $v0_1,
+            http: $http, http_v0_3: $http03, rpc_http: $rpc, grpc: GrpcCode::$grpc, message: $message,
+        }),*];
+    };
+}
+
+error_table! {
+    // kind                     reason                                 1.0    0.3    0.1    http 0.3h rpc  grpc
+    ParseError                  "PARSE_ERROR"                        -32700 -32700 -32700   400  400  400  InvalidArgument    "Invalid JSON payload"
+    InvalidRequest              "INVALID_REQUEST"                    -32600 -32600 -32600   400  400  200  InvalidArgument    "Request payload validation error"
+    MethodNotFound              "METHOD_NOT_FOUND"                   -32601 -32601 -32601   404  404  200  Unimplemented      "Method not found"
+    InvalidParams               "INVALID_PARAMS"                     -32602 -32602 -32602   400  400  200  InvalidArgument    "Invalid parameters"
+    Internal                    "INTERNAL_ERROR"                     -32603 -32603 -32603   500  500  200  Internal           "Internal error"
+    TaskNotFound                "TASK_NOT_FOUND"                     -32001 -32001 -32001   404  404  200  NotFound           "Task not found"
+    TaskNotCancelable           "TASK_NOT_CANCELABLE"                -32002 -32002 -32002   400  409  200  FailedPrecondition "Task cannot be canceled"
+    PushNotSupported            "PUSH_NOTIFICATION_NOT_SUPPORTED"    -32003 -32003 -32003   400  501  200  FailedPrecondition "Push notifications are not supported"
+    UnsupportedOperation        "UNSUPPORTED_OPERATION"              -32004 -32004 -32004   400  501  200  FailedPrecondition "This operation is not supported"
+    ContentTypeNotSupported     "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   400  415  200  InvalidArgument    "Content type not supported"
+    InvalidAgentResponse        "INVALID_AGENT_RESPONSE"             -32006 -32006 -32603   500  502  200  Internal           "The agent gave an invalid response"
+    ExtendedCardNotConfigured   "EXTENDED_AGENT_CARD_NOT_CONFIGURED" -32007 -32007 -32004   400  404  200  FailedPrecondition "Extended agent card is not configured"
+    ExtensionSupportRequired    "EXTENSION_SUPPORT_REQUIRED"         -32008 -32008 -32004   400  400  200  FailedPrecondition "A required extension was not declared by the client"
+    VersionNotSupported         "VERSION_NOT_SUPPORTED"              -32009 -32009 -32004   400  400  200  FailedPrecondition "Protocol version not supported"
+    // A message to an ended task: its own row because the legacy generation numbers it apart.
+    TaskEnded                   "UNSUPPORTED_OPERATION"              -32004 -32004 -32002   400  400  200  FailedPrecondition "The task has ended and takes no more messages"
+    WebhookUrlRefused           "INVALID_PARAMS"                     -32602 -32602 -32004   400  400  200  InvalidArgument    "The webhook URL is not acceptable"
+    Unauthenticated             "UNAUTHENTICATED"                    -32000 -32000 -32000   401  401  401  Unauthenticated    "Authentication required"
+    Forbidden                   "PERMISSION_DENIED"                  -32000 -32000 -32000   403  403  403  PermissionDenied   "Permission denied"
+    // The caller's own quota; others are still served.
+    QuotaExceeded               "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   429  429  429  ResourceExhausted  "Too many requests or tasks for this caller"
+    // The server or its disk is full; nobody is served.
+    ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  ResourceExhausted  "The server is at its capacity"
+    Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        "The server cannot do this right now"
+    PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
+    // The HTTP body itself is not JSON, as opposed to a part of a message.
+    MediaTypeNotSupported       "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   415  415  415  InvalidArgument    "Content-Type must be application/json"
+}
+
+impl ErrorKind {
+    pub fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    pub fn json_rpc_code(self, generation: Generation) -> i32 {
+        let row = self.row();
+        match generation {
+            Generation::V1 => row.v1,
+            Generation::V0_3 => row.v0_3,
+            Generation::V0_1 => row.v0_1,
+        }
+    }
+}
+
+/// An error as a peer may see it, with what only the log may see kept apart.
+#[derive(Debug, Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug, Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    violations: Vec<FieldViolation>,
+    info: Vec<(&'static str, String)>,
+    retry_after_seconds: Option<u32>,
+    log: Option<String>,
+}
+
+/// A request member that broke a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldViolation {
+    pub field: String,
+    pub description: String,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            violations: Vec::new(),
+            info: Vec::new(),
+            retry_after_seconds: None,
+            log: None,
+        }))
+    }
+
+    /// The kind with its standard message.
+    pub fn of(kind: ErrorKind) -> Self {
+        Self::new(kind, kind.row().message)
+    }
+
+    /// Invalid parameters, naming the member and what is wrong with it.
+    pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
+        let (field, description) = (field.into(), description.into());
+        let mut error = Self::new(ErrorKind::InvalidParams, format!("Invalid parameters: {field} {description}"));
+        error.0.violations.push(FieldViolation { field, description });
+        error
+    }
+
+    /// A pair for `ErrorInfo.metadata`, such as the task id.
+    pub fn with_info(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.0.info.push((key, value.into()));
+        self
+    }
+
+    pub fn with_retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// What the log should keep and the peer must not see.
+    pub fn with_log(mut self, cause: impl fmt::Display) -> Self {
+        self.0.log = Some(cause.to_string());
+        self
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn violations(&self) -> &[FieldViolation] {
+        &self.0.violations
+    }
+
+    pub fn info(&self) -> &[(&'static str, String)] {
+        &self.0.info
+    }
+
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        self.0.retry_after_seconds
+    }
+
+    pub fn log(&self) -> Option<&str> {
+        self.0.log.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_enum() {
+        for row in TABLE {
+            assert_eq!(row.kind.row().kind, row.kind);
+        }
+    }
+
+    /// The nine errors of the specification, section 5.4 of 1.0.1.
+    #[test]
+    fn p02_the_nine_specified_errors_have_their_codes() {
+        use ErrorKind::*;
+        for (kind, code, reason, http, grpc) in [
+            (TaskNotFound, -32001, "TASK_NOT_FOUND", 404, "NOT_FOUND"),
+            (TaskNotCancelable, -32002, "TASK_NOT_CANCELABLE", 400, "FAILED_PRECONDITION"),
+            (PushNotSupported, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", 400, "FAILED_PRECONDITION"),
+            (UnsupportedOperation, -32004, "UNSUPPORTED_OPERATION", 400, "FAILED_PRECONDITION"),
+            (ContentTypeNotSupported, -32005, "CONTENT_TYPE_NOT_SUPPORTED", 400, "INVALID_ARGUMENT"),
+            (InvalidAgentResponse, -32006, "INVALID_AGENT_RESPONSE", 500, "INTERNAL"),
+            (ExtendedCardNotConfigured, -32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 400, "FAILED_PRECONDITION"),
+            (ExtensionSupportRequired, -32008, "EXTENSION_SUPPORT_REQUIRED", 400, "FAILED_PRECONDITION"),
+            (VersionNotSupported, -32009, "VERSION_NOT_SUPPORTED", 400, "FAILED_PRECONDITION"),
+        ] {
+            let row = kind.row();
+            assert_eq!((row.v1, row.reason, row.http, row.grpc.name()), (code, reason, http, grpc), "{kind:?}");
+        }
+    }
+
+    /// The legacy face stays inside the codes every legacy client knows.
+    #[test]
+    fn legacy_codes_stay_in_their_range() {
+        for row in TABLE {
+            assert!((-32005..=-32000).contains(&row.v0_1) || row.v0_1 <= -32600, "{:?} sends {}", row.kind, row.v0_1);
+        }
+    }
+
+    #[test]
+    fn json_rpc_errors_travel_with_200_but_for_the_listed_ones() {
+        for row in TABLE {
+            assert!([200, 400, 401, 403, 413, 415, 429, 503].contains(&row.rpc_http), "{:?}", row.kind);
+            assert_eq!(row.rpc_http == 400, row.v1 == -32700, "{:?}", row.kind);
+        }
+    }
+}

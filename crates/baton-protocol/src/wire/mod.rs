@@ -1,0 +1,3 @@
+//! How things are spelled: envelopes, frames, and one codec per generation.
+
+pub mod sse;

@@ -1,1 +1,3 @@
 //! baton-protocol
+
+pub mod domain;

@@ -1,3 +1,4 @@
 //! baton-protocol
 
 pub mod domain;
+pub mod wire;

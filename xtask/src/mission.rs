@@ -1,7 +1,7 @@
 //! `docs/mission.md`: for every id of the ledger, the tests that carry it in their name and passed.
 //!
 //! It is made from results, never from comments: the JUnit file of nextest, and the lines that the checks
-//! written in other languages leave in `<target>/interop/*.txt`. No times and no dates, so that the committed
+//! written in other languages leave in `target/interop/*.txt`. No times and no dates, so that the committed
 //! page can be compared with a fresh one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,14 +24,12 @@ pub fn check(workspace: &Workspace) -> Result<(), String> {
         println!("{PAGE} is up to date");
         return Ok(());
     }
-    let (fresh, committed): (BTreeSet<&str>, BTreeSet<&str>) =
-        (fresh.lines().collect(), committed.lines().collect());
-    for line in committed.difference(&fresh) {
-        println!("- {line}");
-    }
-    for line in fresh.difference(&committed) {
-        println!("+ {line}");
-    }
+    let written = workspace.results().join("mission.md");
+    fs::write(&written, fresh).map_err(|e| format!("{}: {e}", written.display()))?;
+    let mut diff = workspace.command("git");
+    diff.args(["--no-pager", "diff", "--no-index", "--unified=1", "--", PAGE]).arg(&written);
+    // Its exit code only says that the files differ.
+    let _ = diff.status();
     Err(format!("{PAGE} differs from the test results; `cargo xtask mission --write` writes it"))
 }
 
@@ -61,11 +59,11 @@ fn generate(workspace: &Workspace) -> Result<String, String> {
 }
 
 fn junit_file(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("nextest/default/junit.xml")
+    workspace.results().join("nextest/default/junit.xml")
 }
 
 fn interop_results(workspace: &Workspace) -> Result<Vec<String>, String> {
-    let folder = workspace.target.join("interop");
+    let folder = workspace.results().join("interop");
     let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let mut tests = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()).filter(|p| p.extension() == Some("txt".as_ref()))

@@ -1,5 +1,6 @@
 //! Running other programs: said first, judged by exit code.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs with our own output streams and fails unless the exit code is zero.
@@ -28,8 +29,10 @@ pub fn succeeds(command: &mut Command) -> bool {
     output(command).is_ok()
 }
 
+/// As a person would type it: the program without its folder.
 fn shown(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    let program = Path::new(command.get_program());
+    let mut words = vec![program.file_name().unwrap_or_default().to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|arg| arg.to_string_lossy().into_owned()));
     words.join(" ")
 }

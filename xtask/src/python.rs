@@ -14,7 +14,7 @@ const REQUIREMENTS: &str = "interop/python/requirements.txt";
 
 /// Runs interop/python/client_1_3.py; what it prints is kept for the mission page.
 pub fn interop(workspace: &Workspace) -> Result<(), String> {
-    let folder = workspace.target.join("interop");
+    let folder = workspace.results().join("interop");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let results = folder.join("python-client_1_3.txt");
     // Results of an earlier run must not stand for this one.

@@ -33,6 +33,12 @@ impl Workspace {
         Ok(Self { root: root.to_owned(), target, tools })
     }
 
+    /// Test results of this checkout. Always here, also when `CARGO_TARGET_DIR` is shared by several checkouts:
+    /// nextest does the same.
+    pub fn results(&self) -> PathBuf {
+        self.root.join("target")
+    }
+
     /// A command in the repository that finds our own tools first.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);

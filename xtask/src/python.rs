@@ -42,7 +42,9 @@ pub fn interop(workspace: &Workspace) -> Result<(), String> {
 }
 
 pub fn can_make_venv() -> bool {
-    succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"]))
+    // The checks use what came with 3.11; Debian leaves ensurepip to a package of its own.
+    let probe = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
+    succeeds(Command::new("python3").args(["-c", probe]))
 }
 
 pub fn venv_ready(workspace: &Workspace) -> bool {

@@ -62,13 +62,18 @@ pub enum Logic {
     Message(Arc<dyn MessageAgent>),
 }
 
+impl fmt::Debug for Logic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Logic::Task(_) => "replies = task",
+            Logic::Message(_) => "replies = message",
+        })
+    }
+}
+
 impl fmt::Debug for Skill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let replies = match self.logic {
-            Logic::Task(_) => "task",
-            Logic::Message(_) => "message",
-        };
-        f.debug_struct("Skill").field("id", &self.card.id).field("replies", &replies).finish()
+        f.debug_struct("Skill").field("id", &self.card.id).field("logic", &self.logic).finish()
     }
 }
 

@@ -405,7 +405,10 @@ impl Run {
                 return;
             }
         };
-        for request in pending.into_iter().filter(|request| self.seen.is_none_or(|seen| request.request > seen)) {
+        for request in pending {
+            if self.seen.is_some_and(|seen| request.request <= seen) {
+                continue;
+            }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
                 Ok(EventBody::UserMessage(message)) => self.desk.offer(request.request, message),

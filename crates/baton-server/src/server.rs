@@ -52,7 +52,10 @@ pub struct Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("card", &self.card.name).field("skills", &self.skills).finish_non_exhaustive()
+        f.debug_struct("Builder")
+            .field("card", &self.card.name)
+            .field("skills", &self.skills)
+            .finish_non_exhaustive()
     }
 }
 
@@ -193,7 +196,8 @@ impl Builder {
         let agents = HashMap::from([(Arc::from(ONLY_AGENT), logic)]);
         let engine = Engine::new(self.store, agents, self.options, self.clock);
         let card = ServedCard::new(card, self.public_url);
-        let service = Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);
+        let service =
+            Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);
         Ok(Server { service, drain: self.drain })
     }
 }

@@ -23,7 +23,12 @@ pub enum Canceled {
 }
 
 impl Engine {
-    pub async fn cancel(&self, scope: &Scope, id: &TaskId, metadata: Option<JsonObject>) -> Result<Canceled, Error> {
+    pub async fn cancel(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        metadata: Option<JsonObject>,
+    ) -> Result<Canceled, Error> {
         self.inner.cancel(scope, id, metadata).await
     }
 }
@@ -52,7 +57,9 @@ impl Inner {
                 return Ok(Canceled::Now(snapshot));
             }
         }
-        Err(Error::of(ErrorKind::Unavailable).with_retry_after(1).with_log("lost too many races for one task"))
+        Err(Error::of(ErrorKind::Unavailable)
+            .with_retry_after(1)
+            .with_log("lost too many races for one task"))
     }
 
     /// Asks the run to stop and waits for the task's end. `None`: look again.
@@ -134,5 +141,6 @@ impl Inner {
 }
 
 fn not_cancelable(id: &TaskId) -> Error {
-    Error::new(ErrorKind::TaskNotCancelable, "The task has ended and cannot be canceled").with_info("taskId", id.as_str())
+    Error::new(ErrorKind::TaskNotCancelable, "The task has ended and cannot be canceled")
+        .with_info("taskId", id.as_str())
 }

@@ -17,7 +17,8 @@ use super::send::working;
 use super::turn::agent_message;
 use super::write_down;
 use crate::store::{
-    Append, Appended, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work, record,
+    Append, Appended, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work,
+    record,
 };
 
 const PAGE: u32 = 256;
@@ -106,7 +107,8 @@ impl Inner {
         let head = loaded.head;
         let plan = self.plan(scope, &head, &snapshot, &pending);
         let expected = snapshot.version;
-        let everything = || pending.iter().map(|request| Settled { request: request.request, event: None }).collect();
+        let everything =
+            || pending.iter().map(|request| Settled { request: request.request, event: None }).collect();
         let (bodies, settled): (Vec<EventBody>, Vec<Settled>) = match &plan {
             Plan::Nothing => return Ok(true),
             Plan::Settle => (Vec::new(), everything()),
@@ -164,8 +166,10 @@ impl Inner {
         bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot)));
         if let (true, Some(permit)) = (starts, permit.take()) {
             let last_said = snapshot.task.history.iter().rev();
-            let message = last_said.into_iter().find(|said| said.role == baton_protocol::domain::Role::User).cloned();
-            let message = message.ok_or_else(|| StoreError::Damaged(format!("task {id} has no user message")))?;
+            let message =
+                last_said.into_iter().find(|said| said.role == baton_protocol::domain::Role::User).cloned();
+            let message =
+                message.ok_or_else(|| StoreError::Damaged(format!("task {id} has no user message")))?;
             if pending.len() > 1 || (pending.len() == 1 && matches!(plan, Plan::Turn(None))) {
                 registration.handle.ring();
             }

@@ -91,7 +91,9 @@ impl Desk {
             }
             state.bytes += bytes;
             match (said, state.said.last_mut()) {
-                (Said::Text(new), Some(Said::Text(lying))) if lying.artifact == new.artifact && !lying.last => {
+                (Said::Text(new), Some(Said::Text(lying)))
+                    if lying.artifact == new.artifact && !lying.last =>
+                {
                     lying.text.push_str(&new.text);
                     lying.last = new.last;
                 }
@@ -125,7 +127,8 @@ impl Desk {
 
     /// Waits for a message, or the end of the turn.
     pub(crate) async fn message_or_stop(&self) {
-        self.until(|state| (!state.inbox.is_empty() || state.closed || state.stop.is_some()).then_some(())).await;
+        self.until(|state| (!state.inbox.is_empty() || state.closed || state.stop.is_some()).then_some(()))
+            .await;
     }
 
     async fn until<T>(&self, look: impl Fn(&State) -> Option<T>) -> T {

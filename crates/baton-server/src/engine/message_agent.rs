@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::agent::{AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
 use super::send::message_record;
-use super::{Accepted, Inner, Incoming, from_store};
+use super::{Accepted, Incoming, Inner, from_store};
 use crate::store::{MessageRecord, record};
 
 type Key = (Scope, MessageId, [u8; 32]);
@@ -36,7 +36,8 @@ impl Inner {
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
         let key = (scope.clone(), incoming.message.id.clone(), incoming.hash);
-        let known = self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+        let known =
+            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
         if let Some(record) = known {
             return self.replay(scope, record).await;
         }
@@ -70,11 +71,19 @@ impl Inner {
                 Ok(Accepted::Reply { message, replayed: !first })
             }
             Ok(Err(_)) => Err(Error::of(ErrorKind::Internal).with_log("a message turn vanished")),
-            Err(_) => Err(Error::new(ErrorKind::Unavailable, "The agent did not answer in time").with_retry_after(1)),
+            Err(_) => {
+                Err(Error::new(ErrorKind::Unavailable, "The agent did not answer in time")
+                    .with_retry_after(1))
+            }
         }
     }
 
-    async fn reply(&self, scope: &Scope, agent: &dyn MessageAgent, incoming: Incoming) -> Result<Message, Error> {
+    async fn reply(
+        &self,
+        scope: &Scope,
+        agent: &dyn MessageAgent,
+        incoming: Incoming,
+    ) -> Result<Message, Error> {
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
@@ -85,7 +94,10 @@ impl Inner {
             Err(_) => return Err(failed(&AgentError::new("it took too long"))),
         };
         if parts.is_empty() {
-            return Err(Error::new(ErrorKind::InvalidAgentResponse, "The agent answered with an empty message"));
+            return Err(Error::new(
+                ErrorKind::InvalidAgentResponse,
+                "The agent answered with an empty message",
+            ));
         }
         let message =
             Message { context_id: Some(context_id), ..Message::new(fresh_message_id(), Role::Agent, parts) };
@@ -97,7 +109,10 @@ impl Inner {
             None => Ok(message),
             // Another replica answered first: there is one reply to a message.
             Some(MessageRecord { reply: Some(reply), .. }) => record::read_reply(&reply).map_err(from_store),
-            Some(_) => Err(Error::of(ErrorKind::InvalidAgentResponse).with_log("a message turned from task to reply")),
+            Some(_) => {
+                Err(Error::of(ErrorKind::InvalidAgentResponse)
+                    .with_log("a message turned from task to reply"))
+            }
         }
     }
 }

@@ -35,6 +35,7 @@ use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use cancel::Canceled;
 pub use desk::Stop;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
@@ -86,7 +87,10 @@ pub(crate) struct Inner {
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("agents", &self.agents).field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("agents", &self.agents)
+            .field("store", &self.store)
+            .finish_non_exhaustive()
     }
 }
 
@@ -200,7 +204,9 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
 pub(crate) fn from_store(error: StoreError) -> Error {
     match error {
         StoreError::Full(_) => Error::of(ErrorKind::ResourceExhausted).with_retry_after(5),
-        StoreError::Unavailable(_) | StoreError::Fatal(_) => Error::of(ErrorKind::Unavailable).with_retry_after(1),
+        StoreError::Unavailable(_) | StoreError::Fatal(_) => {
+            Error::of(ErrorKind::Unavailable).with_retry_after(1)
+        }
         StoreError::Damaged(_) => Error::of(ErrorKind::Internal),
     }
     .with_log(error)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{
-    ArtifactUpdate, Artifact, EventBody, EventKind, Message, Part, StatusUpdate, TaskState,
+    Artifact, ArtifactUpdate, EventBody, EventKind, Message, Part, StatusUpdate, TaskState,
 };
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use futures_util::FutureExt as _;
@@ -24,7 +24,9 @@ use super::runs::Registration;
 use super::size;
 use super::turn::{Turn, agent_message};
 use super::write_down;
-use crate::store::{Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work};
+use crate::store::{
+    Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
+};
 
 /// How often a failing store is tried again, and how long the first pause is (doubling).
 const STORE_TRIES: u32 = 8;
@@ -93,8 +95,13 @@ impl Inner {
             })
         };
         let agent = self.agent_for(&registration, &snapshot);
-        let turn =
-            Turn::new(Arc::clone(&desk), message, Arc::clone(&snapshot), references, self.options.max_event_bytes);
+        let turn = Turn::new(
+            Arc::clone(&desk),
+            message,
+            Arc::clone(&snapshot),
+            references,
+            self.options.max_event_bytes,
+        );
         let now = Instant::now();
         let run = Run {
             engine: Arc::clone(self),
@@ -133,7 +140,10 @@ impl Inner {
     pub(super) fn rerunnable(&self, scope: &baton_protocol::domain::Scope, snapshot: &Snapshot) -> bool {
         let Some(agent) = self.agents.get(&scope.agent) else { return false };
         let Some(first) = snapshot.task.history.first() else { return false };
-        match (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index)).map(|skill| &skill.logic) {
+        match (agent.router)(first, &agent.skills)
+            .and_then(|index| agent.skills.get(index))
+            .map(|skill| &skill.logic)
+        {
             Some(Logic::Task(agent)) => agent.rerunnable(),
             _ => false,
         }
@@ -207,7 +217,9 @@ impl Run {
             match self.desk.lying() {
                 Lying::Nothing => return None,
                 // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText if Instant::now() < self.last_commit + self.engine.options.text_merge => return None,
+                Lying::GrowingText if Instant::now() < self.last_commit + self.engine.options.text_merge => {
+                    return None;
+                }
                 Lying::GrowingText | Lying::Something => {}
             }
         }
@@ -238,11 +250,17 @@ impl Run {
         Some(self.append(expected, events, settled))
     }
 
-    fn take_down(&mut self, said: Said, events: &mut Vec<StoredEvent>, settled: &mut Vec<Settled>) -> Result<(), String> {
+    fn take_down(
+        &mut self,
+        said: Said,
+        events: &mut Vec<StoredEvent>,
+        settled: &mut Vec<Settled>,
+    ) -> Result<(), String> {
         let most = self.engine.options.max_event_bytes;
         match said {
             Said::Took(request, message) => {
-                let event = self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
+                let event =
+                    self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(event.number) });
                 events.push(event);
             }
@@ -313,7 +331,9 @@ impl Run {
         let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
         match self.write(status) {
             Ok(event) => events.push(event),
-            Err(refused) => tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended"),
+            Err(refused) => {
+                tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended")
+            }
         }
     }
 
@@ -418,7 +438,9 @@ impl Run {
                     self.tell_to_stop(Stop::Canceled);
                 }
                 Ok(_) => tracing::error!(task.id = %self.registration.id(), "a request of an unknown kind"),
-                Err(error) => tracing::error!(task.id = %self.registration.id(), %error, "a request cannot be read"),
+                Err(error) => {
+                    tracing::error!(task.id = %self.registration.id(), %error, "a request cannot be read")
+                }
             }
         }
     }
@@ -430,7 +452,8 @@ impl Run {
 
     fn wake_at(&self) -> Instant {
         let options = &self.engine.options;
-        let quiet = if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
+        let quiet =
+            if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
         let mut wake = self.deadline.min(self.last_said + quiet);
         if let Some(grace_ends) = self.grace_ends {
             wake = grace_ends;

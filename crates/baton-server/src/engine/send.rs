@@ -16,8 +16,8 @@ use super::hub::Bell;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store, not_found, write_down};
 use crate::store::{
-    Append, Appended, Birth, Head, HeadState, MessageRecord, NewRequest, Requested, StoredEvent, StoredSnapshot, Work,
-    record,
+    Append, Appended, Birth, Head, HeadState, MessageRecord, NewRequest, Requested, StoredEvent,
+    StoredSnapshot, Work, record,
 };
 
 /// How often a lost race is decided anew before giving up.
@@ -92,7 +92,8 @@ impl Inner {
 
     /// The same message came before: answer with the same turn or reply.
     async fn on_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
-        let found = self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+        let found =
+            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
         match found {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
@@ -105,12 +106,17 @@ impl Inner {
             return Ok(Accepted::Reply { message, replayed: true });
         }
         let Some(id) = found.task else {
-            return Err(Error::of(ErrorKind::Internal).with_log("a message record with neither task nor reply"));
+            return Err(
+                Error::of(ErrorKind::Internal).with_log("a message record with neither task nor reply")
+            );
         };
         let Some(head) = self.store.head(scope, &id).await.map_err(from_store)? else {
             // The record outlives its task: starting the work once more would be worse than saying so.
-            return Err(Error::new(ErrorKind::TaskNotFound, "This message's task has been removed; send a new messageId")
-                .with_info("taskId", id.as_str()));
+            return Err(Error::new(
+                ErrorKind::TaskNotFound,
+                "This message's task has been removed; send a new messageId",
+            )
+            .with_info("taskId", id.as_str()));
         };
         Ok(Accepted::Turn(TurnRef {
             scope: scope.clone(),
@@ -127,7 +133,8 @@ impl Inner {
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
-        let skill = (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
+        let skill =
+            (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
         match skill.map(|skill| &skill.logic) {
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await,
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
@@ -149,7 +156,8 @@ impl Inner {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options.max_event_bytes));
         let registration = self.runs.register(scope, &new.id, Arc::clone(&desk));
-        let registration = registration.ok_or_else(|| Error::of(ErrorKind::Internal).with_log("a fresh id is taken"))?;
+        let registration =
+            registration.ok_or_else(|| Error::of(ErrorKind::Internal).with_log("a fresh id is taken"))?;
         let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
@@ -238,7 +246,8 @@ impl Inner {
             return Ok(accepted);
         }
         for _ in 0..TRIES {
-            let head = self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
+            let head =
+                self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
             check_target(&head, &id, &incoming.message)?;
             incoming.message.context_id = Some(head.context_id.clone());
             if self.stopping.is_cancelled() {
@@ -254,11 +263,18 @@ impl Inner {
                 return Ok(accepted);
             }
         }
-        Err(Error::of(ErrorKind::Unavailable).with_retry_after(1).with_log("lost too many races for one task"))
+        Err(Error::of(ErrorKind::Unavailable)
+            .with_retry_after(1)
+            .with_log("lost too many races for one task"))
     }
 
     /// Notes a message for a busy task. `None`: things have changed, look again.
-    async fn note(self: &Arc<Self>, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+    async fn note(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let at = self.clock.now();
         let context = incoming.message.context_id.as_ref().expect("set from the head");
         let body = EventBody::UserMessage(incoming.message.clone());
@@ -420,7 +436,8 @@ impl NewTask {
     }
 
     fn add(&mut self, body: EventBody) {
-        let event = write_down(&mut self.snapshot, self.at, body).expect("a submitted task may start or fail");
+        let event =
+            write_down(&mut self.snapshot, self.at, body).expect("a submitted task may start or fail");
         self.events.push(event);
     }
 
@@ -446,7 +463,14 @@ pub(super) fn message_record(
     event: Option<u64>,
     at: Timestamp,
 ) -> MessageRecord {
-    MessageRecord { message_id: incoming.message.id.clone(), hash: incoming.hash, task, event, reply: None, at }
+    MessageRecord {
+        message_id: incoming.message.id.clone(),
+        hash: incoming.hash,
+        task,
+        event,
+        reply: None,
+        at,
+    }
 }
 
 pub(super) fn working() -> EventBody {
@@ -457,7 +481,10 @@ fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error
     if let Some(context) = &message.context_id
         && *context != head.context_id
     {
-        return Err(Error::invalid("message.contextId", "is not the context of the task named by message.taskId"));
+        return Err(Error::invalid(
+            "message.contextId",
+            "is not the context of the task named by message.taskId",
+        ));
     }
     if head.current.state.is_terminal() {
         return Err(ended(id));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::operation::HistoryLength;
 use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +57,14 @@ impl EventStream {
             close: CloseAt::TurnEnd,
             closing: CancellationToken::new(),
         }
+    }
+
+    /// Trims the history of the task shown first.
+    pub fn with_history(mut self, length: HistoryLength) -> Self {
+        if let (HistoryLength::Last(_), Some(Frame::Task { snapshot, .. })) = (length, &mut self.first) {
+            length.trim(&mut Arc::make_mut(snapshot).task.history);
+        }
+        self
     }
 
     /// The next frame; `None` when the stream is over. Safe to drop between two frames.
@@ -194,7 +203,13 @@ impl Inner {
     }
 
     /// The task as it is now, then what follows.
-    async fn fresh(&self, scope: &Scope, id: &TaskId, head: &Head, close: CloseAt) -> Result<EventStream, Error> {
+    async fn fresh(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        head: &Head,
+        close: CloseAt,
+    ) -> Result<EventStream, Error> {
         // Hung before the task is read, so that nothing committed in between is missed.
         let mut reader = self.reader(scope, id, head, 0);
         let snapshot = self.load(scope, id).await?;
@@ -216,7 +231,9 @@ impl Inner {
             let left = (number - snapshot.version).min(256) as u32;
             let events = self.store.events(scope, id, snapshot.version, left).await.map_err(from_store)?;
             if events.is_empty() {
-                return Err(Error::of(ErrorKind::Internal).with_log(format_args!("the log of {id} ends early")));
+                return Err(
+                    Error::of(ErrorKind::Internal).with_log(format_args!("the log of {id} ends early"))
+                );
             }
             for event in events {
                 let event = event.decode().map_err(from_store)?;
@@ -248,12 +265,18 @@ impl Inner {
 
 fn check_seen(seen: u64, head: &Head) -> Result<(), Error> {
     if seen > head.version {
-        return Err(Error::invalid("Last-Event-ID", format!("is {seen}, but the log ends at {}", head.version)));
+        return Err(Error::invalid(
+            "Last-Event-ID",
+            format!("is {seen}, but the log ends at {}", head.version),
+        ));
     }
     Ok(())
 }
 
 fn nothing_left(id: &TaskId) -> Error {
-    Error::new(ErrorKind::UnsupportedOperation, "Nothing is left to stream: every event up to the end has been shown")
-        .with_info("taskId", id.as_str())
+    Error::new(
+        ErrorKind::UnsupportedOperation,
+        "Nothing is left to stream: every event up to the end has been shown",
+    )
+    .with_info("taskId", id.as_str())
 }

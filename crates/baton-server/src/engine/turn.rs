@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, StatusUpdate, Task, TaskId,
-    TaskState,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, StatusUpdate, Task,
+    TaskId, TaskState,
 };
 use baton_protocol::lifecycle::Snapshot;
 use tokio_util::sync::CancellationToken;
@@ -115,7 +115,12 @@ impl Turn {
     }
 
     /// One chunk of an artifact, with the protocol's own flags.
-    pub async fn artifact_update(&self, artifact: Artifact, append: bool, last_chunk: bool) -> Result<(), Stopped> {
+    pub async fn artifact_update(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last_chunk: bool,
+    ) -> Result<(), Stopped> {
         let bytes = size::of_artifact(&artifact);
         // The run stamps the ordinal.
         let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
@@ -124,7 +129,12 @@ impl Turn {
 
     /// A text artifact that grows as it is written.
     pub fn stream_text(&self, name: &str) -> TextStream {
-        TextStream { turn: self.clone(), artifact: fresh_artifact_id(), name: Some(name.to_owned()), begun: false }
+        TextStream {
+            turn: self.clone(),
+            artifact: fresh_artifact_id(),
+            name: Some(name.to_owned()),
+            begun: false,
+        }
     }
 
     /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:

@@ -61,9 +61,12 @@ impl Inner {
                 }
             }
         };
-        let reached = match tokio::time::timeout(patience, reached).await {
-            Ok(reached) => Some(reached.map_err(from_store)?),
-            Err(_) => None,
+        let reached = tokio::select! {
+            biased;
+            reached = reached => Some(reached.map_err(from_store)?),
+            () = tokio::time::sleep(patience) => None,
+            // Going down: the caller gets the task as it is instead of a broken connection.
+            () = self.closing.cancelled() => None,
         };
         // The run left the task it folded at the bell: no need to read and fold it again.
         match reached.and_then(|number| bell.settled(number)) {

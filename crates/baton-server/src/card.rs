@@ -1,0 +1,163 @@
+//! The card says what is mounted and enforced, no more, no less.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use baton_protocol::Generation;
+use baton_protocol::domain::{AgentCard, AgentInterface};
+
+use crate::engine::agent::Skill;
+
+/// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
+/// that names the member; what it leaves out is switched off.
+pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard, String> {
+    let mut ids = HashSet::new();
+    for skill in skills {
+        if !ids.insert(skill.card.id.as_str()) {
+            return Err(format!("skills: `{}` is there twice", skill.card.id));
+        }
+    }
+    if card.skills.is_empty() {
+        card.skills = skills.iter().map(|skill| skill.card.clone()).collect();
+    } else {
+        for listed in &card.skills {
+            if !ids.contains(listed.id.as_str()) {
+                return Err(format!("skills: `{}` is on the card, but no logic is behind it", listed.id));
+            }
+        }
+        for id in ids {
+            if !card.skills.iter().any(|listed| listed.id == id) {
+                return Err(format!("skills: `{id}` has logic, but is not on the card"));
+            }
+        }
+    }
+    if skills.is_empty() {
+        return Err("skills: there is none; an agent needs at least one".to_owned());
+    }
+    let capabilities = &mut card.capabilities;
+    match capabilities.streaming {
+        None => capabilities.streaming = Some(true),
+        Some(true) => {}
+        Some(false) => tracing::info!("streaming is switched off, as the card says"),
+    }
+    if capabilities.push_notifications == Some(true) {
+        return Err("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
+    }
+    capabilities.push_notifications = Some(false);
+    if capabilities.extended_agent_card == Some(true) {
+        return Err("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
+    }
+    if !card.security_requirements.is_empty() || !card.security_schemes.is_empty() {
+        return Err("securitySchemes: declared, but this server authenticates nobody yet".to_owned());
+    }
+    // Interfaces are what is mounted, at the address the server is reached at.
+    card.interfaces.clear();
+    Ok(card)
+}
+
+/// The card as it is served.
+#[derive(Debug)]
+pub(crate) struct ServedCard {
+    card: AgentCard,
+    public_url: Option<String>,
+    listening: OnceLock<String>,
+    complete: OnceLock<Arc<AgentCard>>,
+}
+
+impl ServedCard {
+    pub(crate) fn new(card: AgentCard, public_url: Option<String>) -> Self {
+        ServedCard { card, public_url, listening: OnceLock::new(), complete: OnceLock::new() }
+    }
+
+    /// Told by the listener; the address clients are given unless a public one is set.
+    pub(crate) fn listening_at(&self, address: SocketAddr) {
+        // "Any address" is nowhere a client could go.
+        let host = match address {
+            SocketAddr::V4(v4) if v4.ip().is_unspecified() => "127.0.0.1".to_owned(),
+            SocketAddr::V4(v4) => v4.ip().to_string(),
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => "[::1]".to_owned(),
+            SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
+        };
+        let _ = self.listening.set(format!("http://{host}:{}", address.port()));
+    }
+
+    /// What the card declares; interfaces may be missing here.
+    pub(crate) fn declared(&self) -> &AgentCard {
+        &self.card
+    }
+
+    /// The whole card. `host` is the request's, used only when nothing better is known.
+    pub(crate) fn complete(&self, host: Option<&str>) -> Arc<AgentCard> {
+        if let Some(card) = self.complete.get() {
+            return Arc::clone(card);
+        }
+        match self.public_url.as_ref().or(self.listening.get()) {
+            Some(base) => Arc::clone(self.complete.get_or_init(|| Arc::new(self.at(base)))),
+            // Mounted in somebody's own application: where that listens only the request tells.
+            None => Arc::new(self.at(&format!("http://{}", host.unwrap_or("localhost")))),
+        }
+    }
+
+    fn at(&self, base: &str) -> AgentCard {
+        let mut card = self.card.clone();
+        card.interfaces = vec![AgentInterface {
+            url: format!("{base}/"),
+            protocol_binding: "JSONRPC".to_owned(),
+            protocol_version: Generation::V1.version().to_owned(),
+            tenant: None,
+        }];
+        card
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::agent::{AgentError, Logic};
+    use crate::engine::turn::Turn;
+    use baton_protocol::domain::AgentSkill;
+
+    fn skill(id: &str) -> Skill {
+        async fn run(_turn: Turn) -> Result<(), AgentError> {
+            Ok(())
+        }
+        Skill { card: AgentSkill::new(id, id, id), logic: Logic::Task(Arc::new(run)) }
+    }
+
+    #[test]
+    fn s03_a_card_that_promises_more_than_is_there_is_refused_by_name() {
+        let card = || AgentCard::new("a", "b", "1");
+        let with = |change: fn(&mut AgentCard)| {
+            let mut card = card();
+            change(&mut card);
+            card
+        };
+        for (card, skills, named) in [
+            (with(|c| c.capabilities.push_notifications = Some(true)), vec![skill("x")], "pushNotifications"),
+            (
+                with(|c| c.capabilities.extended_agent_card = Some(true)),
+                vec![skill("x")],
+                "extendedAgentCard",
+            ),
+            (
+                with(|c| c.skills = vec![AgentSkill::new("y", "y", "y")]),
+                vec![skill("y"), skill("x")],
+                "`x` has logic",
+            ),
+            (
+                with(|c| c.skills = vec![AgentSkill::new("x", "x", "x"), AgentSkill::new("y", "y", "y")]),
+                vec![skill("x")],
+                "`y` is on the card",
+            ),
+            (card(), vec![skill("x"), skill("x")], "twice"),
+            (card(), vec![], "at least one"),
+        ] {
+            let refused = mounted(card, &skills).unwrap_err();
+            assert!(refused.contains(named), "{refused}");
+        }
+        let mounted = mounted(card(), &[skill("x")]).unwrap();
+        assert_eq!(mounted.capabilities.streaming, Some(true));
+        assert_eq!(mounted.skills[0].id, "x");
+    }
+}

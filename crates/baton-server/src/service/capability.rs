@@ -1,0 +1,40 @@
+//! What is not declared is refused, whether or not the code could do it.
+
+use baton_protocol::domain::AgentCard;
+use baton_protocol::operation::{Call, Capability};
+use baton_protocol::{Error, ErrorKind};
+
+pub(super) fn check(card: &AgentCard, extensions: &[String], call: &Call) -> Result<(), Error> {
+    let facts = call.operation().facts();
+    let capabilities = &card.capabilities;
+    match facts.capability {
+        Capability::None => {}
+        Capability::Streaming if capabilities.streaming == Some(true) => {}
+        Capability::Streaming => {
+            let message =
+                format!("{} needs streaming, which this agent does not offer; use SendMessage", facts.v1);
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        }
+        Capability::PushNotifications if capabilities.push_notifications == Some(true) => {}
+        Capability::PushNotifications => return Err(Error::of(ErrorKind::PushNotSupported)),
+        Capability::ExtendedCard if capabilities.extended_agent_card == Some(true) => {}
+        Capability::ExtendedCard => {
+            let message = "This agent has no extended card; its public card is all there is";
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        }
+    }
+    if let Call::SendMessage(send) | Call::SendStreamingMessage(send) = call {
+        if send.push_config.is_some() && capabilities.push_notifications != Some(true) {
+            return Err(Error::of(ErrorKind::PushNotSupported));
+        }
+        for required in capabilities.extensions.iter().filter(|extension| extension.required) {
+            if !extensions.contains(&required.uri) {
+                let message =
+                    format!("This agent requires the extension {}; name it in A2A-Extensions", required.uri);
+                return Err(Error::new(ErrorKind::ExtensionSupportRequired, message)
+                    .with_info("extension", required.uri.clone()));
+            }
+        }
+    }
+    Ok(())
+}

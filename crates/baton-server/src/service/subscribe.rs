@@ -1,0 +1,35 @@
+//! SubscribeToTask, and what `Last-Event-ID` may hold.
+
+use baton_protocol::operation::SubscribeToTask;
+use baton_protocol::{Error, Generation};
+
+use super::{CallContext, Outcome, Service};
+use crate::engine::CloseAt;
+
+impl Service {
+    pub(super) async fn subscribe(
+        &self,
+        context: &CallContext,
+        call: SubscribeToTask,
+    ) -> Result<Outcome, Error> {
+        let close = match context.generation {
+            Generation::V1 => CloseAt::TaskEnd,
+            Generation::V0_3 | Generation::V0_1 => CloseAt::TurnEnd,
+        };
+        let last_seen = last_seen(context)?;
+        let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close).await?;
+        Ok(Outcome::Stream { stream, replayed: false })
+    }
+}
+
+/// The number in `Last-Event-ID`; anything but a number is refused, since ignoring it would repeat events.
+pub(super) fn last_seen(context: &CallContext) -> Result<Option<u64>, Error> {
+    let Some(text) = context.last_event_id.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if digits { text.parse::<u64>().ok().filter(|number| *number < 1 << 63) } else { None };
+    number
+        .map(Some)
+        .ok_or_else(|| Error::invalid("Last-Event-ID", "must be the id of an event of this stream, a number"))
+}

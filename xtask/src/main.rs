@@ -1,1 +1,59 @@
-fn main() {}
+//! The project's chores. `cargo xtask test` is what a contributor and the CI run; the rest are its parts.
+
+mod agent;
+mod deny;
+mod junit;
+mod mission;
+mod process;
+mod python;
+mod setup;
+mod stages;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  setup            install the pinned tools, once, outside the tree ($BATON_TOOLS or ~/.cache/baton-tools)
+  test             run every stage, with a table of times at the end
+      --only STAGE     run this stage alone (may be repeated)
+      --skip STAGE     leave this stage out (may be repeated)
+      --keep-going     run the remaining stages after a failure
+      --list           name the stages
+  tidy             check the repository's own rules
+  mission          check docs/mission.md against the last test results
+      --write          write it";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = args.split_first() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let done = Workspace::find().and_then(|workspace| match (command.as_str(), rest) {
+        ("setup", []) => setup::run(&workspace),
+        ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
+        ("tidy", []) => tidy::run(&workspace),
+        ("mission", []) => mission::check(&workspace),
+        ("mission", [flag]) if flag == "--write" => mission::write(&workspace),
+        ("help" | "--help" | "-h", _) => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!("unknown command: {}\n\n{USAGE}", args.join(" "))),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            // An empty reason means that the command has told everything already.
+            if !reason.is_empty() {
+                eprintln!("error: {reason}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Cancel: the token fires, and the task is CANCELED after a grace time even if the agent ignores it.
+//! Whoever writes first wins a race with the agent's own end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_protocol::domain::{Event, EventBody, JsonObject, Scope, StatusUpdate, TaskId, TaskState};
+use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::{Error, ErrorKind};
+
+use super::desk::Desk;
+use super::{Engine, Inner, from_store, not_found, write_down};
+use crate::store::{Append, Appended, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record};
+
+const TRIES: usize = 16;
+
+/// What became of a cancel.
+#[derive(Debug)]
+pub enum Canceled {
+    Now(Arc<Snapshot>),
+    /// It had been canceled before; generations differ in what they say to that.
+    Before(Arc<Snapshot>),
+}
+
+impl Engine {
+    pub async fn cancel(&self, scope: &Scope, id: &TaskId, metadata: Option<JsonObject>) -> Result<Canceled, Error> {
+        self.inner.cancel(scope, id, metadata).await
+    }
+}
+
+impl Inner {
+    async fn cancel(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        metadata: Option<JsonObject>,
+    ) -> Result<Canceled, Error> {
+        for _ in 0..TRIES {
+            let head = self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+            if head.current.state == TaskState::Canceled {
+                return Ok(Canceled::Before(self.load(scope, id).await?));
+            }
+            if head.current.state.is_terminal() {
+                return Err(not_cancelable(id));
+            }
+            let done = if self.runs.is_live(scope, id) {
+                self.cancel_running(scope, id, &metadata).await?
+            } else {
+                self.cancel_resting(scope, id, &metadata).await?
+            };
+            if let Some(snapshot) = done {
+                return Ok(Canceled::Now(snapshot));
+            }
+        }
+        Err(Error::of(ErrorKind::Unavailable).with_retry_after(1).with_log("lost too many races for one task"))
+    }
+
+    /// Asks the run to stop and waits for the task's end. `None`: look again.
+    async fn cancel_running(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        metadata: &Option<JsonObject>,
+    ) -> Result<Option<Arc<Snapshot>>, Error> {
+        let head = self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+        let body = EventBody::CancelRequested { metadata: metadata.clone() };
+        let event = Event { number: 0, at: self.clock.now(), body };
+        let event = StoredEvent::encode(id, &head.context_id, &event);
+        // A cancel is never refused for the messages that wait.
+        let request = NewRequest { event, message: None, most_pending: u32::MAX };
+        let head = match self.store.request(scope, id, request).await.map_err(from_store)? {
+            Requested::Noted { head, .. } => head,
+            Requested::NotFound => return Err(not_found(id)),
+            Requested::Ended(_) | Requested::Duplicate(_) | Requested::Full => return Ok(None),
+        };
+        let bell = self.hub.bell(head.key);
+        self.attend(scope, id);
+        let patience = self.options.cancel_grace + Duration::from_secs(10);
+        let ended = self.wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal).await?;
+        match ended.state() {
+            TaskState::Canceled => Ok(Some(ended)),
+            state if state.is_terminal() => Err(not_cancelable(id)),
+            // Still not ended: success is not guaranteed, the task says how far it is.
+            _ => Ok(Some(ended)),
+        }
+    }
+
+    /// Nobody works on the task: write CANCELED here. `None`: look again.
+    async fn cancel_resting(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        metadata: &Option<JsonObject>,
+    ) -> Result<Option<Arc<Snapshot>>, Error> {
+        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let Some(registration) = self.runs.register(scope, id, desk) else { return Ok(None) };
+        let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
+        if snapshot.state().is_terminal() {
+            return Ok(None);
+        }
+        let (expected, fence) = (snapshot.version, loaded.head.current.fence);
+        let at = self.time_for(&snapshot);
+        let canceled = StatusUpdate { state: TaskState::Canceled, message: None, metadata: None };
+        let bodies = [EventBody::CancelRequested { metadata: metadata.clone() }, EventBody::Status(canceled)];
+        let mut events = Vec::with_capacity(bodies.len());
+        for body in bodies {
+            let written = write_down(&mut snapshot, at, body);
+            events.push(written.map_err(|refused| not_cancelable(id).with_log(refused))?);
+        }
+        let append = Append {
+            task: id.clone(),
+            birth: None,
+            expected,
+            fence,
+            events: events.clone(),
+            head: self.head_state(&snapshot, Work::Idle, fence + 1),
+            snapshot: Some(StoredSnapshot::encode(&snapshot)),
+            message: None,
+            settled: Vec::new(),
+        };
+        match self.store.append(scope, append).await.map_err(from_store)? {
+            Appended::Written(key) => {
+                let snapshot = Arc::new(snapshot);
+                self.hub.bell(key).ring(snapshot.version, &events, Some(Arc::clone(&snapshot)));
+                if registration.leave() {
+                    self.attend(scope, id);
+                }
+                Ok(Some(snapshot))
+            }
+            Appended::Conflict | Appended::Duplicate(_) => Ok(None),
+        }
+    }
+}
+
+fn not_cancelable(id: &TaskId) -> Error {
+    Error::new(ErrorKind::TaskNotCancelable, "The task has ended and cannot be canceled").with_info("taskId", id.as_str())
+}

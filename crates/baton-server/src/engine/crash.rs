@@ -1,0 +1,206 @@
+//! Looking after tasks that no run holds: what a crash left behind, what waited for a place, what was
+//! requested while nobody was there.
+//!
+//! The crash rule: queued and no attempt → started; an attempt open and the agent may be re-run → the next
+//! attempt; an attempt open otherwise → failed, with the reason. So nothing stays working for ever, and an
+//! agent that is not re-runnable never has a second attempt at a turn.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{EventBody, Part, Scope, StatusUpdate, TaskId, TaskState};
+use baton_protocol::lifecycle::Snapshot;
+
+use super::Inner;
+use super::admission::{Permit, Place};
+use super::desk::Desk;
+use super::send::working;
+use super::turn::agent_message;
+use super::write_down;
+use crate::store::{
+    Append, Appended, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work, record,
+};
+
+const PAGE: u32 = 256;
+const LOST: &str = "The server stopped while the agent was working on this task, and the agent does not allow a turn \
+                    to be run again";
+
+/// What to do for a task, decided from its head and its pending requests.
+enum Plan {
+    Nothing,
+    /// Ended: what still waits is settled into nothing.
+    Settle,
+    Cancel,
+    Fail,
+    /// Start a turn; the request whose message begins it, if it is not in the log yet.
+    Turn(Option<PendingRequest>),
+}
+
+impl Inner {
+    /// A request was noted: ring the task's run, or look after the task here.
+    pub(super) fn attend(self: &Arc<Self>, scope: &Scope, id: &TaskId) {
+        if self.runs.ring(scope, id) {
+            return;
+        }
+        let (inner, scope, id) = (Arc::clone(self), scope.clone(), id.clone());
+        self.tracker.spawn(async move { inner.tend(&scope, &id, None).await });
+    }
+
+    /// Starts waiting tasks while there are places.
+    pub(super) fn admit_waiting(self: &Arc<Self>) {
+        while !self.stopping.is_cancelled() {
+            let Some((permit, scope, id)) = self.admission.next() else { return };
+            let inner = Arc::clone(self);
+            self.tracker.spawn(async move {
+                inner.tend(&scope, &id, Some(permit)).await;
+                inner.admit_waiting();
+            });
+        }
+    }
+
+    /// Looks after every task with work left and no run here. Answers how many there were.
+    pub(super) async fn tend_open_tasks(self: &Arc<Self>) -> Result<usize, StoreError> {
+        let (mut after, mut found) = (TaskKey(0), 0);
+        loop {
+            let page = self.store.open_tasks(after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.key;
+            for open in page {
+                if !self.runs.is_live(&open.scope, &open.id) {
+                    found += 1;
+                    self.tend(&open.scope, &open.id, None).await;
+                }
+            }
+        }
+    }
+
+    async fn tend(self: &Arc<Self>, scope: &Scope, id: &TaskId, mut permit: Option<Permit>) {
+        // A lost race means somebody else took the task on; a few rounds are plenty.
+        for _ in 0..8 {
+            match self.tend_once(scope, id, &mut permit).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    // The sweeper comes round again.
+                    tracing::warn!(task.id = %id, %error, "a task could not be looked after");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// `false`: a race was lost, look again.
+    async fn tend_once(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        permit: &mut Option<Permit>,
+    ) -> Result<bool, StoreError> {
+        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else {
+            // A run is there; if it leaves without having looked, it comes back here.
+            return Ok(self.runs.ring(scope, id));
+        };
+        let Some(loaded) = self.store.load(scope, id).await? else { return Ok(true) };
+        let pending = self.store.requests(scope, id).await?;
+        let mut snapshot = record::fold(&loaded)?;
+        let head = loaded.head;
+        let plan = self.plan(scope, &head, &snapshot, &pending);
+        let expected = snapshot.version;
+        let everything = || pending.iter().map(|request| Settled { request: request.request, event: None }).collect();
+        let (bodies, settled): (Vec<EventBody>, Vec<Settled>) = match &plan {
+            Plan::Nothing => return Ok(true),
+            Plan::Settle => (Vec::new(), everything()),
+            Plan::Cancel => (cancel_events(), everything()),
+            Plan::Fail => (vec![failed(&snapshot)], everything()),
+            Plan::Turn(request) => {
+                if permit.is_none() {
+                    match self.admission.reserve() {
+                        Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                        _ => {
+                            drop(registration);
+                            self.admission.enqueue(scope.clone(), id.clone());
+                            return Ok(true);
+                        }
+                    }
+                }
+                let mut bodies = Vec::new();
+                let mut settled = Vec::new();
+                if let Some(request) = request {
+                    bodies.push(request.event.decode()?.body);
+                    settled.push(Settled { request: request.request, event: Some(expected + 1) });
+                }
+                bodies.push(EventBody::AttemptStarted { attempt: snapshot.attempts + 1 });
+                if snapshot.state() != TaskState::Working {
+                    bodies.push(working());
+                }
+                (bodies, settled)
+            }
+        };
+        let at = self.time_for(&snapshot);
+        let mut events: Vec<StoredEvent> = Vec::with_capacity(bodies.len());
+        for body in bodies {
+            let written = write_down(&mut snapshot, at, body);
+            events.push(written.map_err(|refused| StoreError::Damaged(format!("task {id}: {refused}")))?);
+        }
+        let starts = matches!(plan, Plan::Turn(_));
+        let work = if starts { Work::Running } else { Work::Idle };
+        let fence = head.current.fence + 1;
+        let append = Append {
+            task: id.clone(),
+            birth: None,
+            expected,
+            fence: head.current.fence,
+            events: events.clone(),
+            head: self.head_state(&snapshot, work, fence),
+            snapshot: (!starts && !events.is_empty()).then(|| StoredSnapshot::encode(&snapshot)),
+            message: None,
+            settled,
+        };
+        if !matches!(self.store.append(scope, append).await?, Appended::Written(_)) {
+            return Ok(false);
+        }
+        let bell = self.hub.bell(head.key);
+        let snapshot = Arc::new(snapshot);
+        bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot)));
+        if let (true, Some(permit)) = (starts, permit.take()) {
+            let last_said = snapshot.task.history.iter().rev();
+            let message = last_said.into_iter().find(|said| said.role == baton_protocol::domain::Role::User).cloned();
+            let message = message.ok_or_else(|| StoreError::Damaged(format!("task {id} has no user message")))?;
+            if pending.len() > 1 || (pending.len() == 1 && matches!(plan, Plan::Turn(None))) {
+                registration.handle.ring();
+            }
+            self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
+        } else if registration.leave() {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn plan(&self, scope: &Scope, head: &Head, snapshot: &Snapshot, pending: &[PendingRequest]) -> Plan {
+        use baton_protocol::domain::EventKind::{CancelRequested, UserMessage};
+        if snapshot.state().is_terminal() {
+            return if pending.is_empty() { Plan::Nothing } else { Plan::Settle };
+        }
+        if pending.iter().any(|request| request.event.kind == CancelRequested) {
+            return Plan::Cancel;
+        }
+        match head.current.work {
+            Work::Queued => Plan::Turn(None),
+            Work::Running if self.rerunnable(scope, snapshot) => Plan::Turn(None),
+            Work::Running => Plan::Fail,
+            Work::Idle => match pending.iter().find(|request| request.event.kind == UserMessage) {
+                Some(request) => Plan::Turn(Some(request.clone())),
+                None => Plan::Nothing,
+            },
+        }
+    }
+}
+
+fn failed(snapshot: &Snapshot) -> EventBody {
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(LOST)]);
+    EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
+}
+
+fn cancel_events() -> Vec<EventBody> {
+    vec![EventBody::Status(StatusUpdate { state: TaskState::Canceled, message: None, metadata: None })]
+}

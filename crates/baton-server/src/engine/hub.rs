@@ -1,0 +1,185 @@
+//! The doorbell: "task X is at 17". Readers read the log.
+//!
+//! A bell also keeps the newest committed events, so that readers who keep up need not ask the store. It is
+//! a cache of what the store has accepted, never a pipe: a reader that falls behind it reads the log, so a
+//! slow one can lose, reorder and block nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use baton_protocol::lifecycle::Snapshot;
+use tokio::sync::Notify;
+
+use crate::store::{StoreError, StoredEvent, TaskKey};
+
+/// Newest events kept per bell, by number and by size.
+const TAIL_EVENTS: usize = 256;
+const TAIL_BYTES: usize = 256 * 1024;
+
+const SHARDS: usize = 16;
+
+/// Finds the bell of a task that somebody runs or watches.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    shards: [Mutex<HashMap<TaskKey, Weak<Bell>>>; SHARDS],
+}
+
+/// One task's doorbell. Lives as long as somebody holds it.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    key: TaskKey,
+    state: Mutex<State>,
+    rung: Notify,
+    hub: Weak<Hub>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Version after the last ring; 0 when this bell has heard nothing yet.
+    version: u64,
+    tail: VecDeque<StoredEvent>,
+    tail_bytes: usize,
+    /// The task as the last finished turn left it.
+    settled: Option<Arc<Snapshot>>,
+    /// The run could not write; waiters must not hang on it.
+    trouble: Option<StoreError>,
+    /// Counts rings, so that a waiter can tell "nothing new" from "look again".
+    rings: u64,
+}
+
+/// What a bell knows about the events after a number.
+pub(crate) enum Heard {
+    /// These are the next ones, without a gap.
+    Events(Vec<StoredEvent>),
+    /// Nothing after that number has been committed since the bell was hung.
+    Nothing,
+    /// There may be events that are not in the tail: ask the store.
+    AskStore,
+}
+
+impl Hub {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn shard(&self, key: TaskKey) -> MutexGuard<'_, HashMap<TaskKey, Weak<Bell>>> {
+        let shard = &self.shards[(key.0 % SHARDS as u64) as usize];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The task's bell, hung now if there is none.
+    pub(crate) fn bell(self: &Arc<Self>, key: TaskKey) -> Arc<Bell> {
+        let mut shard = self.shard(key);
+        if let Some(bell) = shard.get(&key).and_then(Weak::upgrade) {
+            return bell;
+        }
+        let bell =
+            Arc::new(Bell { key, state: Mutex::default(), rung: Notify::new(), hub: Arc::downgrade(self) });
+        shard.insert(key, Arc::downgrade(&bell));
+        bell
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let mut shard = hub.shard(self.key);
+        // A new bell may hang there already.
+        if shard.get(&self.key).is_some_and(|bell| bell.strong_count() == 0) {
+            shard.remove(&self.key);
+        }
+    }
+}
+
+impl Bell {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of committed events. `settled` is the task when these events ended or interrupted a turn.
+    pub(crate) fn ring(&self, version: u64, events: &[StoredEvent], settled: Option<Arc<Snapshot>>) {
+        {
+            let mut state = self.state();
+            if state.version != 0 && events.first().is_some_and(|event| event.number != state.version + 1) {
+                // Another path committed in between: what is kept no longer joins up.
+                state.tail.clear();
+                state.tail_bytes = 0;
+            }
+            state.version = version;
+            state.rings += 1;
+            state.trouble = None;
+            for event in events {
+                state.tail_bytes += event.record().len();
+                state.tail.push_back(event.clone());
+            }
+            while state.tail.len() > TAIL_EVENTS || (state.tail_bytes > TAIL_BYTES && state.tail.len() > 1) {
+                if let Some(dropped) = state.tail.pop_front() {
+                    state.tail_bytes -= dropped.record().len();
+                }
+            }
+            if settled.is_some() {
+                state.settled = settled;
+            }
+        }
+        self.rung.notify_waiters();
+    }
+
+    /// Tells waiters that the run cannot write.
+    pub(crate) fn trouble(&self, error: StoreError) {
+        {
+            let mut state = self.state();
+            state.trouble = Some(error);
+            state.rings += 1;
+        }
+        self.rung.notify_waiters();
+    }
+
+    /// Wakes waiters though nothing was committed (a request was settled into nothing).
+    pub(crate) fn nudge(&self) {
+        self.state().rings += 1;
+        self.rung.notify_waiters();
+    }
+
+    pub(crate) fn heard(&self, after: u64, most: usize) -> Result<Heard, StoreError> {
+        let state = self.state();
+        if let Some(error) = &state.trouble {
+            return Err(error.clone());
+        }
+        if state.version == 0 {
+            return Ok(Heard::AskStore);
+        }
+        if after >= state.version {
+            return Ok(Heard::Nothing);
+        }
+        match state.tail.front() {
+            Some(first) if first.number <= after + 1 => {
+                let skip = (after + 1 - first.number) as usize;
+                Ok(Heard::Events(state.tail.iter().skip(skip).take(most).cloned().collect()))
+            }
+            _ => Ok(Heard::AskStore),
+        }
+    }
+
+    /// The task as of `version` or later, if a turn ended there and the bell still knows.
+    pub(crate) fn settled(&self, version: u64) -> Option<Arc<Snapshot>> {
+        self.state().settled.clone().filter(|snapshot| snapshot.version >= version)
+    }
+
+    pub(crate) fn rings(&self) -> u64 {
+        self.state().rings
+    }
+
+    /// Waits until the bell rings after `seen` rings.
+    pub(crate) async fn rung_since(&self, seen: u64) {
+        loop {
+            let rung = self.rung.notified();
+            tokio::pin!(rung);
+            // Registered before the check: a ring between the check and the wait is not missed.
+            rung.as_mut().enable();
+            if self.rings() != seen {
+                return;
+            }
+            rung.await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Message skills: a message in, a message out, no task. The reply lives in the idempotency record.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_protocol::domain::{Message, MessageId, Role, Scope};
+use baton_protocol::{Error, ErrorKind};
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+
+use super::agent::{AgentError, Asked, MessageAgent};
+use super::clock::{fresh_context_id, fresh_message_id};
+use super::send::message_record;
+use super::{Accepted, Inner, Incoming, from_store};
+use crate::store::{MessageRecord, record};
+
+type Key = (Scope, MessageId, [u8; 32]);
+type Outcome = Option<Result<Message, Error>>;
+
+/// Replies being made right now, so that repeats wait with the first instead of asking the agent again.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight(Mutex<HashMap<Key, watch::Receiver<Outcome>>>);
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, watch::Receiver<Outcome>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        scope: &Scope,
+        agent: Arc<dyn MessageAgent>,
+        incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        let key = (scope.clone(), incoming.message.id.clone(), incoming.hash);
+        let known = self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+        if let Some(record) = known {
+            return self.replay(scope, record).await;
+        }
+        let (mut outcome, first) = {
+            let mut in_flight = self.in_flight.lock();
+            match in_flight.get(&key) {
+                Some(outcome) => (outcome.clone(), false),
+                None => {
+                    let Some(permit) = self.admission.run_now() else {
+                        return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
+                    };
+                    let (tell, outcome) = watch::channel(None);
+                    in_flight.insert(key.clone(), outcome.clone());
+                    let inner = Arc::clone(self);
+                    // Spawned: a caller that goes away must not cut the agent short.
+                    self.tracker.spawn(async move {
+                        let result = inner.reply(&key.0, &*agent, incoming).await;
+                        let _ = tell.send(Some(result));
+                        inner.in_flight.lock().remove(&key);
+                        drop(permit);
+                        inner.admit_waiting();
+                    });
+                    (outcome, true)
+                }
+            }
+        };
+        let waited = tokio::time::timeout(self.options.send_wait, outcome.wait_for(Option::is_some)).await;
+        match waited {
+            Ok(Ok(done)) => {
+                let message = done.clone().expect("waited for it")?;
+                Ok(Accepted::Reply { message, replayed: !first })
+            }
+            Ok(Err(_)) => Err(Error::of(ErrorKind::Internal).with_log("a message turn vanished")),
+            Err(_) => Err(Error::new(ErrorKind::Unavailable, "The agent did not answer in time").with_retry_after(1)),
+        }
+    }
+
+    async fn reply(&self, scope: &Scope, agent: &dyn MessageAgent, incoming: Incoming) -> Result<Message, Error> {
+        let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
+        let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
+        let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
+        let parts = match tokio::time::timeout(self.options.turn_deadline, answered).await {
+            Ok(Ok(Ok(parts))) => parts,
+            Ok(Ok(Err(error))) => return Err(failed(&error)),
+            Ok(Err(_panic)) => return Err(failed(&AgentError::new("it panicked"))),
+            Err(_) => return Err(failed(&AgentError::new("it took too long"))),
+        };
+        if parts.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidAgentResponse, "The agent answered with an empty message"));
+        }
+        let message =
+            Message { context_id: Some(context_id), ..Message::new(fresh_message_id(), Role::Agent, parts) };
+        let record = MessageRecord {
+            reply: Some(record::write_reply(&message)),
+            ..message_record(&incoming, None, None, self.clock.now())
+        };
+        match self.store.put_reply(scope, record).await.map_err(from_store)? {
+            None => Ok(message),
+            // Another replica answered first: there is one reply to a message.
+            Some(MessageRecord { reply: Some(reply), .. }) => record::read_reply(&reply).map_err(from_store),
+            Some(_) => Err(Error::of(ErrorKind::InvalidAgentResponse).with_log("a message turned from task to reply")),
+        }
+    }
+}
+
+fn failed(error: &AgentError) -> Error {
+    Error::new(ErrorKind::Internal, format!("The agent failed: {}", error.message()))
+}

@@ -1,0 +1,207 @@
+//! The engine: the only writer of tasks.
+//!
+//! A task is a log. [`Engine::send`] appends a user's message and starts a *run*, which is the task's only
+//! writer until its turn ends; everything else (replies, streams, lists) reads the log. Work outlives
+//! sockets: nothing here is cancelled by a dropped request.
+
+pub mod agent;
+pub mod clock;
+pub mod options;
+pub mod turn;
+
+mod admission;
+mod cancel;
+mod crash;
+mod desk;
+mod hub;
+mod message_agent;
+mod reader;
+mod retention;
+mod run;
+mod runs;
+mod send;
+mod size;
+mod stream;
+mod wait;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_protocol::domain::{Event, EventBody, Scope, Task, TaskId, Timestamp};
+use baton_protocol::lifecycle::{Refused, Snapshot};
+use baton_protocol::{Error, ErrorKind};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use desk::Stop;
+pub use send::{Accepted, Incoming, TurnRef};
+pub use stream::{CloseAt, EventStream, Frame};
+
+use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use admission::Admission;
+use agent::{Router, Skill};
+use clock::Clock;
+use hub::Hub;
+use message_agent::InFlight;
+use options::Options;
+use runs::Runs;
+
+/// A cheap handle; all clones are one engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+/// The logic of one agent: its skills, and how a message finds one.
+pub struct AgentLogic {
+    pub skills: Vec<Skill>,
+    pub router: Arc<Router>,
+}
+
+impl fmt::Debug for AgentLogic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.skills).finish()
+    }
+}
+
+pub(crate) struct Inner {
+    store: Arc<dyn Store>,
+    hub: Arc<Hub>,
+    /// By the `agent` of a scope.
+    agents: HashMap<Arc<str>, AgentLogic>,
+    options: Options,
+    clock: Arc<dyn Clock>,
+    me: ReplicaId,
+    runs: Runs,
+    admission: Admission,
+    in_flight: InFlight,
+    /// No new work.
+    stopping: CancellationToken,
+    /// Streams end now.
+    closing: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("agents", &self.agents).field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    pub fn new(
+        store: Arc<dyn Store>,
+        agents: HashMap<Arc<str>, AgentLogic>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let admission = Admission::new(options.max_running, options.max_queued);
+        // Half the bits: stores keep it in a signed integer.
+        let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
+        Engine {
+            inner: Arc::new(Inner {
+                store,
+                hub: Hub::new(),
+                agents,
+                options,
+                clock,
+                me,
+                runs: Runs::default(),
+                admission,
+                in_flight: InFlight::default(),
+                stopping: CancellationToken::new(),
+                closing: CancellationToken::new(),
+                tracker: TaskTracker::new(),
+            }),
+        }
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// The task as it is now.
+    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+        self.inner.load(scope, id).await
+    }
+
+    /// Applies the crash rule to what an earlier process left behind, then starts the sweeper.
+    pub async fn recover(&self) -> Result<(), StoreError> {
+        let found = self.inner.tend_open_tasks().await?;
+        if found > 0 {
+            tracing::info!(tasks = found, "looked after tasks an earlier run left open");
+        }
+        let inner = Arc::clone(&self.inner);
+        self.inner.tracker.spawn(async move { inner.sweep_for_ever().await });
+        Ok(())
+    }
+
+    /// No new work; running turns see *shutdown* and have `drain` to end. Then streams are closed. What is
+    /// still running is left to the crash rule of the next start.
+    pub async fn shut_down(&self, drain: Duration) {
+        let inner = &self.inner;
+        inner.stopping.cancel();
+        inner.runs.stop_all(Stop::Shutdown);
+        inner.tracker.close();
+        if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
+            tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
+        }
+        inner.closing.cancel();
+    }
+}
+
+impl Inner {
+    async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+        match self.store.load(scope, id).await.map_err(from_store)? {
+            Some(loaded) => Ok(Arc::new(record::fold(&loaded).map_err(from_store)?)),
+            None => Err(not_found(id)),
+        }
+    }
+
+    /// The caller's own tasks among those a message refers to; others do not exist for it.
+    async fn references(&self, scope: &Scope, ids: &[TaskId]) -> Result<Vec<Task>, StoreError> {
+        let mut tasks = Vec::new();
+        for id in ids.iter().take(self.options.max_references) {
+            if let Some(loaded) = self.store.load(scope, id).await? {
+                tasks.push(record::fold(&loaded)?.task);
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Time for the next event of a task: never before its last status, whatever the clock does.
+    fn time_for(&self, snapshot: &Snapshot) -> Timestamp {
+        self.clock.now().max(snapshot.task.status.timestamp)
+    }
+}
+
+/// Gives a body its number and time, folds it in, and encodes it for the store.
+fn write_down(snapshot: &mut Snapshot, at: Timestamp, body: EventBody) -> Result<StoredEvent, Refused> {
+    let event = Event { number: snapshot.version + 1, at, body };
+    snapshot.apply(&event)?;
+    Ok(StoredEvent::encode(&snapshot.task.id, &snapshot.task.context_id, &event))
+}
+
+pub(crate) fn not_found(id: &TaskId) -> Error {
+    Error::of(ErrorKind::TaskNotFound).with_info("taskId", id.as_str())
+}
+
+/// What a peer is told when the store fails.
+pub(crate) fn from_store(error: StoreError) -> Error {
+    match error {
+        StoreError::Full(_) => Error::of(ErrorKind::ResourceExhausted).with_retry_after(5),
+        StoreError::Unavailable(_) | StoreError::Fatal(_) => Error::of(ErrorKind::Unavailable).with_retry_after(1),
+        StoreError::Damaged(_) => Error::of(ErrorKind::Internal),
+    }
+    .with_log(error)
+}

@@ -1,0 +1,89 @@
+//! What can be set about the engine. Every bound is here, with its default.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Turns that may run at once.
+    pub max_running: usize,
+    /// Tasks that may wait for a free place; beyond it, sends are refused as resource exhausted.
+    pub max_queued: usize,
+    /// Messages that may wait for a busy task.
+    pub max_pending_messages: u32,
+    /// How long a blocking send waits before it answers with the task as it is.
+    pub send_wait: Duration,
+    /// How long a canceled or stopped agent has to end by itself.
+    pub cancel_grace: Duration,
+    /// Longest a turn may take.
+    pub turn_deadline: Duration,
+    /// Longest a turn may go without saying anything. Paused while the turn waits for an answer.
+    pub turn_idle: Duration,
+    /// How long an agent may sit and wait for an answer; afterwards the answer starts a new turn.
+    pub answer_wait: Duration,
+    /// Text that streams in faster than this is merged into one event.
+    pub text_merge: Duration,
+    /// Largest single event; longer text is split, anything else is an agent error.
+    pub max_event_bytes: usize,
+    /// Most parts in one message.
+    pub max_parts: usize,
+    /// Most referenced tasks handed to an agent.
+    pub max_references: usize,
+    /// A snapshot is kept every so many events, or bytes of events.
+    pub snapshot_events: u64,
+    pub snapshot_bytes: usize,
+    pub retention: Retention,
+}
+
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Retention {
+    /// Ended tasks are removed after this time.
+    pub ended: Duration,
+    /// The log of an ended task is folded into its snapshot after this time.
+    pub fold: Duration,
+    /// Most tasks kept; beyond it the oldest ended ones go first…
+    pub max_tasks: u64,
+    /// …if they ended at least this long ago.
+    pub min_age: Duration,
+    /// Message records are kept this long after their task is gone.
+    pub records: Duration,
+    /// How often the sweeper looks.
+    pub every: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            max_running: 1024,
+            max_queued: 10_000,
+            max_pending_messages: 16,
+            send_wait: Duration::from_secs(120),
+            cancel_grace: Duration::from_secs(5),
+            turn_deadline: Duration::from_secs(60 * 60),
+            turn_idle: Duration::from_secs(10 * 60),
+            answer_wait: Duration::from_secs(60 * 60),
+            text_merge: Duration::from_millis(25),
+            max_event_bytes: 1024 * 1024,
+            max_parts: 10_000,
+            max_references: 16,
+            snapshot_events: 64,
+            snapshot_bytes: 64 * 1024,
+            retention: Retention::default(),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        const HOUR: u64 = 60 * 60;
+        Retention {
+            ended: Duration::from_secs(30 * 24 * HOUR),
+            fold: Duration::from_secs(24 * HOUR),
+            max_tasks: 1_000_000,
+            min_age: Duration::from_secs(HOUR),
+            records: Duration::from_secs(7 * 24 * HOUR),
+            every: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Reads one task's log from a number on, and waits for more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use baton_protocol::domain::{Scope, TaskId};
+
+use super::hub::{Bell, Heard};
+use crate::store::{Store, StoreError, StoredEvent};
+
+/// Events taken at once: from the bell for nothing, from the store with one call.
+const BATCH: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct LogReader {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) scope: Scope,
+    pub(crate) id: TaskId,
+    /// Number of the last event given out.
+    pub(crate) after: u64,
+    ready: VecDeque<StoredEvent>,
+}
+
+impl LogReader {
+    pub(crate) fn new(store: Arc<dyn Store>, bell: Arc<Bell>, scope: Scope, id: TaskId, after: u64) -> Self {
+        LogReader { store, bell, scope, id, after, ready: VecDeque::new() }
+    }
+
+    /// The next event; waits for it as long as it takes. Safe to drop between two events.
+    pub(crate) async fn next(&mut self) -> Result<StoredEvent, StoreError> {
+        loop {
+            if let Some(event) = self.take() {
+                return Ok(event);
+            }
+            let rings = self.bell.rings();
+            match self.bell.heard(self.after, BATCH)? {
+                Heard::Events(events) => self.ready = events.into(),
+                Heard::Nothing => self.bell.rung_since(rings).await,
+                Heard::AskStore => {
+                    let events = self.store.events(&self.scope, &self.id, self.after, BATCH as u32).await?;
+                    if events.is_empty() {
+                        self.bell.rung_since(rings).await;
+                    }
+                    self.ready = events.into();
+                }
+            }
+        }
+    }
+
+    /// The next event if it is at hand: lets a stream put many small events into one write.
+    pub(crate) fn at_hand(&mut self) -> Option<StoredEvent> {
+        if self.ready.is_empty()
+            && let Ok(Heard::Events(events)) = self.bell.heard(self.after, BATCH)
+        {
+            self.ready = events.into();
+        }
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<StoredEvent> {
+        let event = self.ready.pop_front()?;
+        debug_assert_eq!(event.number, self.after + 1, "the log has no gap");
+        self.after = event.number;
+        Some(event)
+    }
+}

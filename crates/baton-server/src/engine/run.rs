@@ -1,0 +1,488 @@
+//! A run: one turn of one task, and the task's only writer while it lasts.
+//!
+//! The agent is polled here, in a task of its own, never inside a connection's future. Whatever it says in
+//! one poll is appended together; what it says while an append is under way waits for the next one.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_protocol::domain::{
+    ArtifactUpdate, Artifact, EventBody, EventKind, Message, Part, StatusUpdate, TaskState,
+};
+use baton_protocol::lifecycle::{Refused, Snapshot};
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+use super::Inner;
+use super::admission::Permit;
+use super::agent::{Agent, AgentError, Logic};
+use super::desk::{Desk, Lying, Said, Stop};
+use super::hub::Bell;
+use super::runs::Registration;
+use super::size;
+use super::turn::{Turn, agent_message};
+use super::write_down;
+use crate::store::{Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work};
+
+/// How often a failing store is tried again, and how long the first pause is (doubling).
+const STORE_TRIES: u32 = 8;
+const STORE_PAUSE: Duration = Duration::from_millis(50);
+
+/// How a turn came to its end, once it did.
+enum End {
+    /// The agent returned.
+    Returned(Result<(), AgentError>),
+    Panicked,
+    /// Stopped by us after the grace time.
+    Stopped(Stop),
+    /// The agent broke the protocol.
+    Invalid(String),
+}
+
+struct Run {
+    engine: Arc<Inner>,
+    registration: Registration,
+    desk: Arc<Desk>,
+    bell: Arc<Bell>,
+    snapshot: Arc<Snapshot>,
+    fence: u64,
+    /// Events and bytes since the last kept snapshot.
+    unsnapped: (u64, usize),
+    /// Requests seen: those settled by the next append, and the highest id offered so far.
+    to_settle: Vec<Settled>,
+    seen: Option<RequestId>,
+    /// The client wants the task canceled.
+    cancel: bool,
+    /// When the agent, told to stop, is left behind.
+    grace_ends: Option<Instant>,
+    deadline: Instant,
+    last_said: Instant,
+    last_commit: Instant,
+    look_again: Option<Instant>,
+}
+
+/// An append under way, with what it takes to finish or repeat it.
+struct Commit {
+    append: Append,
+    future: Pin<Box<dyn Future<Output = Result<Appended, StoreError>> + Send>>,
+    tries: u32,
+}
+
+impl Inner {
+    /// Starts the turn that the snapshot has just recorded as started.
+    #[allow(clippy::too_many_arguments, reason = "all of it is moved into the one task that owns the turn")]
+    pub(super) async fn launch(
+        self: &Arc<Self>,
+        registration: Registration,
+        desk: Arc<Desk>,
+        snapshot: Arc<Snapshot>,
+        fence: u64,
+        bell: Arc<Bell>,
+        message: Message,
+        permit: Permit,
+    ) {
+        let references = if message.reference_task_ids.is_empty() {
+            Vec::new()
+        } else {
+            let found = self.references(registration.scope(), &message.reference_task_ids).await;
+            found.unwrap_or_else(|error| {
+                tracing::warn!(%error, "referenced tasks could not be read");
+                Vec::new()
+            })
+        };
+        let agent = self.agent_for(&registration, &snapshot);
+        let turn =
+            Turn::new(Arc::clone(&desk), message, Arc::clone(&snapshot), references, self.options.max_event_bytes);
+        let now = Instant::now();
+        let run = Run {
+            engine: Arc::clone(self),
+            registration,
+            desk,
+            bell,
+            fence,
+            unsnapped: (snapshot.version, 0),
+            snapshot,
+            to_settle: Vec::new(),
+            seen: None,
+            cancel: false,
+            grace_ends: None,
+            deadline: now + self.options.turn_deadline,
+            last_said: now,
+            last_commit: now - self.options.text_merge,
+            look_again: None,
+        };
+        if self.stopping.is_cancelled() {
+            run.desk.stop(Stop::Shutdown);
+        }
+        self.tracker.spawn(run.drive(agent, turn, permit));
+    }
+
+    /// The skill of a task is the one its first message chose.
+    fn agent_for(&self, registration: &Registration, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
+        let agent = self.agents.get(&registration.scope().agent)?;
+        let first = snapshot.task.history.first()?;
+        let skill = (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index))?;
+        match &skill.logic {
+            Logic::Task(agent) => Some(Arc::clone(agent)),
+            Logic::Message(_) => None,
+        }
+    }
+
+    pub(super) fn rerunnable(&self, scope: &baton_protocol::domain::Scope, snapshot: &Snapshot) -> bool {
+        let Some(agent) = self.agents.get(&scope.agent) else { return false };
+        let Some(first) = snapshot.task.history.first() else { return false };
+        match (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index)).map(|skill| &skill.logic) {
+            Some(Logic::Task(agent)) => agent.rerunnable(),
+            _ => false,
+        }
+    }
+}
+
+impl Run {
+    async fn drive(mut self, agent: Option<Arc<dyn Agent>>, turn: Turn, permit: Permit) {
+        let work = AssertUnwindSafe(async move {
+            match agent {
+                Some(agent) => agent.run(turn).await,
+                None => Err(AgentError::new("No matching skill: the task's skill is no longer served")),
+            }
+        });
+        let mut work = Box::pin(work.catch_unwind());
+        let mut end: Option<End> = None;
+        let mut commit: Option<Commit> = None;
+        let mut closed_by_end = false;
+        loop {
+            if commit.is_none() {
+                if let Some(append) = self.gather(&mut end, &mut closed_by_end) {
+                    commit = Some(self.commit(append, 0));
+                } else if end.is_some() {
+                    break;
+                }
+            }
+            let wake = self.wake_at();
+            tokio::select! {
+                biased;
+                result = &mut work, if end.is_none() => {
+                    end = Some(match result {
+                        Ok(result) => End::Returned(result),
+                        Err(_panic) => End::Panicked,
+                    });
+                }
+                result = under_way(&mut commit), if commit.is_some() => {
+                    let done = commit.take().expect("it was under way");
+                    match self.committed(done, result) {
+                        Next::Go => {}
+                        Next::Again(again) => commit = Some(again),
+                        Next::Leave => break,
+                    }
+                }
+                () = self.desk.said.notified(), if commit.is_none() && end.is_none() => {
+                    self.last_said = Instant::now();
+                }
+                () = self.registration.handle.rung.notified() => self.look_at_requests().await,
+                () = tokio::time::sleep_until(wake) => self.time_passed(&mut end).await,
+            }
+        }
+        // The agent first: its drop may still lay things on the desk, which is closed by now.
+        self.desk.close();
+        drop(work);
+        let Run { engine, registration, .. } = self;
+        let (scope, id) = (registration.scope().clone(), registration.id().clone());
+        let rung = registration.leave();
+        drop(permit);
+        // Messages that came too late for this turn start the next one.
+        if rung || self.seen.is_some() || self.look_again.is_some() {
+            engine.attend(&scope, &id);
+        }
+        engine.admit_waiting();
+    }
+
+    /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.
+    fn gather(&mut self, end: &mut Option<End>, closed: &mut bool) -> Option<Append> {
+        if *closed {
+            return None;
+        }
+        if end.is_none() {
+            match self.desk.lying() {
+                Lying::Nothing => return None,
+                // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
+                Lying::GrowingText if Instant::now() < self.last_commit + self.engine.options.text_merge => return None,
+                Lying::GrowingText | Lying::Something => {}
+            }
+        }
+        let expected = self.snapshot.version;
+        let mut events = Vec::new();
+        let mut settled = std::mem::take(&mut self.to_settle);
+        for said in self.desk.collect() {
+            if let Err(fault) = self.take_down(said, &mut events, &mut settled) {
+                if self.snapshot.state().is_terminal() {
+                    tracing::warn!(task.id = %self.registration.id(), fault, "the agent went on after the task's end");
+                } else {
+                    *end = Some(End::Invalid(fault));
+                }
+                break;
+            }
+        }
+        if let Some(end) = &*end {
+            self.take_end(end, &mut events);
+            *closed = true;
+        }
+        if self.snapshot.state().is_terminal() {
+            self.desk.close();
+            *closed = true;
+        }
+        if events.is_empty() && settled.is_empty() {
+            return None;
+        }
+        Some(self.append(expected, events, settled))
+    }
+
+    fn take_down(&mut self, said: Said, events: &mut Vec<StoredEvent>, settled: &mut Vec<Settled>) -> Result<(), String> {
+        let most = self.engine.options.max_event_bytes;
+        match said {
+            Said::Took(request, message) => {
+                let event = self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
+                settled.push(Settled { request, event: Some(event.number) });
+                events.push(event);
+            }
+            Said::Text(chunk) => {
+                let mut artifact = Artifact::new(chunk.artifact, vec![Part::text(chunk.text)]);
+                artifact.name = chunk.name;
+                let (append, last_chunk) = (chunk.append, chunk.last);
+                let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
+                self.take_artifact(update, events)?;
+            }
+            Said::Event(EventBody::Artifact(update)) => self.take_artifact(update, events)?,
+            Said::Event(body) => {
+                if let EventBody::Status(StatusUpdate { message: Some(message), .. }) = &body {
+                    let bytes = size::of_message(message);
+                    if bytes > most {
+                        return Err(format!("a status message of {bytes} bytes; {most} are allowed"));
+                    }
+                }
+                events.push(self.write(body).map_err(|refused| refused.to_string())?);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut Vec<StoredEvent>) -> Result<(), String> {
+        let most = self.engine.options.max_event_bytes;
+        let parts = size::split(update, most).map_err(|too_large| {
+            let bytes = too_large.bytes;
+            format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
+        })?;
+        for mut update in parts {
+            update.ordinal = self.snapshot.ordinal(&update.artifact.id);
+            events.push(self.write(EventBody::Artifact(update)).map_err(|refused| refused.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// The state a turn leaves behind, if its agent did not say.
+    fn take_end(&mut self, end: &End, events: &mut Vec<StoredEvent>) {
+        let state = self.snapshot.state();
+        if state.is_terminal() {
+            return;
+        }
+        let (end_state, reason) = if self.cancel {
+            (TaskState::Canceled, None)
+        } else {
+            match end {
+                End::Returned(Ok(())) if state.is_interrupted() => return,
+                End::Returned(Ok(())) => (TaskState::Completed, None),
+                // Told to stop because the server goes down: the crash rule decides at the next start.
+                End::Returned(Err(_)) | End::Stopped(Stop::Shutdown)
+                    if self.desk.stop_reason() == Some(Stop::Shutdown) =>
+                {
+                    return;
+                }
+                End::Returned(Err(error)) => (TaskState::Failed, Some(error.message().to_owned())),
+                End::Panicked => (TaskState::Failed, Some("The agent stopped unexpectedly".to_owned())),
+                // Nobody answered: the agent goes, the question stays.
+                End::Stopped(_) if state.is_interrupted() => return,
+                End::Stopped(_) => (TaskState::Failed, Some("The agent took too long".to_owned())),
+                End::Invalid(fault) => {
+                    (TaskState::Failed, Some(format!("The agent gave an invalid response: {fault}")))
+                }
+            }
+        };
+        let task = &self.snapshot.task;
+        let message = reason.map(|text| agent_message(&task.id, &task.context_id, vec![Part::text(text)]));
+        let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
+        match self.write(status) {
+            Ok(event) => events.push(event),
+            Err(refused) => tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended"),
+        }
+    }
+
+    fn write(&mut self, body: EventBody) -> Result<StoredEvent, Refused> {
+        let at = self.engine.time_for(&self.snapshot);
+        write_down(Arc::make_mut(&mut self.snapshot), at, body)
+    }
+
+    fn append(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Append {
+        let state = self.snapshot.state();
+        let rests = state.is_terminal() || state.is_interrupted();
+        self.unsnapped.0 += events.len() as u64;
+        self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
+        let options = &self.engine.options;
+        let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
+        let snapshot = (rests || due).then(|| {
+            self.unsnapped = (0, 0);
+            StoredSnapshot::encode(&self.snapshot)
+        });
+        let work = if rests { Work::Idle } else { Work::Running };
+        Append {
+            task: self.registration.id().clone(),
+            birth: None,
+            expected,
+            fence: self.fence,
+            events,
+            head: self.engine.head_state(&self.snapshot, work, self.fence),
+            snapshot,
+            message: None,
+            settled,
+        }
+    }
+
+    fn commit(&self, append: Append, tries: u32) -> Commit {
+        let store: Arc<dyn Store> = Arc::clone(&self.engine.store);
+        let (scope, written) = (self.registration.scope().clone(), append.clone());
+        let future = Box::pin(async move {
+            if tries > 0 {
+                tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
+            }
+            store.append(&scope, written).await
+        });
+        Commit { append, future, tries }
+    }
+
+    fn committed(&mut self, done: Commit, result: Result<Appended, StoreError>) -> Next {
+        match result {
+            Ok(Appended::Written(_)) => {
+                self.last_commit = Instant::now();
+                let version = done.append.expected + done.append.events.len() as u64;
+                let rests = done.append.events.iter().any(|event| match event.kind {
+                    EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
+                    _ => false,
+                });
+                let settled = (rests && version == self.snapshot.version).then(|| Arc::clone(&self.snapshot));
+                self.bell.ring(version, &done.append.events, settled);
+                Next::Go
+            }
+            Ok(Appended::Conflict | Appended::Duplicate(_)) => {
+                // Somebody else holds the task now: a lost race is never merged.
+                tracing::warn!(task.id = %self.registration.id(), fence = self.fence, "lost the task to another writer");
+                self.bell.nudge();
+                Next::Leave
+            }
+            Err(error) => {
+                self.bell.trouble(error.clone());
+                let final_word = matches!(error, StoreError::Fatal(_) | StoreError::Damaged(_));
+                if final_word || done.tries + 1 >= STORE_TRIES {
+                    tracing::error!(task.id = %self.registration.id(), %error, "gave up writing a turn");
+                    // The sweeper applies the crash rule once the store answers again.
+                    return Next::Leave;
+                }
+                tracing::warn!(task.id = %self.registration.id(), %error, tries = done.tries, "an append failed");
+                Next::Again(self.commit(done.append, done.tries + 1))
+            }
+        }
+    }
+
+    /// Somebody noted a request: hand messages to the agent, and tell it of a cancel.
+    async fn look_at_requests(&mut self) {
+        self.registration.handle.take_ring();
+        self.look_again = None;
+        let (scope, id) = (self.registration.scope(), self.registration.id());
+        let pending = match self.engine.store.requests(scope, id).await {
+            Ok(pending) => pending,
+            Err(error) => {
+                tracing::warn!(task.id = %id, %error, "requests could not be read");
+                self.look_again = Some(Instant::now() + Duration::from_secs(1));
+                return;
+            }
+        };
+        for request in pending {
+            if self.seen.is_some_and(|seen| request.request <= seen) {
+                continue;
+            }
+            self.seen = Some(request.request);
+            match request.event.decode().map(|event| event.body) {
+                Ok(EventBody::UserMessage(message)) => self.desk.offer(request.request, message),
+                Ok(EventBody::CancelRequested { .. }) => {
+                    self.cancel = true;
+                    self.to_settle.push(Settled { request: request.request, event: None });
+                    self.tell_to_stop(Stop::Canceled);
+                }
+                Ok(_) => tracing::error!(task.id = %self.registration.id(), "a request of an unknown kind"),
+                Err(error) => tracing::error!(task.id = %self.registration.id(), %error, "a request cannot be read"),
+            }
+        }
+    }
+
+    fn tell_to_stop(&mut self, reason: Stop) {
+        self.desk.stop(reason);
+        self.grace_ends.get_or_insert(Instant::now() + self.engine.options.cancel_grace);
+    }
+
+    fn wake_at(&self) -> Instant {
+        let options = &self.engine.options;
+        let quiet = if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
+        let mut wake = self.deadline.min(self.last_said + quiet);
+        if let Some(grace_ends) = self.grace_ends {
+            wake = grace_ends;
+        }
+        if let Some(look_again) = self.look_again {
+            wake = wake.min(look_again);
+        }
+        if self.desk.lying() == Lying::GrowingText {
+            wake = wake.min(self.last_commit + options.text_merge);
+        }
+        wake
+    }
+
+    async fn time_passed(&mut self, end: &mut Option<End>) {
+        let now = Instant::now();
+        if self.look_again.is_some_and(|at| at <= now) {
+            self.look_at_requests().await;
+        }
+        match self.grace_ends {
+            Some(grace_ends) if grace_ends <= now => {
+                if end.is_none() {
+                    tracing::warn!(task.id = %self.registration.id(), "the agent did not stop in its grace time");
+                    *end = Some(End::Stopped(self.desk.stop_reason().unwrap_or(Stop::Deadline)));
+                }
+                // Nothing is left to wait for.
+                self.grace_ends = Some(now + Duration::from_secs(3600));
+            }
+            Some(_) => {}
+            None => {
+                let interrupted = self.snapshot.state().is_interrupted();
+                let quiet =
+                    if interrupted { self.engine.options.answer_wait } else { self.engine.options.turn_idle };
+                if self.deadline <= now && !interrupted || self.last_said + quiet <= now {
+                    self.tell_to_stop(Stop::Deadline);
+                } else if self.deadline <= now {
+                    // The clock stands still while the client thinks.
+                    self.deadline = now + quiet;
+                }
+            }
+        }
+    }
+}
+
+enum Next {
+    Go,
+    Again(Commit),
+    Leave,
+}
+
+async fn under_way(commit: &mut Option<Commit>) -> Result<Appended, StoreError> {
+    match commit {
+        Some(commit) => (&mut commit.future).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,146 @@
+//! The runs of this process: at most one per task, found by scope and id.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_protocol::domain::{Scope, TaskId};
+use tokio::sync::Notify;
+
+use super::desk::{Desk, Stop};
+
+type Key = (Scope, TaskId);
+
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    live: Mutex<HashMap<Key, Arc<RunHandle>>>,
+    emptied: Notify,
+}
+
+/// How others reach a run.
+#[derive(Debug)]
+pub(crate) struct RunHandle {
+    pub(crate) desk: Arc<Desk>,
+    /// A request was noted: look at the store.
+    pub(crate) rung: Notify,
+    asked: AtomicBool,
+}
+
+impl RunHandle {
+    pub(crate) fn ring(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        self.rung.notify_one();
+    }
+
+    /// Was the run rung since it last looked?
+    pub(crate) fn take_ring(&self) -> bool {
+        self.asked.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// The claim of one run on its task within this process. Made before the task is written, so that nobody
+/// takes a task that is about to run for one whose run has died.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    shared: Arc<Shared>,
+    key: Key,
+    pub(crate) handle: Arc<RunHandle>,
+    gone: bool,
+}
+
+impl Shared {
+    fn live(&self) -> MutexGuard<'_, HashMap<Key, Arc<RunHandle>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, key: &Key) {
+        let mut live = self.live();
+        live.remove(key);
+        if live.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+}
+
+impl Runs {
+    /// `None` when the task has a run already.
+    pub(crate) fn register(&self, scope: &Scope, id: &TaskId, desk: Arc<Desk>) -> Option<Registration> {
+        let key = (scope.clone(), id.clone());
+        let handle = Arc::new(RunHandle { desk, rung: Notify::new(), asked: AtomicBool::new(false) });
+        let mut live = self.shared.live();
+        if live.contains_key(&key) {
+            return None;
+        }
+        live.insert(key.clone(), Arc::clone(&handle));
+        Some(Registration { shared: Arc::clone(&self.shared), key, handle, gone: false })
+    }
+
+    pub(crate) fn is_live(&self, scope: &Scope, id: &TaskId) -> bool {
+        self.shared.live().contains_key(&(scope.clone(), id.clone()))
+    }
+
+    /// Rings the task's run; `false` when there is none.
+    pub(crate) fn ring(&self, scope: &Scope, id: &TaskId) -> bool {
+        // Under the lock: a run that is about to leave sees the ring, or is gone for us.
+        match self.shared.live().get(&(scope.clone(), id.clone())) {
+            Some(handle) => {
+                handle.ring();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn stop_all(&self, reason: Stop) {
+        let handles: Vec<_> = self.shared.live().values().cloned().collect();
+        for handle in handles {
+            handle.desk.stop(reason);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shared.live().len()
+    }
+
+    pub(crate) async fn all_gone(&self) {
+        loop {
+            let emptied = self.shared.emptied.notified();
+            tokio::pin!(emptied);
+            emptied.as_mut().enable();
+            if self.len() == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+impl Registration {
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.key.0
+    }
+
+    pub(crate) fn id(&self) -> &TaskId {
+        &self.key.1
+    }
+
+    /// Leaves the registry; `true` when somebody rang and nobody looked yet.
+    pub(crate) fn leave(mut self) -> bool {
+        self.gone = true;
+        self.shared.remove(&self.key);
+        self.handle.take_ring()
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.gone {
+            self.shared.remove(&self.key);
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! A message comes in: a new task, the next turn of one, or a repeat of what was said before.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{
+    ContextId, EventBody, Message, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+};
+use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::{Error, ErrorKind, Generation};
+
+use super::admission::Place;
+use super::agent::Logic;
+use super::clock::{fresh_context_id, fresh_task_id};
+use super::desk::Desk;
+use super::hub::Bell;
+use super::turn::agent_message;
+use super::{Engine, Inner, from_store, not_found, write_down};
+use crate::store::{
+    Append, Appended, Birth, Head, HeadState, MessageRecord, NewRequest, Requested, StoredEvent, StoredSnapshot, Work,
+    record,
+};
+
+/// How often a lost race is decided anew before giving up.
+const TRIES: usize = 16;
+
+/// A checked message on its way in.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    pub message: Message,
+    /// Of the message and its target, as they were sent.
+    pub hash: [u8; 32],
+    pub generation: Generation,
+    /// Resuming: the message must be on record; nothing is started.
+    pub known_only: bool,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub enum Accepted {
+    Turn(TurnRef),
+    /// A message skill's answer.
+    Reply {
+        message: Message,
+        replayed: bool,
+    },
+}
+
+/// The turn a message belongs to, to wait for or to stream.
+#[derive(Debug, Clone)]
+pub struct TurnRef {
+    pub(crate) scope: Scope,
+    pub(crate) id: TaskId,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) message: (baton_protocol::domain::MessageId, [u8; 32]),
+    /// Number of the message in the log; `None` while it waits for a busy task.
+    pub(crate) event: Option<u64>,
+    /// The task as of that number, when it is at hand.
+    pub(crate) start: Option<Arc<Snapshot>>,
+    pub replayed: bool,
+}
+
+impl TurnRef {
+    pub fn task_id(&self) -> &TaskId {
+        &self.id
+    }
+}
+
+impl Engine {
+    /// Takes a message in. When this answers, the message is stored.
+    pub async fn send(&self, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+        self.inner.send(scope, incoming).await
+    }
+}
+
+impl Inner {
+    async fn send(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+        if incoming.known_only {
+            return match self.on_record(scope, &incoming).await? {
+                Some(accepted) => Ok(accepted),
+                None => Err(Error::new(
+                    ErrorKind::TaskNotFound,
+                    "Last-Event-ID was sent with a message this server has not seen; send the message without it to \
+                     start a task",
+                )),
+            };
+        }
+        match incoming.message.task_id.clone() {
+            Some(id) => self.send_to_task(scope, id, incoming).await,
+            None => self.send_new(scope, incoming).await,
+        }
+    }
+
+    /// The same message came before: answer with the same turn or reply.
+    async fn on_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+        let found = self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+        match found {
+            Some(record) => Ok(Some(self.replay(scope, record).await?)),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) async fn replay(self: &Inner, scope: &Scope, found: MessageRecord) -> Result<Accepted, Error> {
+        if let Some(reply) = &found.reply {
+            let message = record::read_reply(reply).map_err(from_store)?;
+            return Ok(Accepted::Reply { message, replayed: true });
+        }
+        let Some(id) = found.task else {
+            return Err(Error::of(ErrorKind::Internal).with_log("a message record with neither task nor reply"));
+        };
+        let Some(head) = self.store.head(scope, &id).await.map_err(from_store)? else {
+            // The record outlives its task: starting the work once more would be worse than saying so.
+            return Err(Error::new(ErrorKind::TaskNotFound, "This message's task has been removed; send a new messageId")
+                .with_info("taskId", id.as_str()));
+        };
+        Ok(Accepted::Turn(TurnRef {
+            scope: scope.clone(),
+            id,
+            bell: self.hub.bell(head.key),
+            message: (found.message_id, found.hash),
+            event: found.event,
+            start: None,
+            replayed: true,
+        }))
+    }
+
+    async fn send_new(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+        let Some(agent) = self.agents.get(&scope.agent) else {
+            return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
+        };
+        let skill = (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
+        match skill.map(|skill| &skill.logic) {
+            Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await,
+            Some(Logic::Task(_)) => self.create(scope, incoming).await,
+            None => self.create_failed(scope, incoming).await,
+        }
+    }
+
+    async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+        if self.stopping.is_cancelled() {
+            return Err(stopping());
+        }
+        let Some(place) = self.admission.reserve() else {
+            // A repeat is answered even when there is no room for anything new.
+            return match self.on_record(scope, &incoming).await? {
+                Some(accepted) => Ok(accepted),
+                None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
+            };
+        };
+        let mut new = NewTask::begin(incoming, self.clock.now());
+        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let registration = self.runs.register(scope, &new.id, Arc::clone(&desk));
+        let registration = registration.ok_or_else(|| Error::of(ErrorKind::Internal).with_log("a fresh id is taken"))?;
+        let message = new.message.clone();
+        let (work, fence) = match &place {
+            Place::Run(_) => {
+                new.add(EventBody::AttemptStarted { attempt: 1 });
+                new.add(working());
+                (Work::Running, 1)
+            }
+            Place::Wait(_) => (Work::Queued, 0),
+        };
+        let start = Arc::clone(&new.start);
+        let (snapshot, append) = new.append(self, work, fence);
+        let events = append.events.clone();
+        let record = append.message.clone();
+        let key = match self.store.append(scope, append).await.map_err(from_store)? {
+            Appended::Written(key) => key,
+            Appended::Duplicate(found) => return self.replay(scope, found).await,
+            Appended::Conflict => {
+                return Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken"));
+            }
+        };
+        let bell = self.hub.bell(key);
+        bell.ring(snapshot.version, &events, None);
+        let record = record.expect("a new task comes with its message record");
+        let turn = TurnRef {
+            scope: scope.clone(),
+            id: start.task.id.clone(),
+            bell: Arc::clone(&bell),
+            message: (record.message_id, record.hash),
+            event: Some(1),
+            start: Some(start),
+            replayed: false,
+        };
+        match place {
+            Place::Run(permit) => {
+                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
+            }
+            Place::Wait(place) => {
+                registration.leave();
+                self.admission.enqueue(turn.scope.clone(), turn.id.clone());
+                drop(place);
+                // A place may have come free since.
+                self.admit_waiting();
+            }
+        }
+        Ok(Accepted::Turn(turn))
+    }
+
+    /// No skill fits: the task exists and says so.
+    async fn create_failed(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+        let mut new = NewTask::begin(incoming, self.clock.now());
+        let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
+        new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
+        let start = Arc::clone(&new.start);
+        let (snapshot, mut append) = new.append(self, Work::Idle, 0);
+        append.snapshot = Some(StoredSnapshot::encode(&snapshot));
+        let (events, record) = (append.events.clone(), append.message.clone());
+        match self.store.append(scope, append).await.map_err(from_store)? {
+            Appended::Written(key) => {
+                let bell = self.hub.bell(key);
+                bell.ring(snapshot.version, &events, Some(Arc::new(snapshot)));
+                let record = record.expect("a new task comes with its message record");
+                Ok(Accepted::Turn(TurnRef {
+                    scope: scope.clone(),
+                    id: start.task.id.clone(),
+                    bell,
+                    message: (record.message_id, record.hash),
+                    event: Some(1),
+                    start: Some(start),
+                    replayed: false,
+                }))
+            }
+            Appended::Duplicate(found) => self.replay(scope, found).await,
+            Appended::Conflict => Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")),
+        }
+    }
+
+    async fn send_to_task(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: TaskId,
+        mut incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        // Before any rule about the task's state: the first copy may have changed it.
+        if let Some(accepted) = self.on_record(scope, &incoming).await? {
+            return Ok(accepted);
+        }
+        for _ in 0..TRIES {
+            let head = self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
+            check_target(&head, &id, &incoming.message)?;
+            incoming.message.context_id = Some(head.context_id.clone());
+            if self.stopping.is_cancelled() {
+                return Err(stopping());
+            }
+            let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
+            let done = if busy {
+                self.note(scope, &id, &incoming).await?
+            } else {
+                self.next_turn(scope, &id, &incoming).await?
+            };
+            if let Some(accepted) = done {
+                return Ok(accepted);
+            }
+        }
+        Err(Error::of(ErrorKind::Unavailable).with_retry_after(1).with_log("lost too many races for one task"))
+    }
+
+    /// Notes a message for a busy task. `None`: things have changed, look again.
+    async fn note(self: &Arc<Self>, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+        let at = self.clock.now();
+        let context = incoming.message.context_id.as_ref().expect("set from the head");
+        let body = EventBody::UserMessage(incoming.message.clone());
+        let event = StoredEvent::encode(id, context, &baton_protocol::domain::Event { number: 0, at, body });
+        let request = NewRequest {
+            event,
+            message: Some(message_record(incoming, Some(id.clone()), None, at)),
+            most_pending: self.options.max_pending_messages,
+        };
+        match self.store.request(scope, id, request).await.map_err(from_store)? {
+            Requested::Noted { head, .. } => {
+                let turn = TurnRef {
+                    scope: scope.clone(),
+                    id: id.clone(),
+                    bell: self.hub.bell(head.key),
+                    message: (incoming.message.id.clone(), incoming.hash),
+                    event: None,
+                    start: None,
+                    replayed: false,
+                };
+                self.attend(scope, id);
+                Ok(Some(Accepted::Turn(turn)))
+            }
+            Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
+            Requested::Full => {
+                let most = self.options.max_pending_messages;
+                Err(Error::new(
+                    ErrorKind::QuotaExceeded,
+                    format!("{most} messages wait for this task already; send again when it has taken some"),
+                )
+                .with_retry_after(1)
+                .with_info("taskId", id.as_str()))
+            }
+            Requested::Ended(_) => Err(ended(id)),
+            Requested::NotFound => Err(not_found(id)),
+        }
+    }
+
+    /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
+    async fn next_turn(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
+        let Some(place) = self.admission.reserve() else {
+            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
+        };
+        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
+        let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+        check_target(&loaded.head, id, &incoming.message)?;
+        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
+        let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
+        let at = self.time_for(&snapshot);
+        let attempt = snapshot.attempts + 1;
+        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
+        let (work, fence) = match &place {
+            Place::Run(_) => {
+                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
+                (Work::Running, old_fence + 1)
+            }
+            Place::Wait(_) => (Work::Queued, old_fence),
+        };
+        let mut events = Vec::with_capacity(bodies.len());
+        let mut start = None;
+        for body in bodies {
+            events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
+            start.get_or_insert_with(|| Arc::new(snapshot.clone()));
+        }
+        let append = Append {
+            task: id.clone(),
+            birth: None,
+            expected,
+            fence: old_fence,
+            events: events.clone(),
+            head: self.head_state(&snapshot, work, fence),
+            snapshot: None,
+            message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
+            settled: Vec::new(),
+        };
+        let key = match self.store.append(scope, append).await.map_err(from_store)? {
+            Appended::Written(key) => key,
+            Appended::Duplicate(found) => return Ok(Some(self.replay(scope, found).await?)),
+            Appended::Conflict => return Ok(None),
+        };
+        let bell = self.hub.bell(key);
+        bell.ring(snapshot.version, &events, None);
+        let turn = TurnRef {
+            scope: scope.clone(),
+            id: id.clone(),
+            bell: Arc::clone(&bell),
+            message: (incoming.message.id.clone(), incoming.hash),
+            event: Some(expected + 1),
+            start,
+            replayed: false,
+        };
+        match place {
+            Place::Run(permit) => {
+                let message = incoming.message.clone();
+                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
+            }
+            Place::Wait(place) => {
+                registration.leave();
+                self.admission.enqueue(scope.clone(), id.clone());
+                drop(place);
+                self.admit_waiting();
+            }
+        }
+        Ok(Some(Accepted::Turn(turn)))
+    }
+
+    pub(super) fn head_state(&self, snapshot: &Snapshot, work: Work, fence: u64) -> HeadState {
+        HeadState {
+            state: snapshot.state(),
+            status_at: snapshot.task.status.timestamp,
+            work,
+            attempts: snapshot.attempts,
+            // Between turns nobody holds a task: whoever gets the next message may take it.
+            holder: (work == Work::Running).then_some(self.me),
+            fence,
+        }
+    }
+}
+
+/// A task in the making.
+struct NewTask {
+    id: TaskId,
+    snapshot: Snapshot,
+    /// As of the first event.
+    start: Arc<Snapshot>,
+    message: Message,
+    record: MessageRecord,
+    birth: Birth,
+    events: Vec<StoredEvent>,
+    at: Timestamp,
+}
+
+impl NewTask {
+    fn begin(mut incoming: Incoming, at: Timestamp) -> Self {
+        let id = fresh_task_id();
+        let context_id: ContextId = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
+        incoming.message.task_id = Some(id.clone());
+        incoming.message.context_id = Some(context_id.clone());
+        let record = message_record(&incoming, Some(id.clone()), Some(1), at);
+        let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
+        let body = EventBody::UserMessage(incoming.message.clone());
+        let first = write_down(&mut snapshot, at, body).expect("a new task takes its first message");
+        NewTask {
+            id,
+            start: Arc::new(snapshot.clone()),
+            snapshot,
+            message: incoming.message,
+            record,
+            birth: Birth { context_id, generation: incoming.generation, created_at: at },
+            events: vec![first],
+            at,
+        }
+    }
+
+    fn add(&mut self, body: EventBody) {
+        let event = write_down(&mut self.snapshot, self.at, body).expect("a submitted task may start or fail");
+        self.events.push(event);
+    }
+
+    fn append(self, engine: &Inner, work: Work, fence: u64) -> (Snapshot, Append) {
+        let append = Append {
+            task: self.id,
+            birth: Some(self.birth),
+            expected: 0,
+            fence: 0,
+            events: self.events,
+            head: engine.head_state(&self.snapshot, work, fence),
+            snapshot: None,
+            message: Some(self.record),
+            settled: Vec::new(),
+        };
+        (self.snapshot, append)
+    }
+}
+
+pub(super) fn message_record(
+    incoming: &Incoming,
+    task: Option<TaskId>,
+    event: Option<u64>,
+    at: Timestamp,
+) -> MessageRecord {
+    MessageRecord { message_id: incoming.message.id.clone(), hash: incoming.hash, task, event, reply: None, at }
+}
+
+pub(super) fn working() -> EventBody {
+    EventBody::Status(StatusUpdate { state: TaskState::Working, message: None, metadata: None })
+}
+
+fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error> {
+    if let Some(context) = &message.context_id
+        && *context != head.context_id
+    {
+        return Err(Error::invalid("message.contextId", "is not the context of the task named by message.taskId"));
+    }
+    if head.current.state.is_terminal() {
+        return Err(ended(id));
+    }
+    Ok(())
+}
+
+fn ended(id: &TaskId) -> Error {
+    Error::of(ErrorKind::TaskEnded).with_info("taskId", id.as_str())
+}
+
+fn stopping() -> Error {
+    Error::new(ErrorKind::Unavailable, "The server is shutting down; send again shortly").with_retry_after(1)
+}

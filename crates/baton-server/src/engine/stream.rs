@@ -1,0 +1,259 @@
+//! A stream of one task's events: first the task, or where a reader left off, then the log as it grows.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
+use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::{Error, ErrorKind};
+use tokio_util::sync::CancellationToken;
+
+use super::reader::LogReader;
+use super::send::TurnRef;
+use super::{Engine, Inner, from_store, not_found};
+use crate::store::{Head, StoredEvent};
+
+/// One thing to be shown. Numbers rise; holes are internal events.
+#[derive(Debug, Clone)]
+pub enum Frame {
+    /// The task as of that number.
+    Task {
+        number: u64,
+        snapshot: Arc<Snapshot>,
+    },
+    Event(StoredEvent),
+    /// A message skill's answer: the only frame of its stream.
+    Message(Message),
+}
+
+/// When a stream closes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseAt {
+    /// With the turn: on a terminal state and on input-required.
+    TurnEnd,
+    /// On a terminal state only: a 1.0 subscription.
+    TaskEnd,
+}
+
+impl CloseAt {
+    fn closes(self, state: TaskState) -> bool {
+        state.is_terminal() || (self == Self::TurnEnd && state == TaskState::InputRequired)
+    }
+}
+
+#[derive(Debug)]
+pub struct EventStream {
+    first: Option<Frame>,
+    rest: Option<LogReader>,
+    close: CloseAt,
+    closing: CancellationToken,
+}
+
+impl EventStream {
+    pub fn of_message(message: Message) -> Self {
+        EventStream {
+            first: Some(Frame::Message(message)),
+            rest: None,
+            close: CloseAt::TurnEnd,
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// The next frame; `None` when the stream is over. Safe to drop between two frames.
+    pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        loop {
+            let reader = self.rest.as_mut()?;
+            let event = tokio::select! {
+                event = reader.next() => event,
+                () = self.closing.cancelled() => {
+                    self.rest = None;
+                    return None;
+                }
+            };
+            match event {
+                Ok(event) => {
+                    if let Some(frame) = self.show(event) {
+                        return Some(Ok(frame));
+                    }
+                }
+                Err(error) => {
+                    self.rest = None;
+                    return Some(Err(from_store(error)));
+                }
+            }
+        }
+    }
+
+    /// The next frame if it is at hand, so that many small events can leave in one write.
+    pub fn at_hand(&mut self) -> Option<Frame> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let event = self.rest.as_mut()?.at_hand()?;
+            if let Some(frame) = self.show(event) {
+                return Some(frame);
+            }
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.first.is_none() && self.rest.is_none()
+    }
+
+    fn show(&mut self, event: StoredEvent) -> Option<Frame> {
+        if let EventKind::Status(state) = event.kind
+            && self.close.closes(state)
+        {
+            self.rest = None;
+        }
+        (!event.kind.is_internal()).then_some(Frame::Event(event))
+    }
+}
+
+impl Engine {
+    /// The stream of a turn: from its task, or from where the reader left off.
+    pub async fn stream_turn(&self, turn: &TurnRef, last_seen: Option<u64>) -> Result<EventStream, Error> {
+        let inner = &self.inner;
+        let Some(event) = inner.event_of(turn).await? else {
+            // The task ended before it took the message: its end is all there is to show.
+            let head = inner.head(&turn.scope, &turn.id).await?;
+            return inner.fresh(&turn.scope, &turn.id, &head, CloseAt::TurnEnd).await;
+        };
+        if let (None, Some(start)) = (last_seen, &turn.start) {
+            let first = Frame::Task { number: event, snapshot: Arc::clone(start) };
+            return Ok(inner.stream(turn, event, Some(first)));
+        }
+        let head = inner.head(&turn.scope, &turn.id).await?;
+        if let Some(seen) = last_seen {
+            check_seen(seen, &head)?;
+        }
+        let after = last_seen.unwrap_or(event).max(event);
+        if after < head.folded_through {
+            return inner.fresh(&turn.scope, &turn.id, &head, CloseAt::TurnEnd).await;
+        }
+        if last_seen.is_none() {
+            let snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
+            let first = Frame::Task { number: event, snapshot: Arc::new(snapshot) };
+            return Ok(inner.stream(turn, event, Some(first)));
+        }
+        if inner.turn_is_over(&turn.scope, &turn.id, event, after).await? {
+            return Err(nothing_left(&turn.id));
+        }
+        Ok(inner.stream(turn, after, None))
+    }
+
+    /// A subscription: the task first, or where the reader left off.
+    pub async fn subscribe(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        last_seen: Option<u64>,
+        close: CloseAt,
+    ) -> Result<EventStream, Error> {
+        let inner = &self.inner;
+        let head = inner.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+        let ended = head.current.state.is_terminal();
+        let Some(seen) = last_seen else {
+            if ended {
+                return Err(Error::new(
+                    ErrorKind::UnsupportedOperation,
+                    "The task has ended: read it with GetTask, or resume with Last-Event-ID",
+                )
+                .with_info("taskId", id.as_str()));
+            }
+            return inner.fresh(scope, id, &head, close).await;
+        };
+        check_seen(seen, &head)?;
+        if ended && seen >= head.version {
+            return Err(nothing_left(id));
+        }
+        if seen < head.folded_through {
+            return inner.fresh(scope, id, &head, close).await;
+        }
+        let reader = inner.reader(scope, id, &head, seen);
+        Ok(EventStream { first: None, rest: Some(reader), close, closing: inner.closing.clone() })
+    }
+}
+
+impl Inner {
+    async fn head(&self, scope: &Scope, id: &TaskId) -> Result<Head, Error> {
+        self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))
+    }
+
+    fn reader(&self, scope: &Scope, id: &TaskId, head: &Head, after: u64) -> LogReader {
+        LogReader::new(Arc::clone(&self.store), self.hub.bell(head.key), scope.clone(), id.clone(), after)
+    }
+
+    fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>) -> EventStream {
+        let (store, bell) = (Arc::clone(&self.store), Arc::clone(&turn.bell));
+        let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
+        EventStream { first, rest: Some(reader), close: CloseAt::TurnEnd, closing: self.closing.clone() }
+    }
+
+    /// The task as it is now, then what follows.
+    async fn fresh(&self, scope: &Scope, id: &TaskId, head: &Head, close: CloseAt) -> Result<EventStream, Error> {
+        // Hung before the task is read, so that nothing committed in between is missed.
+        let mut reader = self.reader(scope, id, head, 0);
+        let snapshot = self.load(scope, id).await?;
+        reader.after = snapshot.version;
+        let over = close.closes(snapshot.state());
+        let first = Frame::Task { number: snapshot.version, snapshot };
+        Ok(EventStream {
+            first: Some(first),
+            rest: (!over).then_some(reader),
+            close,
+            closing: self.closing.clone(),
+        })
+    }
+
+    /// The task as it was at an earlier number, folded from the log.
+    async fn as_of(&self, scope: &Scope, id: &TaskId, head: &Head, number: u64) -> Result<Snapshot, Error> {
+        let mut snapshot = Snapshot::begin(id.clone(), head.context_id.clone(), head.created_at);
+        while snapshot.version < number {
+            let left = (number - snapshot.version).min(256) as u32;
+            let events = self.store.events(scope, id, snapshot.version, left).await.map_err(from_store)?;
+            if events.is_empty() {
+                return Err(Error::of(ErrorKind::Internal).with_log(format_args!("the log of {id} ends early")));
+            }
+            for event in events {
+                let event = event.decode().map_err(from_store)?;
+                snapshot.apply(&event).map_err(|refused| Error::of(ErrorKind::Internal).with_log(refused))?;
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// Has the turn that began at `event` been shown to its end by the time of `after`?
+    async fn turn_is_over(&self, scope: &Scope, id: &TaskId, event: u64, after: u64) -> Result<bool, Error> {
+        let mut at = event;
+        while at < after {
+            let left = (after - at).min(256) as u32;
+            let events = self.store.events(scope, id, at, left).await.map_err(from_store)?;
+            let Some(last) = events.last() else { return Ok(false) };
+            at = last.number;
+            let closes = |event: &StoredEvent| match event.kind {
+                EventKind::Status(state) => CloseAt::TurnEnd.closes(state),
+                _ => false,
+            };
+            if events.iter().any(closes) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn check_seen(seen: u64, head: &Head) -> Result<(), Error> {
+    if seen > head.version {
+        return Err(Error::invalid("Last-Event-ID", format!("is {seen}, but the log ends at {}", head.version)));
+    }
+    Ok(())
+}
+
+fn nothing_left(id: &TaskId) -> Error {
+    Error::new(ErrorKind::UnsupportedOperation, "Nothing is left to stream: every event up to the end has been shown")
+        .with_info("taskId", id.as_str())
+}

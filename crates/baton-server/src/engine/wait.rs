@@ -1,0 +1,98 @@
+//! Waiting for a task to come to rest: until a status that says so, or a deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_protocol::domain::{EventKind, Scope, TaskId, TaskState};
+use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::{Error, ErrorKind};
+use tokio::time::Instant;
+
+use super::hub::Bell;
+use super::reader::LogReader;
+use super::send::TurnRef;
+use super::{Engine, Inner, from_store};
+
+impl Engine {
+    /// The task when the turn has ended or waits for input; at the deadline, the task as it is.
+    pub async fn wait(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
+        let patience = self.inner.options.send_wait;
+        let until = Instant::now() + patience;
+        let Ok(event) = tokio::time::timeout(patience, self.inner.event_of(turn)).await else {
+            return self.inner.load(&turn.scope, &turn.id).await;
+        };
+        let Some(event) = event? else {
+            return self.inner.load(&turn.scope, &turn.id).await;
+        };
+        let rests = |state: TaskState| state.is_terminal() || state.is_interrupted();
+        let left = until.saturating_duration_since(Instant::now());
+        self.inner.wait_for(&turn.scope, &turn.id, Arc::clone(&turn.bell), event, left, rests).await
+    }
+
+    /// The task as it is right after the message was taken in.
+    pub async fn now_or_start(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
+        match &turn.start {
+            Some(start) => Ok(Arc::clone(start)),
+            None => self.inner.load(&turn.scope, &turn.id).await,
+        }
+    }
+}
+
+impl Inner {
+    /// Waits for the first status after `after` that `rests`, at most `patience`.
+    pub(super) async fn wait_for(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        bell: Arc<Bell>,
+        after: u64,
+        patience: Duration,
+        rests: impl Fn(TaskState) -> bool,
+    ) -> Result<Arc<Snapshot>, Error> {
+        let mut reader =
+            LogReader::new(Arc::clone(&self.store), Arc::clone(&bell), scope.clone(), id.clone(), after);
+        let reached = async {
+            loop {
+                let event = reader.next().await?;
+                if let EventKind::Status(state) = event.kind
+                    && rests(state)
+                {
+                    return Ok(event.number);
+                }
+            }
+        };
+        let reached = match tokio::time::timeout(patience, reached).await {
+            Ok(reached) => Some(reached.map_err(from_store)?),
+            Err(_) => None,
+        };
+        // The run left the task it folded at the bell: no need to read and fold it again.
+        match reached.and_then(|number| bell.settled(number)) {
+            Some(snapshot) => Ok(snapshot),
+            None => self.load(scope, id).await,
+        }
+    }
+
+    /// The number of the turn's message in the log; waits while the message does. `None`: the task ended
+    /// without taking it.
+    pub(super) async fn event_of(&self, turn: &TurnRef) -> Result<Option<u64>, Error> {
+        if let Some(event) = turn.event {
+            return Ok(Some(event));
+        }
+        loop {
+            let rings = turn.bell.rings();
+            let (id, hash) = &turn.message;
+            let found = self.store.message(&turn.scope, id, hash).await.map_err(from_store)?;
+            if let Some(event) = found.and_then(|record| record.event) {
+                return Ok(Some(event));
+            }
+            let head = self.store.head(&turn.scope, &turn.id).await.map_err(from_store)?;
+            if head.is_none_or(|head| head.current.state.is_terminal()) {
+                return Ok(None);
+            }
+            if self.closing.is_cancelled() {
+                return Err(Error::of(ErrorKind::Unavailable).with_retry_after(1));
+            }
+            turn.bell.rung_since(rings).await;
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The store contract: where task logs live. One contract, several backends; `suite` runs on all of them.
+//!
+//! Stores compare and write; they never decide. The engine has already run `lifecycle` when it calls
+//! [`Store::append`]; the store checks that the task is still at the version and fence the engine decided
+//! on, and writes everything of one append in one atomic step, or nothing.
+//!
+//! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
+
+pub mod memory;
+pub mod record;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use baton_protocol::Generation;
+use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+
+pub use record::{StoredEvent, StoredSnapshot};
+
+/// The task's internal key: unique in the whole store, never shown to peers. Hub, webhook ids and logs use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskKey(pub u64);
+
+/// One running server process. Made at start, never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReplicaId(pub u64);
+
+/// Names a noted request within its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// What is left to do for a task, so that a restart finds it without reading logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Nothing: ended, or waiting for the other side.
+    Idle,
+    /// A message waits and no attempt is open.
+    Queued,
+    /// An attempt was started and its turn has not ended.
+    Running,
+}
+
+impl Work {
+    /// Stable number used in stores.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Idle => 0,
+            Self::Queued => 1,
+            Self::Running => 2,
+        }
+    }
+
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Self::Idle, Self::Queued, Self::Running].into_iter().find(|work| work.number() == number)
+    }
+}
+
+/// The small row every append rewrites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub key: TaskKey,
+    pub context_id: ContextId,
+    pub generation: Generation,
+    pub created_at: Timestamp,
+    /// Number of the last event.
+    pub version: u64,
+    /// Events up to this number are gone from the log (folded into the snapshot).
+    pub folded_through: u64,
+    pub current: HeadState,
+}
+
+/// The part of the head an append writes as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadState {
+    pub state: TaskState,
+    /// Time of the last status: what lists are sorted by.
+    pub status_at: Timestamp,
+    pub work: Work,
+    pub attempts: u32,
+    pub holder: Option<ReplicaId>,
+    /// Raised at every change of holder; a writer with an old one is refused.
+    pub fence: u64,
+}
+
+/// What makes a task exist; goes with an append whose `expected` is 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Birth {
+    pub context_id: ContextId,
+    pub generation: Generation,
+    pub created_at: Timestamp,
+}
+
+/// One atomic write to one task.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub task: TaskId,
+    /// `Some` exactly when `expected` is 0: the task must not exist in this scope.
+    pub birth: Option<Birth>,
+    /// The version the task must still have.
+    pub expected: u64,
+    /// The fence the task must still have (0 for a birth).
+    pub fence: u64,
+    /// Numbered `expected + 1`, `expected + 2`, … May be empty (a change of head alone, such as a claim).
+    pub events: Vec<StoredEvent>,
+    /// What the head becomes. Its version becomes `expected + events.len()`.
+    pub head: HeadState,
+    /// Replaces the kept snapshot.
+    pub snapshot: Option<StoredSnapshot>,
+    /// Recorded with the append; if the same message is on record already, nothing is written.
+    pub message: Option<MessageRecord>,
+    /// Requests this append answers; they are removed.
+    pub settled: Vec<Settled>,
+}
+
+/// A request that has been turned into an event, or into nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub request: RequestId,
+    /// The number its message got in the log; written into the message's record.
+    pub event: Option<u64>,
+}
+
+/// How an append ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Appended {
+    Written(TaskKey),
+    /// Version or fence moved on, or the id exists already, or does not exist: read again and decide again.
+    Conflict,
+    /// The same message came before; nothing was written.
+    Duplicate(MessageRecord),
+}
+
+/// The idempotency record of one message. Outlives its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageRecord {
+    pub message_id: MessageId,
+    /// Of the message and its target. The same id with another hash is another message.
+    pub hash: [u8; 32],
+    /// `None` for the reply of a message skill.
+    pub task: Option<TaskId>,
+    /// Number of the message's event, once it is in the log.
+    pub event: Option<u64>,
+    /// A message skill's reply, as [`record::write_reply`] made it.
+    pub reply: Option<Bytes>,
+    pub at: Timestamp,
+}
+
+/// A wish for a task that somebody else may hold.
+#[derive(Debug, Clone)]
+pub struct NewRequest {
+    /// The event-to-be: a user message or a cancel request. Its number means nothing yet.
+    pub event: StoredEvent,
+    /// For messages: their idempotency record (`event` is `None` until settled).
+    pub message: Option<MessageRecord>,
+    /// Refuse with [`Requested::Full`] when this many requests are pending already.
+    pub most_pending: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requested {
+    Noted {
+        request: RequestId,
+        head: Head,
+    },
+    Duplicate(MessageRecord),
+    Full,
+    /// The task is in a terminal state; nothing was noted.
+    Ended(Head),
+    NotFound,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingRequest {
+    pub request: RequestId,
+    pub event: StoredEvent,
+}
+
+/// A task as stored: the kept snapshot and the events after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    pub id: TaskId,
+    pub head: Head,
+    pub snapshot: Option<StoredSnapshot>,
+    /// Numbers `snapshot.version() + 1 ..= head.version` (from 1 without a snapshot).
+    pub tail: Vec<StoredEvent>,
+}
+
+/// Where a listing goes on: strictly older than this, ties broken by id, both descending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPosition {
+    pub status_at: Timestamp,
+    pub id: TaskId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery {
+    pub filter: ListFilter,
+    pub after: Option<ListPosition>,
+    /// Nothing newer than this (the first page's bound).
+    pub not_after: Timestamp,
+    pub limit: u32,
+}
+
+/// A task that a restart must look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTask {
+    pub key: TaskKey,
+    pub scope: Scope,
+    pub id: TaskId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// No room: writes are refused, reads go on.
+    #[error("the store is full: {0}")]
+    Full(String),
+    /// May work later.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// What is stored cannot be read.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// Durability can no longer be promised; the process must end.
+    #[error("the store failed for good: {0}")]
+    Fatal(String),
+}
+
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// Writes one task's events, head, snapshot, message record and settled requests in one step.
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended>;
+
+    /// Notes a request for whoever holds the task. Changes no state.
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested>;
+
+    /// The pending requests of a task, oldest first.
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>>;
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>>;
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
+
+    /// Up to `limit` events numbered above `after`, in order. Stops early at about 256 KiB, never before the first.
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>>;
+
+    /// Newest status first, then id descending.
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>>;
+
+    /// How many tasks a filter matches, nothing newer than `not_after`.
+    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64>;
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>>;
+
+    /// Records a message skill's reply, unless the message is on record already: then that record is answered.
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>>;
+
+    /// Tasks whose work is not [`Work::Idle`] or that have pending requests, by key, above `after`.
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>>;
+
+    /// The secret of that name; `fresh` is kept when there is none yet.
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
+
+    /// How many tasks are stored, in all scopes.
+    async fn task_count(&self) -> StoreResult<u64>;
+
+    /// Drops the events of up to `limit` tasks that ended before `before` and have a snapshot of their last
+    /// version. Answers how many were folded.
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events and requests.
+    /// Message records stay. Answers how many were removed.
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    /// Removes up to `limit` message records older than `before` whose task is gone (or never was).
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+}

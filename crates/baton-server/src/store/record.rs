@@ -1,0 +1,323 @@
+//! Stored forms. Every record starts with its format version; golden files of each are kept for ever.
+//!
+//! An event is one header line and its 1.0 JSON: `1 S2 1763200000000\n{"statusUpdate":…}`. The header
+//! tells a reader what it needs to skip or stop without decoding, and a 1.0 stream copies the JSON into
+//! its frames as it is.
+//!
+//! | letter | kind | JSON |
+//! |---|---|---|
+//! | `U` | user message | the message |
+//! | `A` | attempt started | `{"attempt":k}` |
+//! | `C` | cancel requested | `{}` or `{"metadata":…}` |
+//! | `S` + state number | status | `{"statusUpdate":…}` |
+//! | `P` + ordinal | artifact | `{"artifactUpdate":…}` |
+//!
+//! A snapshot is three lines: `1 <version> <attempts>`, what the log says beyond the task, the task.
+
+use std::fmt;
+
+use baton_protocol::domain::{
+    ArtifactId, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
+};
+use baton_protocol::lifecycle::{Snapshot, Transition};
+use baton_protocol::wire::v1::{self, StreamItem};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::StoreError;
+
+const FORMAT: &str = "1";
+
+/// An event as it is kept: cheap to clone, never decoded on the way to a 1.0 stream.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub number: u64,
+    pub kind: EventKind,
+    pub at: Timestamp,
+    ordinal: u32,
+    record: Bytes,
+    /// Where the JSON starts in `record`.
+    json_at: usize,
+}
+
+impl fmt::Debug for StoredEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} {}", self.number, String::from_utf8_lossy(&self.record))
+    }
+}
+
+impl StoredEvent {
+    /// Encodes an event of the task named.
+    pub fn encode(task: &TaskId, context: &ContextId, event: &Event) -> Self {
+        let mut out = Vec::with_capacity(256);
+        let ordinal = match &event.body {
+            EventBody::Artifact(update) => update.ordinal,
+            _ => 0,
+        };
+        out.extend_from_slice(FORMAT.as_bytes());
+        out.push(b' ');
+        match event.body.kind() {
+            EventKind::UserMessage => out.push(b'U'),
+            EventKind::AttemptStarted => out.push(b'A'),
+            EventKind::CancelRequested => out.push(b'C'),
+            EventKind::Status(state) => {
+                out.push(b'S');
+                push_number(&mut out, state.number().into());
+            }
+            EventKind::Artifact => {
+                out.push(b'P');
+                push_number(&mut out, ordinal.into());
+            }
+        }
+        out.push(b' ');
+        push_number(&mut out, event.at.as_millis());
+        out.push(b'\n');
+        let json_at = out.len();
+        match &event.body {
+            EventBody::UserMessage(message) => v1::write_message(&mut out, message),
+            EventBody::AttemptStarted { attempt } => {
+                out.extend_from_slice(b"{\"attempt\":");
+                push_number(&mut out, (*attempt).into());
+                out.push(b'}');
+            }
+            EventBody::CancelRequested { metadata: None } => out.extend_from_slice(b"{}"),
+            EventBody::CancelRequested { metadata: Some(metadata) } => {
+                out.extend_from_slice(b"{\"metadata\":");
+                out.extend_from_slice(metadata.as_str().as_bytes());
+                out.push(b'}');
+            }
+            EventBody::Status(update) => v1::write_stream_status(&mut out, task, context, event.at, update),
+            EventBody::Artifact(update) => v1::write_stream_artifact(&mut out, task, context, update),
+        }
+        StoredEvent {
+            number: event.number,
+            kind: event.body.kind(),
+            at: event.at,
+            ordinal,
+            record: Bytes::from(out),
+            json_at,
+        }
+    }
+
+    /// Reads the header of a record; the JSON is left alone.
+    pub fn from_record(number: u64, record: Bytes) -> Result<Self, StoreError> {
+        let damaged = |what: &str| StoreError::Damaged(format!("event {number}: {what}"));
+        let (header, json_at) = first_line(&record).ok_or_else(|| damaged("no header"))?;
+        let mut fields = header.split(' ');
+        let (format, kind, at) = (fields.next(), fields.next(), fields.next());
+        if format != Some(FORMAT) {
+            return Err(damaged("a format this version does not know; was it written by a newer Baton?"));
+        }
+        let at: i64 = at.and_then(|at| at.parse().ok()).ok_or_else(|| damaged("bad time"))?;
+        let (kind, ordinal) = kind.and_then(read_kind).ok_or_else(|| damaged("bad kind"))?;
+        Ok(StoredEvent { number, kind, at: Timestamp::from_millis(at), ordinal, record, json_at })
+    }
+
+    /// What a backend keeps.
+    pub fn record(&self) -> &Bytes {
+        &self.record
+    }
+
+    /// The 1.0 JSON, ready to be framed.
+    pub fn json(&self) -> Bytes {
+        self.record.slice(self.json_at..)
+    }
+
+    /// The same event under another number: how a noted request enters the log.
+    pub fn renumbered(&self, number: u64) -> Self {
+        StoredEvent { number, ..self.clone() }
+    }
+
+    pub fn decode(&self) -> Result<Event, StoreError> {
+        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
+        let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
+        let body = match self.kind {
+            EventKind::UserMessage => {
+                EventBody::UserMessage(v1::read_message(text).map_err(|e| damaged(&e))?)
+            }
+            EventKind::AttemptStarted => {
+                let started: AttemptJson = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+                EventBody::AttemptStarted { attempt: started.attempt }
+            }
+            EventKind::CancelRequested => {
+                let asked: CancelJson<'_> = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+                let metadata = asked.metadata.map(|raw| JsonObject::parse(raw.get())).transpose();
+                EventBody::CancelRequested { metadata: metadata.map_err(|e| damaged(&e))? }
+            }
+            EventKind::Status(_) | EventKind::Artifact => {
+                match v1::read_stream_item(text).map_err(|e| damaged(&e))? {
+                    StreamItem::Status { update, .. } => EventBody::Status(update),
+                    StreamItem::Artifact { mut update, .. } => {
+                        update.ordinal = self.ordinal;
+                        EventBody::Artifact(update)
+                    }
+                    StreamItem::Task(_) | StreamItem::Message(_) => return Err(damaged(&"not an update")),
+                }
+            }
+        };
+        Ok(Event { number: self.number, at: self.at, body })
+    }
+}
+
+#[derive(Deserialize)]
+struct AttemptJson {
+    attempt: u32,
+}
+
+#[derive(Deserialize)]
+struct CancelJson<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+fn read_kind(text: &str) -> Option<(EventKind, u32)> {
+    let (letter, rest) = text.split_at_checked(1)?;
+    Some(match (letter, rest) {
+        ("U", "") => (EventKind::UserMessage, 0),
+        ("A", "") => (EventKind::AttemptStarted, 0),
+        ("C", "") => (EventKind::CancelRequested, 0),
+        ("S", state) => (EventKind::Status(TaskState::from_number(state.parse().ok()?)?), 0),
+        ("P", ordinal) => (EventKind::Artifact, ordinal.parse().ok()?),
+        _ => return None,
+    })
+}
+
+/// A snapshot as it is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredSnapshot {
+    version: u64,
+    record: Bytes,
+}
+
+impl fmt::Debug for StoredSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.record))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct BeyondTask {
+    /// State number and time.
+    transitions: Vec<(u8, i64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sealed: Vec<String>,
+}
+
+impl StoredSnapshot {
+    pub fn encode(snapshot: &Snapshot) -> Self {
+        let beyond = BeyondTask {
+            transitions: snapshot.transitions.iter().map(|t| (t.state.number(), t.at.as_millis())).collect(),
+            sealed: snapshot.sealed.iter().map(|id| id.as_str().to_owned()).collect(),
+        };
+        let mut out = format!("{FORMAT} {} {}\n", snapshot.version, snapshot.attempts).into_bytes();
+        serde_json::to_writer(&mut out, &beyond).expect("numbers and strings into memory cannot fail");
+        out.push(b'\n');
+        v1::write_task(&mut out, &snapshot.task);
+        StoredSnapshot { version: snapshot.version, record: Bytes::from(out) }
+    }
+
+    pub fn from_record(record: Bytes) -> Result<Self, StoreError> {
+        let (version, _, _) = Self::header(&record)?;
+        Ok(StoredSnapshot { version, record })
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn record(&self) -> &Bytes {
+        &self.record
+    }
+
+    pub fn decode(&self) -> Result<Snapshot, StoreError> {
+        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("snapshot: {what}"));
+        let (version, attempts, rest) = Self::header(&self.record)?;
+        let rest = &self.record[rest..];
+        let (beyond, task_at) = first_line(rest).ok_or_else(|| damaged(&"cut short"))?;
+        let beyond: BeyondTask = serde_json::from_str(beyond).map_err(|e| damaged(&e))?;
+        let task = std::str::from_utf8(&rest[task_at..]).map_err(|e| damaged(&e))?;
+        let task = v1::read_task(task).map_err(|e| damaged(&e))?;
+        let transition = |(state, at)| {
+            let state = TaskState::from_number(state)?;
+            Some(Transition { state, at: Timestamp::from_millis(at) })
+        };
+        let transitions: Option<Vec<_>> = beyond.transitions.into_iter().map(transition).collect();
+        let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
+        Ok(Snapshot {
+            task,
+            version,
+            attempts,
+            transitions: transitions.ok_or_else(|| damaged(&"unknown state"))?,
+            sealed: sealed.map_err(|e| damaged(&e))?,
+        })
+    }
+
+    /// Version, attempts, and where the second line starts.
+    fn header(record: &Bytes) -> Result<(u64, u32, usize), StoreError> {
+        let damaged = || StoreError::Damaged("snapshot: bad header".to_owned());
+        let (header, rest) = first_line(record).ok_or_else(damaged)?;
+        let mut fields = header.split(' ');
+        match (fields.next(), fields.next(), fields.next()) {
+            (Some(FORMAT), Some(version), Some(attempts)) => {
+                let version = version.parse().map_err(|_| damaged())?;
+                Ok((version, attempts.parse().map_err(|_| damaged())?, rest))
+            }
+            _ => Err(damaged()),
+        }
+    }
+}
+
+/// A message skill's reply as its message record keeps it.
+pub fn write_reply(reply: &Message) -> Bytes {
+    let mut out = format!("{FORMAT}\n").into_bytes();
+    v1::write_message(&mut out, reply);
+    Bytes::from(out)
+}
+
+pub fn read_reply(record: &[u8]) -> Result<Message, StoreError> {
+    let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("reply: {what}"));
+    match first_line(record) {
+        Some((FORMAT, at)) => {
+            let text = std::str::from_utf8(&record[at..]).map_err(|e| damaged(&e))?;
+            v1::read_message(text).map_err(|e| damaged(&e))
+        }
+        _ => Err(damaged(&"bad header")),
+    }
+}
+
+/// The text before the first newline, and where what follows starts.
+fn first_line(record: &[u8]) -> Option<(&str, usize)> {
+    let end = record.iter().position(|byte| *byte == b'\n')?;
+    Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
+}
+
+fn push_number(out: &mut Vec<u8>, number: i64) {
+    use std::io::Write as _;
+    write!(out, "{number}").expect("writing to memory cannot fail");
+}
+
+/// Folds what a store loaded into the task it stands for.
+pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
+    let mut snapshot = match &loaded.snapshot {
+        Some(stored) => stored.decode()?,
+        None => {
+            let head = &loaded.head;
+            Snapshot::begin(loaded.id.clone(), head.context_id.clone(), head.created_at)
+        }
+    };
+    for stored in &loaded.tail {
+        let event = stored.decode()?;
+        snapshot
+            .apply(&event)
+            .map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", loaded.id)))?;
+    }
+    if snapshot.version != loaded.head.version {
+        let (at, head) = (snapshot.version, loaded.head.version);
+        return Err(StoreError::Damaged(format!(
+            "task {}: the log ends at {at}, the head says {head}",
+            loaded.id
+        )));
+    }
+    Ok(snapshot)
+}

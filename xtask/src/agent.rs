@@ -1,0 +1,81 @@
+//! Our release binary as a running demo agent, on a free port with a store of its own.
+
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::workspace::Workspace;
+
+const START: Duration = Duration::from_secs(20);
+
+pub struct Agent {
+    process: Child,
+    address: SocketAddr,
+    store: PathBuf,
+    log: PathBuf,
+}
+
+impl Agent {
+    /// Starts the binary and waits until it accepts connections. Store and log go under `folder`.
+    pub fn start(workspace: &Workspace, folder: &Path) -> Result<Self, String> {
+        let store = folder.join(format!("store-{}", std::process::id()));
+        fs::create_dir_all(&store).map_err(|e| format!("{}: {e}", store.display()))?;
+        let log = folder.join("server.log");
+        let out = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+        let address = free_address()?;
+        let binary = workspace.target.join("release/baton");
+        let process = Command::new(&binary)
+            .args(["serve", "--listen", &address.to_string(), "--store"])
+            .arg(format!("sqlite:{}", store.join("demo.db").display()))
+            .current_dir(&store)
+            .stdout(out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?)
+            .stderr(out)
+            .spawn()
+            .map_err(|e| format!("{}: {e}", binary.display()))?;
+        let mut agent = Self { process, address, store, log };
+        agent.wait_until_it_listens()?;
+        Ok(agent)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn log_tail(&self, lines: usize) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let all: Vec<&str> = log.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+
+    fn wait_until_it_listens(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while TcpStream::connect(self.address).is_err() {
+            if let Some(status) = self.process.try_wait().map_err(|e| format!("the server: {e}"))? {
+                return Err(format!("the server ended at once with {status}\n{}", self.log_tail(40)));
+            }
+            if start.elapsed() > START {
+                return Err(format!("the server does not listen after {START:?}\n{}", self.log_tail(40)));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Nothing here is worth a failure: the process may be gone, and the next run uses another folder.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.store);
+    }
+}
+
+/// A port that was free a moment ago; the next taker of ephemeral ports gets another one.
+fn free_address() -> Result<SocketAddr, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
+    listener.local_addr().map_err(|e| format!("no free port: {e}"))
+}

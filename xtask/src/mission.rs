@@ -1,0 +1,216 @@
+//! `docs/mission.md`: for every id of the ledger, the tests that carry it in their name and passed.
+//!
+//! It is made from results, never from comments: the JUnit file of nextest, and the lines that the checks
+//! written in other languages leave in `target/interop/*.txt`. No times and no dates, so that the committed
+//! page can be compared with a fresh one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use crate::junit;
+use crate::workspace::Workspace;
+
+const LEDGER: &str = "docs/mission-ledger.tsv";
+const PAGE: &str = "docs/mission.md";
+
+/// Fails if the committed page is not what the last results give.
+pub fn check(workspace: &Workspace) -> Result<(), String> {
+    let fresh = generate(workspace)?;
+    let committed = fs::read_to_string(workspace.root.join(PAGE)).unwrap_or_default();
+    if fresh == committed {
+        println!("{PAGE} is up to date");
+        return Ok(());
+    }
+    let written = workspace.results().join("mission.md");
+    fs::write(&written, fresh).map_err(|e| format!("{}: {e}", written.display()))?;
+    let mut diff = workspace.command("git");
+    diff.args(["--no-pager", "diff", "--no-index", "--unified=1", "--", PAGE]).arg(&written);
+    // Its exit code only says that the files differ.
+    let _ = diff.status();
+    Err(format!("{PAGE} differs from the test results; `cargo xtask mission --write` writes it"))
+}
+
+pub fn write(workspace: &Workspace) -> Result<(), String> {
+    let page = workspace.root.join(PAGE);
+    fs::write(&page, generate(workspace)?).map_err(|e| format!("{}: {e}", page.display()))
+}
+
+/// Before a test run: its results only.
+pub fn forget_results(workspace: &Workspace) -> Result<(), String> {
+    match fs::remove_file(junit_file(workspace)) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(format!("old test results: {e}")),
+        _ => Ok(()),
+    }
+}
+
+fn generate(workspace: &Workspace) -> Result<String, String> {
+    let path = workspace.root.join(LEDGER);
+    let ledger = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let path = junit_file(workspace);
+    let junit = fs::read_to_string(&path)
+        .map_err(|e| format!("{}: {e}; `cargo xtask test --only nextest` makes it", path.display()))?;
+    let mut tests: Vec<String> =
+        junit::passed(&junit).into_iter().map(|(binary, test)| format!("{binary} {test}")).collect();
+    tests.extend(interop_results(workspace)?);
+    Ok(render(&parse_ledger(&ledger)?, &tests))
+}
+
+fn junit_file(workspace: &Workspace) -> PathBuf {
+    workspace.results().join("nextest/default/junit.xml")
+}
+
+fn interop_results(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let folder = workspace.results().join("interop");
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+    let mut tests = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()).filter(|p| p.extension() == Some("txt".as_ref()))
+    {
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let suite = path.file_stem().expect("a .txt file has a stem").to_string_lossy().into_owned();
+        let passed = text.lines().filter_map(|line| line.strip_prefix("ok "));
+        tests.extend(passed.map(|test| format!("interop::{suite} {}", test.trim())));
+    }
+    Ok(tests)
+}
+
+struct Requirement {
+    id: String,
+    text: String,
+}
+
+fn parse_ledger(ledger: &str) -> Result<Vec<Requirement>, String> {
+    let rows = ledger.lines().enumerate().filter(|(_, line)| !line.is_empty());
+    rows.map(|(number, line)| match line.split_once('\t') {
+        Some((id, text)) if section(id).is_some() => {
+            Ok(Requirement { id: id.to_owned(), text: text.to_owned() })
+        }
+        _ => Err(format!("{LEDGER}:{}: not `X-00<TAB>requirement`", number + 1)),
+    })
+    .collect()
+}
+
+fn section(id: &str) -> Option<&'static str> {
+    match id.split_once('-')? {
+        ("S", _) => Some("Server"),
+        ("P", _) => Some("Protocol"),
+        ("T", _) => Some("Interop tester"),
+        _ => None,
+    }
+}
+
+fn render(ledger: &[Requirement], tests: &[String]) -> String {
+    let mut shown: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for test in tests {
+        for id in ids(test) {
+            shown.entry(id).or_default().insert(test);
+        }
+    }
+    let closed = ledger.iter().filter(|requirement| shown.contains_key(&requirement.id)).count();
+    let mut page = format!(
+        "# Mission\n\n\
+         Every requirement of the [ledger](mission-ledger.tsv) with the tests that carry its id in their name \
+         and passed.\n\
+         Generated from test results by `cargo xtask mission --write`; `cargo xtask test` fails when this page \
+         is out of date.\n\n\
+         {closed} of {} shown by tests.\n",
+        ledger.len()
+    );
+    let mut current = None;
+    for requirement in ledger {
+        if section(&requirement.id) != current {
+            current = section(&requirement.id);
+            write!(page, "\n## {}\n", current.expect("the ledger was checked")).expect("a string grows");
+        }
+        write!(page, "\n**{}** {}\n\n", requirement.id, requirement.text).expect("a string grows");
+        match shown.get(&requirement.id) {
+            Some(tests) => {
+                for test in tests {
+                    writeln!(page, "- `{test}`").expect("a string grows");
+                }
+            }
+            None => page.push_str("- open\n"),
+        }
+    }
+    page
+}
+
+/// The ledger ids in a test's name: a segment `s01` or `s_01` at the start, after `_`, `::` or the binary's
+/// name, and before `_` and a letter. A digit there means a section of the specification
+/// (`s03_01_06_subscribe`), which is something else.
+fn ids(name: &str) -> BTreeSet<String> {
+    let bytes = name.as_bytes();
+    let starts = (0..bytes.len()).filter(|&at| at == 0 || matches!(bytes[at - 1], b'_' | b':' | b' '));
+    starts
+        .filter_map(|at| {
+            let (letter, rest) = bytes[at..].split_first()?;
+            let rest = rest.strip_prefix(b"_").unwrap_or(rest);
+            match (letter, rest) {
+                (b's' | b'p' | b't', [tens @ b'0'..=b'9', ones @ b'0'..=b'9', b'_', after, ..])
+                    if !after.is_ascii_digit() =>
+                {
+                    let letter = letter.to_ascii_uppercase() as char;
+                    Some(format!("{letter}-{}{}", *tens as char, *ones as char))
+                }
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str) -> Vec<String> {
+        ids(name).into_iter().collect()
+    }
+
+    #[test]
+    fn ids_are_name_segments() {
+        assert_eq!(found("s01_malformed_json"), ["S-01"]);
+        assert_eq!(found("baton-server::it list::p06_filters"), ["P-06"]);
+        assert_eq!(found("baton s_18_smoke"), ["S-18"]);
+        assert_eq!(found("card_t02_and_s03_agree"), ["S-03", "T-02"]);
+        assert_eq!(found("interop::python-client_1_3 p09_sends"), ["P-09"]);
+    }
+
+    #[test]
+    fn other_names_hold_no_id() {
+        for name in ["ls01_x", "s1_x", "s001_x", "s01", "s01x_y", "S01_x", "s03_01_06_subscribe", ""] {
+            assert!(found(name).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_is_sorted_and_names_what_is_open() {
+        let ledger = parse_ledger("S-01\tfirst\nS-02\tsecond\nP-01\tthird\n").unwrap();
+        let tests = ["b it::s01_z", "a it::s01_y", "a it::s01_y", "a it::s99_no_such_id"].map(str::to_owned);
+        let page = render(&ledger, &tests);
+        let (_, body) = page.split_once("1 of 3 shown by tests.\n").expect("one id has a test");
+        let expected = "\n## Server\n\n**S-01** first\n\n- `a it::s01_y`\n- `b it::s01_z`\n\n\
+                        **S-02** second\n\n- open\n\n## Protocol\n\n**P-01** third\n\n- open\n";
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_bad_ledger_line_is_named() {
+        assert_eq!(
+            parse_ledger("S-01\tok\nwrong\n").err().unwrap(),
+            format!("{LEDGER}:2: not `X-00<TAB>requirement`")
+        );
+    }
+
+    #[test]
+    fn the_ledger_is_whole() {
+        let ledger = parse_ledger(include_str!("../../docs/mission-ledger.tsv")).unwrap();
+        let ids: Vec<&str> = ledger.iter().map(|requirement| requirement.id.as_str()).collect();
+        let expected: Vec<String> = [("S", 18), ("P", 9), ("T", 9)]
+            .into_iter()
+            .flat_map(|(letter, last)| (1..=last).map(move |n| format!("{letter}-{n:02}")))
+            .collect();
+        assert_eq!(ids, expected);
+    }
+}

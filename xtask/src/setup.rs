@@ -1,0 +1,92 @@
+//! `cargo xtask setup`: what a fresh machine lacks. Each tool is looked at first, so a second run is instant,
+//! and an install that broke half-way is done again.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::process::{output, run as execute, succeeds};
+use crate::python;
+use crate::workspace::Workspace;
+
+const NEXTEST: &str = "0.9.143";
+const DENY: &str = "0.20.2";
+
+pub fn run(workspace: &Workspace) -> Result<(), String> {
+    fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
+    // Two checkouts may set up at once; the second waits and then finds everything done.
+    let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
+    lock.lock().map_err(|e| format!("lock of the tools: {e}"))?;
+
+    step("cargo-nextest", nextest_ready(workspace), || cargo_install(workspace, "cargo-nextest", NEXTEST))?;
+    step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
+    step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
+    step("redis", has_redis(), || apt_install(&["redis-server"]))?;
+    step("python venv module", python::can_make_venv(), || apt_install(&["python3", "python3-venv"]))?;
+    step("python a2a-sdk", python::venv_ready(workspace), || python::make_venv(workspace))
+}
+
+fn step(name: &str, ready: bool, install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    if ready {
+        println!("{name}: there");
+        return Ok(());
+    }
+    println!("{name}: installing");
+    let start = Instant::now();
+    install().map_err(|reason| format!("{name}: {reason}"))?;
+    println!("{name}: installed in {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn nextest_ready(workspace: &Workspace) -> bool {
+    // Any nextest will do that is there already; ours is the pinned one.
+    succeeds(&mut workspace.cargo(&["nextest", "--version"]))
+}
+
+fn deny_ready(workspace: &Workspace) -> bool {
+    let program = workspace.tools.join("bin/cargo-deny");
+    output(Command::new(program).arg("--version")).is_ok_and(|version| version.trim().ends_with(DENY))
+}
+
+/// Without optimisation or debug data: these tools wait for compilers and disks, and building them
+/// optimised takes three times as long (docs/ci-budget.md).
+fn cargo_install(workspace: &Workspace, name: &str, version: &str) -> Result<(), String> {
+    let build = workspace.tools.join("build");
+    let installed = execute(
+        workspace
+            .cargo(&["install", "--locked", "--force", "--debug", "--quiet", name, "--version", version])
+            .arg("--root")
+            .arg(&workspace.tools)
+            .arg("--target-dir")
+            .arg(&build)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0"),
+    );
+    let cleared = fs::remove_dir_all(&build).map_err(|e| format!("{}: {e}", build.display()));
+    installed.and(cleared)
+}
+
+fn has_postgres() -> bool {
+    Path::new("/usr/lib/postgresql/15/bin/postgres").exists()
+        || succeeds(Command::new("postgres").arg("--version"))
+}
+
+fn has_redis() -> bool {
+    succeeds(Command::new("redis-server").arg("--version"))
+}
+
+fn apt_install(packages: &[&str]) -> Result<(), String> {
+    if !succeeds(Command::new("apt-get").arg("--version")) {
+        return Err(format!("install it by hand ({} in Debian)", packages.join(" ")));
+    }
+    let install = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        execute(command.args(["install", "-qq", "-y", "--no-install-recommends"]).args(packages))
+    };
+    // The package lists may be absent or old: refresh them only then.
+    install().or_else(|_| {
+        execute(Command::new("apt-get").args(["update", "-qq"]))?;
+        install()
+    })
+}

@@ -8,6 +8,8 @@
 
 pub mod memory;
 pub mod record;
+#[cfg(test)]
+mod suite;
 
 use std::fmt;
 

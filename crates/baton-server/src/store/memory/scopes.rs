@@ -56,7 +56,8 @@ impl Scopes {
 
     /// Forgets the scope if it holds nothing any more: owners come and go.
     pub(super) fn release(&mut self, id: ScopeId) {
-        let holdings = self.get(id);
+        // A sweep may release one scope several times.
+        let Some(holdings) = self.holdings.get(&id) else { return };
         if holdings.tasks.is_empty() && holdings.records == 0 {
             let scope = holdings.scope.clone();
             self.ids.remove(&scope);

@@ -7,6 +7,7 @@
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
 pub mod record;
+pub mod sqlite;
 
 use std::fmt;
 
@@ -158,7 +159,10 @@ pub struct NewRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requested {
-    Noted { request: RequestId, head: Head },
+    Noted {
+        request: RequestId,
+        head: Head,
+    },
     Duplicate(MessageRecord),
     Full,
     /// The task is in a terminal state; nothing was noted.
@@ -241,7 +245,13 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
 
     /// Up to `limit` events numbered above `after`, in order. Stops early at about 256 KiB, never before the first.
-    async fn events(&self, scope: &Scope, task: &TaskId, after: u64, limit: u32) -> StoreResult<Vec<StoredEvent>>;
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>>;
 
     /// Newest status first, then id descending.
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>>;
@@ -249,7 +259,12 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// How many tasks a filter matches, nothing newer than `not_after`.
     async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64>;
 
-    async fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> StoreResult<Option<MessageRecord>>;
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>>;
 
     /// Records a message skill's reply, unless the message is on record already: then that record is answered.
     async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>>;

@@ -133,7 +133,9 @@ impl StoredEvent {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
         let body = match self.kind {
-            EventKind::UserMessage => EventBody::UserMessage(v1::read_message(text).map_err(|e| damaged(&e))?),
+            EventKind::UserMessage => {
+                EventBody::UserMessage(v1::read_message(text).map_err(|e| damaged(&e))?)
+            }
             EventKind::AttemptStarted => {
                 let started: AttemptJson = serde_json::from_str(text).map_err(|e| damaged(&e))?;
                 EventBody::AttemptStarted { attempt: started.attempt }
@@ -143,14 +145,16 @@ impl StoredEvent {
                 let metadata = asked.metadata.map(|raw| JsonObject::parse(raw.get())).transpose();
                 EventBody::CancelRequested { metadata: metadata.map_err(|e| damaged(&e))? }
             }
-            EventKind::Status(_) | EventKind::Artifact => match v1::read_stream_item(text).map_err(|e| damaged(&e))? {
-                StreamItem::Status { update, .. } => EventBody::Status(update),
-                StreamItem::Artifact { mut update, .. } => {
-                    update.ordinal = self.ordinal;
-                    EventBody::Artifact(update)
+            EventKind::Status(_) | EventKind::Artifact => {
+                match v1::read_stream_item(text).map_err(|e| damaged(&e))? {
+                    StreamItem::Status { update, .. } => EventBody::Status(update),
+                    StreamItem::Artifact { mut update, .. } => {
+                        update.ordinal = self.ordinal;
+                        EventBody::Artifact(update)
+                    }
+                    StreamItem::Task(_) | StreamItem::Message(_) => return Err(damaged(&"not an update")),
                 }
-                StreamItem::Task(_) | StreamItem::Message(_) => return Err(damaged(&"not an update")),
-            },
+            }
         };
         Ok(Event { number: self.number, at: self.at, body })
     }
@@ -304,11 +308,16 @@ pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
     };
     for stored in &loaded.tail {
         let event = stored.decode()?;
-        snapshot.apply(&event).map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", loaded.id)))?;
+        snapshot
+            .apply(&event)
+            .map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", loaded.id)))?;
     }
     if snapshot.version != loaded.head.version {
         let (at, head) = (snapshot.version, loaded.head.version);
-        return Err(StoreError::Damaged(format!("task {}: the log ends at {at}, the head says {head}", loaded.id)));
+        return Err(StoreError::Damaged(format!(
+            "task {}: the log ends at {at}, the head says {head}",
+            loaded.id
+        )));
     }
     Ok(snapshot)
 }

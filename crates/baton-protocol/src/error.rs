@@ -176,9 +176,16 @@ impl Error {
     /// Invalid parameters, naming the member and what is wrong with it.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         let (field, description) = (field.into(), description.into());
-        let mut error = Self::new(ErrorKind::InvalidParams, format!("Invalid parameters: {field} {description}"));
+        let mut error =
+            Self::new(ErrorKind::InvalidParams, format!("Invalid parameters: {field} {description}"));
         error.0.violations.push(FieldViolation { field, description });
         error
+    }
+
+    /// Names one more member and what is wrong with it.
+    pub fn with_violation(mut self, field: impl Into<String>, description: impl Into<String>) -> Self {
+        self.0.violations.push(FieldViolation { field: field.into(), description: description.into() });
+        self
     }
 
     /// A pair for `ErrorInfo.metadata`, such as the task id.
@@ -253,12 +260,22 @@ mod tests {
             (UnsupportedOperation, -32004, "UNSUPPORTED_OPERATION", 400, "FAILED_PRECONDITION"),
             (ContentTypeNotSupported, -32005, "CONTENT_TYPE_NOT_SUPPORTED", 400, "INVALID_ARGUMENT"),
             (InvalidAgentResponse, -32006, "INVALID_AGENT_RESPONSE", 500, "INTERNAL"),
-            (ExtendedCardNotConfigured, -32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 400, "FAILED_PRECONDITION"),
+            (
+                ExtendedCardNotConfigured,
+                -32007,
+                "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+                400,
+                "FAILED_PRECONDITION",
+            ),
             (ExtensionSupportRequired, -32008, "EXTENSION_SUPPORT_REQUIRED", 400, "FAILED_PRECONDITION"),
             (VersionNotSupported, -32009, "VERSION_NOT_SUPPORTED", 400, "FAILED_PRECONDITION"),
         ] {
             let row = kind.row();
-            assert_eq!((row.v1, row.reason, row.http, row.grpc.name()), (code, reason, http, grpc), "{kind:?}");
+            assert_eq!(
+                (row.v1, row.reason, row.http, row.grpc.name()),
+                (code, reason, http, grpc),
+                "{kind:?}"
+            );
         }
     }
 
@@ -266,7 +283,12 @@ mod tests {
     #[test]
     fn legacy_codes_stay_in_their_range() {
         for row in TABLE {
-            assert!((-32005..=-32000).contains(&row.v0_1) || row.v0_1 <= -32600, "{:?} sends {}", row.kind, row.v0_1);
+            assert!(
+                (-32005..=-32000).contains(&row.v0_1) || row.v0_1 <= -32600,
+                "{:?} sends {}",
+                row.kind,
+                row.v0_1
+            );
         }
     }
 

@@ -61,7 +61,8 @@ impl AskedVersion {
         let Some(said) = header.or(query) else { return Self::Unsaid };
         let mut numbers = said.split('.');
         let major_minor = (numbers.next(), numbers.next(), numbers.next(), numbers.next());
-        let number = |text: &str| !text.is_empty() && text.len() < 6 && text.bytes().all(|b| b.is_ascii_digit());
+        let number =
+            |text: &str| !text.is_empty() && text.len() < 6 && text.bytes().all(|b| b.is_ascii_digit());
         match major_minor {
             (Some(major), Some(minor), patch, None) if patch.is_none_or(number) => match (major, minor) {
                 ("1", "0") => Self::Known(Generation::V1),

@@ -4,8 +4,8 @@
 //! task, for the server's log as for a client that folds a stream.
 
 use crate::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, Status, StatusUpdate, Task, TaskId,
-    TaskState, Timestamp,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, Status, StatusUpdate, Task,
+    TaskId, TaskState, Timestamp,
 };
 
 /// A task with what its log says beyond the task object: the fold of all events up to `version`.
@@ -92,7 +92,9 @@ impl Snapshot {
             return Err(Refused::Ended(state));
         }
         match body {
-            EventBody::UserMessage(_) | EventBody::AttemptStarted { .. } | EventBody::CancelRequested { .. } => Ok(()),
+            EventBody::UserMessage(_)
+            | EventBody::AttemptStarted { .. }
+            | EventBody::CancelRequested { .. } => Ok(()),
             EventBody::Status(update) if may_follow(state, update.state) => Ok(()),
             EventBody::Status(update) => Err(Refused::Transition { from: state, to: update.state }),
             EventBody::Artifact(update) => self.check_artifact(update),
@@ -340,7 +342,8 @@ mod tests {
             Err(Refused::SealedArtifact(ArtifactId::parse("a").unwrap()))
         );
 
-        let replaced = fold([working(), chunk("a", "1", false, true, 0), chunk("a", "new", false, false, 0)]).unwrap();
+        let replaced =
+            fold([working(), chunk("a", "1", false, true, 0), chunk("a", "new", false, false, 0)]).unwrap();
         assert_eq!(texts(&replaced.task.artifacts[0]), [&Part::text("new")]);
         assert_eq!(replaced.check(&chunk("a", "more", true, false, 0)), Ok(()));
     }

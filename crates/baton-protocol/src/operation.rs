@@ -194,7 +194,10 @@ pub enum Reply {
     Task(Task),
     Tasks(TaskPage),
     PushConfig(PushConfig),
-    PushConfigs { configs: Vec<PushConfig>, next_page_token: String },
+    PushConfigs {
+        configs: Vec<PushConfig>,
+        next_page_token: String,
+    },
     PushConfigDeleted,
     Card(Box<AgentCard>),
 }

@@ -16,9 +16,13 @@ pub enum EventBody {
     /// The user said something; the first one brings the task to life.
     UserMessage(Message),
     /// An executor is about to be called for the k-th time.
-    AttemptStarted { attempt: u32 },
+    AttemptStarted {
+        attempt: u32,
+    },
     /// Somebody asked for the task to be canceled.
-    CancelRequested { metadata: Option<JsonObject> },
+    CancelRequested {
+        metadata: Option<JsonObject>,
+    },
     Status(StatusUpdate),
     Artifact(ArtifactUpdate),
 }

@@ -14,7 +14,9 @@ pub mod security;
 pub mod task;
 pub mod timestamp;
 
-pub use card::{AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, CardSignature};
+pub use card::{
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, CardSignature,
+};
 pub use event::{ArtifactUpdate, Event, EventBody, EventKind, StatusUpdate};
 pub use ids::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId};
 pub use json::{JsonObject, JsonText};

@@ -11,7 +11,7 @@ pub struct SecurityScheme {
 pub enum SchemeKind {
     ApiKey { location: ApiKeyLocation, name: String },
     Http { scheme: String, bearer_format: Option<String> },
-    OAuth2 { flows: OAuthFlows, metadata_url: Option<String> },
+    OAuth2 { flows: Box<OAuthFlows>, metadata_url: Option<String> },
     OpenIdConnect { url: String },
     MutualTls,
 }

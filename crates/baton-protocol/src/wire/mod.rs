@@ -1,3 +1,10 @@
 //! How things are spelled: envelopes, frames, and one codec per generation.
 
+pub mod jsonrpc;
 pub mod sse;
+pub mod v1;
+
+mod read;
+mod scalars;
+mod time;
+mod write;

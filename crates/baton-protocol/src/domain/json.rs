@@ -1,0 +1,176 @@
+//! Free-form JSON: `metadata`, `data` and extension `params`.
+//!
+//! Held as minified text, never as a tree: a number keeps its spelling (`1.0` and `1e2` would not survive a
+//! detour through `f64`), members keep their order, and encoding is a copy. Nothing here holds a line break
+//! outside a string, and JSON forbids raw ones inside, so the text always fits on one SSE `data:` line.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Any JSON value as minified text.
+///
+/// Number spelling, string escapes and member order survive; whitespace outside strings is dropped;
+/// duplicate keys are refused (compared after unescaping); depth is bounded. Equality is equality of text, so
+/// `1.0` differs from `1` and `{"a":1,"b":2}` from `{"b":2,"a":1}`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JsonText(Box<str>);
+
+/// A [`JsonText`] known to be an object, as `metadata` must be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JsonObject(JsonText);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JsonKind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+/// Why a text was not taken. `at` is a byte offset into the text as given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonRefused {
+    #[error("not valid JSON at byte {at}")]
+    Syntax { at: usize },
+    /// `key` is unescaped and cut to [`JsonRefused::KEY_CHARS`].
+    #[error("duplicate key {key:?} at byte {at}")]
+    DuplicateKey { key: String, at: usize },
+    #[error("JSON nested deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("JSON value is not an object")]
+    NotAnObject,
+}
+
+impl JsonRefused {
+    /// A key may be as long as the request; an error message that repeats it must not be.
+    pub const KEY_CHARS: usize = 64;
+}
+
+impl JsonText {
+    /// Arrays and objects open at once. Below the 127 that `serde_json` allows, so that what is accepted here
+    /// can still be read by a peer after it has been wrapped in a task, an event and an envelope.
+    pub const MAX_DEPTH: usize = 100;
+
+    pub fn parse(text: &str) -> Result<Self, JsonRefused> {
+        scan::minify(text).map(Self)
+    }
+
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// The JSON string whose value is `s`.
+    pub fn from_string_value(s: &str) -> Self {
+        Self(serde_json::to_string(s).expect("a str is written to memory").into_boxed_str())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn kind(&self) -> JsonKind {
+        match self.0.as_bytes().first() {
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Bool,
+            Some(b'n') => JsonKind::Null,
+            _ => JsonKind::Number,
+        }
+    }
+}
+
+impl JsonObject {
+    pub fn parse(text: &str) -> Result<Self, JsonRefused> {
+        JsonText::parse(text)?.try_into()
+    }
+
+    /// `{}`
+    pub fn empty() -> Self {
+        Self(JsonText("{}".into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    pub fn as_text(&self) -> &JsonText {
+        &self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.as_str() == "{}"
+    }
+
+    /// The raw text of the top-level member `key` (unescaped). Walks the text: for one look-up, not for many.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.members().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Top-level members in order: unescaped key, raw value.
+    pub fn members(&self) -> Members<'_> {
+        Members { text: self.as_str(), at: 1 }
+    }
+}
+
+impl TryFrom<JsonText> for JsonObject {
+    type Error = JsonRefused;
+
+    fn try_from(text: JsonText) -> Result<Self, JsonRefused> {
+        match text.kind() {
+            JsonKind::Object => Ok(Self(text)),
+            _ => Err(JsonRefused::NotAnObject),
+        }
+    }
+}
+
+impl From<JsonObject> for JsonText {
+    fn from(object: JsonObject) -> Self {
+        object.0
+    }
+}
+
+impl fmt::Display for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for JsonObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// See [`JsonObject::members`].
+#[derive(Debug, Clone)]
+pub struct Members<'a> {
+    /// The whole object, already validated and minified.
+    text: &'a str,
+    /// At a key's opening quote, or at the closing brace.
+    at: usize,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.at) != Some(&b'"') {
+            return None;
+        }
+        let colon = scan::string_end(bytes, self.at);
+        let end = scan::value_end(bytes, colon + 1);
+        let key = scan::unescape(&self.text[self.at..colon]).expect("strings were validated by parse");
+        let value = &self.text[colon + 1..end];
+        // Minified, so what follows is `,` and the next key, or the closing brace.
+        self.at = if bytes.get(end) == Some(&b',') { end + 1 } else { end };
+        Some((key, value))
+    }
+}

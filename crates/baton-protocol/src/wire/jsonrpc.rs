@@ -1,0 +1,219 @@
+//! The JSON-RPC 2.0 envelope, the same in every generation.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
+use serde_json::value::RawValue;
+
+use super::read::object;
+use super::v1::write_error_details;
+use super::write::Object;
+use crate::error::{Error, ErrorKind};
+use crate::generation::Generation;
+
+/// Longest string taken as a request id, in bytes as sent: it is repeated in every event of a stream.
+pub const MAX_RPC_ID_BYTES: usize = 256;
+
+/// A request's id: the raw JSON text of a string or a number, echoed as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RpcId(Box<str>);
+
+impl RpcId {
+    pub fn number(number: u64) -> Self {
+        RpcId(number.to_string().into_boxed_str())
+    }
+
+    /// The raw JSON text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn from_raw(raw: &str) -> Result<Self, &'static str> {
+        match raw.as_bytes().first() {
+            // Two more for the quotes.
+            _ if raw.len() > MAX_RPC_ID_BYTES + 2 => Err("is longer than 256 bytes"),
+            Some(b'"' | b'-' | b'0'..=b'9') => Ok(RpcId(raw.into())),
+            _ => Err("must be a string or a number"),
+        }
+    }
+}
+
+/// One call, its parameters still as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request<'a> {
+    pub id: RpcId,
+    pub method: Cow<'a, str>,
+    pub params: Option<&'a str>,
+}
+
+/// Reads the envelope of a request. Every error of this function is answered with `id: null`.
+pub fn parse_request(body: &[u8]) -> Result<Request<'_>, Error> {
+    let text = std::str::from_utf8(body).map_err(|error| {
+        Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})"))
+    })?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let envelope = object::<RequestTwin<'_>, _>(&mut deserializer)
+        .and_then(|envelope| deserializer.end().map(|()| envelope))
+        .map_err(|error| not_a_request(text, &error))?;
+    let RequestTwin { jsonrpc, method, params, id } = envelope;
+    match jsonrpc.map(read_string) {
+        Some(Some(version)) if version == "2.0" => {}
+        _ => return Err(invalid("jsonrpc must be \"2.0\"")),
+    }
+    let method = match method.map(read_string) {
+        Some(Some(method)) if !method.is_empty() => method,
+        _ => return Err(invalid("method must be the name of a method, as a string")),
+    };
+    let id = match id.map(|raw| RpcId::from_raw(raw.get())) {
+        Some(Ok(id)) => id,
+        Some(Err(problem)) => return Err(invalid(format!("id {problem}"))),
+        None => return Err(invalid("id must be a string or a number; notifications are not supported")),
+    };
+    Ok(Request { id, method, params: params.map(RawValue::get) })
+}
+
+#[cold]
+fn not_a_request(text: &str, error: &serde_json::Error) -> Error {
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: {error}"));
+    }
+    let message = error.to_string();
+    if text.trim_start().starts_with('[') {
+        invalid("batches are not supported; send each request on its own")
+    } else if let Some(rest) = message.strip_prefix("duplicate field `") {
+        invalid(format!("{} is given twice", rest.split('`').next().unwrap_or_default()))
+    } else {
+        invalid("the body must be a JSON object")
+    }
+}
+
+fn invalid(problem: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidRequest, format!("Request payload validation error: {problem}"))
+}
+
+#[derive(Deserialize)]
+struct RequestTwin<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+}
+
+fn read_string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
+}
+
+/// Writes a whole response around a result.
+pub fn write_result(out: &mut Vec<u8>, id: &RpcId, write: impl FnOnce(&mut Vec<u8>)) {
+    result_prefix(out, id);
+    write(out);
+    result_suffix(out);
+}
+
+/// What stands before a result. Streams frame stored bytes between this and [`result_suffix`].
+pub fn result_prefix(out: &mut Vec<u8>, id: &RpcId) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_str().as_bytes());
+    out.extend_from_slice(b",\"result\":");
+}
+
+pub fn result_suffix(out: &mut Vec<u8>) {
+    out.push(b'}');
+}
+
+/// Writes a whole error response. No id means the request's could not be told.
+pub fn write_error(out: &mut Vec<u8>, id: Option<&RpcId>, generation: Generation, error: &Error) {
+    let mut object = Object::begin(out);
+    object.string("jsonrpc", "2.0");
+    object.raw("id", id.map_or("null", RpcId::as_str));
+    let mut inner = Object::begin(object.member("error"));
+    inner.number("code", error.kind().json_rpc_code(generation));
+    inner.string("message", error.message());
+    match generation {
+        Generation::V1 | Generation::V0_3 => write_error_details(inner.member("data"), error),
+        // Legacy codes have two meanings each: the reason tells them apart.
+        Generation::V0_1 => {
+            let mut data = Object::begin(inner.member("data"));
+            data.string("reason", error.kind().row().reason);
+            data.end();
+        }
+    }
+    inner.end();
+    object.end();
+}
+
+/// Writes a whole request: the client's side of [`parse_request`].
+pub fn write_request(out: &mut Vec<u8>, id: &RpcId, method: &str, write_params: impl FnOnce(&mut Vec<u8>)) {
+    let mut object = Object::begin(out);
+    object.string("jsonrpc", "2.0");
+    object.raw("id", id.as_str());
+    object.string("method", method);
+    write_params(object.member("params"));
+    object.end();
+}
+
+/// What a server answered, the result still as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Response<'a> {
+    Result(&'a str),
+    Error { code: i32, message: String, data: Option<&'a str> },
+}
+
+/// Reads the envelope of a response. A server that sends both a null result and an error means the error.
+pub fn parse_response(body: &[u8]) -> Result<(Option<RpcId>, Response<'_>), Error> {
+    let text = std::str::from_utf8(body).map_err(|error| bad_response(format!("not UTF-8 ({error})")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let envelope = object::<ResponseTwin<'_>, _>(&mut deserializer)
+        .and_then(|envelope| deserializer.end().map(|()| envelope))
+        .map_err(|error| bad_response(format!("not a JSON-RPC response ({:?} error)", error.classify())))?;
+    let id = match envelope.id {
+        Some(raw) => {
+            Some(RpcId::from_raw(raw.get()).map_err(|problem| bad_response(format!("id {problem}")))?)
+        }
+        None => None,
+    };
+    match (envelope.error, envelope.result) {
+        (Some(error), _) => {
+            let ErrorTwin { code, message, data } = error;
+            Ok((id, Response::Error { code, message, data: data.map(RawValue::get) }))
+        }
+        (None, Some(result)) => Ok((id, Response::Result(result.get()))),
+        (None, None) => Err(bad_response("neither a result nor an error")),
+    }
+}
+
+fn bad_response(problem: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidAgentResponse, format!("Invalid response: {problem}"))
+}
+
+#[derive(Deserialize)]
+struct ResponseTwin<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    /// `null` is a result, too: deleting a webhook answers it.
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<ErrorTwin<'a>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+struct ErrorTwin<'a> {
+    #[serde(deserialize_with = "super::read::one::<(), _, _>")]
+    code: i32,
+    #[serde(default)]
+    message: String,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}

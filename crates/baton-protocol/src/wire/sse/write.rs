@@ -1,0 +1,77 @@
+//! Frames go into a buffer of the caller's, so that many small events leave in one write.
+
+use std::fmt::Write;
+
+use bytes::{BufMut, BytesMut};
+
+/// One frame. The slices of `data` are concatenated on one `data:` line, so a stored event can be framed
+/// inside an envelope without being copied together first.
+///
+/// Minified JSON has no line break. Should one be there all the same, it becomes several `data:` lines, which
+/// a reader joins again with `\n`: a blank line in the data would otherwise end the event.
+pub fn write_event(out: &mut BytesMut, id: Option<u64>, event: Option<&str>, data: &[&[u8]]) {
+    debug_assert!(!data.iter().any(|piece| breaks_line(piece)), "SSE data must be minified");
+    debug_assert!(!event.is_some_and(|name| breaks_line(name.as_bytes())), "SSE event names are one line");
+    const AROUND: usize = "id: 18446744073709551615\nevent: \ndata: \n\n".len();
+    out.reserve(AROUND + event.map_or(0, str::len) + data.iter().map(|piece| piece.len()).sum::<usize>());
+    if let Some(id) = id {
+        put_number(out, "id: ", id);
+    }
+    if let Some(name) = event {
+        // A name has no way to continue on a second line, so it ends at the break.
+        let name = name.split(['\n', '\r']).next().unwrap_or_default();
+        out.put_slice(b"event: ");
+        out.put_slice(name.as_bytes());
+        out.put_u8(b'\n');
+    }
+    put_lines(out, b"data: ", data);
+    out.put_u8(b'\n');
+}
+
+/// A comment, which readers ignore; the usual keep-alive. It ends with a blank line so that clients which
+/// split the stream on blank lines do not find it glued to the next event.
+pub fn write_comment(out: &mut BytesMut, text: &str) {
+    put_lines(out, b": ", &[text.as_bytes()]);
+    out.put_u8(b'\n');
+}
+
+/// How long a client should wait before it connects again.
+pub fn write_retry(out: &mut BytesMut, millis: u64) {
+    put_number(out, "retry: ", millis);
+    out.put_u8(b'\n');
+}
+
+fn put_number(out: &mut BytesMut, field: &str, number: u64) {
+    writeln!(out, "{field}{number}").expect("BytesMut grows");
+}
+
+/// The concatenated pieces as one line, or, where they hold line breaks (`\n`, `\r`, `\r\n`), as several.
+pub(super) fn put_lines(out: &mut BytesMut, field: &[u8], pieces: &[&[u8]]) {
+    out.put_slice(field);
+    // Carried over pieces: a `\r` may end one and its `\n` begin the next.
+    let mut after_cr = false;
+    for piece in pieces {
+        if !breaks_line(piece) {
+            out.put_slice(piece);
+            after_cr &= piece.is_empty();
+            continue;
+        }
+        for &byte in *piece {
+            match byte {
+                b'\n' if after_cr => {}
+                b'\n' | b'\r' => {
+                    out.put_u8(b'\n');
+                    out.put_slice(field);
+                }
+                _ => out.put_u8(byte),
+            }
+            after_cr = byte == b'\r';
+        }
+    }
+    out.put_u8(b'\n');
+}
+
+/// Two `contains` rather than one closure: on bytes it is the standard library's word-wise search.
+fn breaks_line(bytes: &[u8]) -> bool {
+    bytes.contains(&b'\n') || bytes.contains(&b'\r')
+}

@@ -10,6 +10,7 @@ pub mod memory;
 pub mod record;
 #[cfg(test)]
 mod suite;
+pub mod sqlite;
 
 use std::fmt;
 

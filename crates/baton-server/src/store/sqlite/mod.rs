@@ -1,0 +1,262 @@
+//! The embedded store: one SQLite file, one process.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `schema` | tables and migrations |
+//! | `statements` | SQL and row mapping |
+//! | `session` | a connection with its settings and its known scopes |
+//! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
+//! | `reader`, `read` | the reading threads, and the verbs they run |
+//!
+//! An answered write is on disk: write-ahead log, synced at every commit. A kill loses nothing that was
+//! answered, and neither does a power cut on a disk that honours syncs.
+
+mod error;
+mod read;
+mod reader;
+mod schema;
+mod session;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod write;
+mod writer;
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+
+use self::reader::Readers;
+use self::session::Session;
+use self::writer::Writer;
+use super::{
+    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+};
+
+/// Before 3.51.3 two connections that write and checkpoint at once could corrupt a database.
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    pub synchronous: Synchronous,
+    /// Threads that read.
+    pub readers: usize,
+    /// Writes that may wait; more callers wait outside the queue.
+    pub write_queue: usize,
+    /// Reads that may wait.
+    pub read_queue: usize,
+    /// Writes that may share one commit.
+    pub batch: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            synchronous: Synchronous::Full,
+            readers: 2,
+            write_queue: 1024,
+            read_queue: 1024,
+            batch: 256,
+        }
+    }
+}
+
+/// When a commit reaches the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Before it is answered.
+    Full,
+    /// Whenever the system likes. A power cut loses answered writes: only for showing that a fault test
+    /// can tell the difference.
+    Off,
+}
+
+impl Synchronous {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Off => "OFF",
+        }
+    }
+}
+
+/// A task store in one file. Closing (dropping) it blocks until queued writes are done.
+#[derive(Debug)]
+pub struct SqliteStore {
+    // Dropped in this order: the last writer can only fold the log when no reader holds it, and the
+    // file is free for others after that.
+    readers: Readers,
+    writer: Writer,
+    _lock: File,
+}
+
+impl SqliteStore {
+    /// Opens the file, made with its folder if it is not there, and keeps other processes out of it.
+    pub fn open(path: &Path, options: Options) -> StoreResult<Self> {
+        if rusqlite::version_number() < OLDEST_SQLITE {
+            let version = rusqlite::version();
+            return Err(StoreError::Unavailable(format!(
+                "SQLite {version} is linked; 3.51.3 is the oldest safe one"
+            )));
+        }
+        let at_path = |error: StoreError| name_file(path, error);
+        let lock = create_and_lock(path)?;
+        let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
+        schema::migrate(&mut session.connection).map_err(at_path)?;
+        let tasks =
+            session.connection.query_row(statements::COUNT_TASKS, [], |row| statements::unsigned(row, 0));
+        let tasks = tasks.map_err(|error| at_path(error.into()))?;
+        let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
+        let writer = Writer::start(session, tasks, options.write_queue.max(1), options.batch)?;
+        Ok(SqliteStore { readers, writer, _lock: lock })
+    }
+
+    /// Commits since opening: with the number of writes it tells how many share one.
+    pub fn commits(&self) -> u64 {
+        self.writer.commits()
+    }
+}
+
+/// Makes folder, database file and lock file as needed and takes the lock. It goes with the returned file.
+fn create_and_lock(path: &Path) -> StoreResult<File> {
+    let failed =
+        |what: &Path, error: std::io::Error| StoreError::Unavailable(format!("{}: {error}", what.display()));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let lock_path = with_suffix(path, ".lock");
+    let lock = OpenOptions::new().create(true).append(true).open(&lock_path);
+    let lock = lock.map_err(|error| failed(&lock_path, error))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::Unavailable(format!("another Baton runs on {}", path.display())));
+        }
+        Err(TryLockError::Error(error)) => return Err(failed(&lock_path, error)),
+    }
+    if !path.exists() {
+        create_private(path).map_err(|error| failed(path, error))?;
+        // The file's name must be as durable as what will be in it.
+        #[cfg(unix)]
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(folder, error))?;
+    }
+    Ok(lock)
+}
+
+/// The store holds secrets, so only its owner may read it. SQLite gives its log files the same mode.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn name_file(path: &Path, error: StoreError) -> StoreError {
+    let named = |text: String| format!("{}: {text}", path.display());
+    match error {
+        StoreError::Full(text) => StoreError::Full(named(text)),
+        StoreError::Unavailable(text) => StoreError::Unavailable(named(text)),
+        StoreError::Damaged(text) => StoreError::Damaged(named(text)),
+        StoreError::Fatal(text) => StoreError::Fatal(named(text)),
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+        let scope = scope.clone();
+        self.writer.run(move |session| write::append(session, &scope, &append)).await
+    }
+
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.writer.run(move |session| write::request(session, &scope, &task, &request)).await
+    }
+
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| read::requests(session, &scope, &task)).await
+    }
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| read::head(session, &scope, &task)).await
+    }
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| read::load(session, &scope, &task)).await
+    }
+
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| read::events(session, &scope, &task, after, limit)).await
+    }
+
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+        let (scope, query) = (scope.clone(), query.clone());
+        self.readers.run(move |session| read::list(session, &scope, &query)).await
+    }
+
+    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
+        let (scope, filter) = (scope.clone(), filter.clone());
+        self.readers.run(move |session| read::count(session, &scope, &filter, not_after)).await
+    }
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>> {
+        let (scope, id, hash) = (scope.clone(), id.clone(), *hash);
+        self.readers.run(move |session| read::message(session, &scope, &id, &hash)).await
+    }
+
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
+        let scope = scope.clone();
+        self.writer.run(move |session| write::put_reply(session, &scope, &record)).await
+    }
+
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        self.readers.run(move |session| read::open_tasks(session, after, limit)).await
+    }
+
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
+        let name = name.to_owned();
+        self.writer.run(move |session| write::secret(session, &name, &fresh)).await
+    }
+
+    async fn task_count(&self) -> StoreResult<u64> {
+        // Counted once at opening and kept by the writer: counting a million rows each time would not be small.
+        Ok(self.writer.tasks())
+    }
+
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.writer.run(move |session| write::fold_ended(session, before, limit)).await
+    }
+
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.writer.run(move |session| write::purge_ended(session, before, limit)).await
+    }
+
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.writer.run(move |session| write::purge_records(session, before, limit)).await
+    }
+}

@@ -1,0 +1,173 @@
+//! The verbs that read. Those of several statements hold one snapshot of the database meanwhile.
+
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use rusqlite::{Connection, Params, params};
+
+use super::session::Session;
+use super::statements::{self as sql, signed};
+use crate::store::{
+    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
+    TaskKey,
+};
+
+/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
+const EVENTS_BYTES: usize = 256 * 1024;
+
+pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+    match session.scope(scope)? {
+        Some(scope) => find_head(&session.connection, scope, task),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn load(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+    let Some(scope) = session.scope(scope)? else { return Ok(None) };
+    let snapshot = session.connection.transaction()?;
+    Ok(load_rows(&snapshot, sql::LOAD, params![scope, task.as_str()])?.pop())
+}
+
+pub(super) fn events(
+    session: &mut Session,
+    scope: &Scope,
+    task: &TaskId,
+    after: u64,
+    limit: u32,
+) -> StoreResult<Vec<StoredEvent>> {
+    let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
+    // No log is that long, and as a signed number it would be before the first event.
+    if after > i64::MAX as u64 {
+        return Ok(Vec::new());
+    }
+    let mut statement = session.connection.prepare_cached(sql::EVENTS)?;
+    let mut rows = statement.query(params![scope, task.as_str(), signed(after), limit])?;
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    while bytes < EVENTS_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let event = sql::event(row)?;
+        bytes += event.record().len();
+        events.push(event);
+    }
+    Ok(events)
+}
+
+pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
+    // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
+    // millisecond" is "before the empty id of the next one".
+    let (before, id) = match &query.after {
+        Some(after) if after.status_at <= query.not_after => (after.status_at.as_millis(), after.id.as_str()),
+        _ => (query.not_after.as_millis() + 1, ""),
+    };
+    let filter = &query.filter;
+    let (since, states) = (not_before(filter), states(filter));
+    let snapshot = session.connection.transaction()?;
+    match &filter.context_id {
+        None => load_rows(&snapshot, sql::LIST, params![scope, before, id, since, states, query.limit]),
+        Some(context) => {
+            let params = params![scope, before, id, since, states, query.limit, context.as_str()];
+            load_rows(&snapshot, sql::LIST_CONTEXT, params)
+        }
+    }
+}
+
+pub(super) fn count(
+    session: &mut Session,
+    scope: &Scope,
+    filter: &ListFilter,
+    not_after: Timestamp,
+) -> StoreResult<u64> {
+    let Some(scope) = session.scope(scope)? else { return Ok(0) };
+    let connection = &session.connection;
+    let (newest, since, states) = (not_after.as_millis(), not_before(filter), states(filter));
+    let count: i64 = match &filter.context_id {
+        None => connection
+            .prepare_cached(sql::COUNT)?
+            .query_row(params![scope, newest, since, states], |row| row.get(0))?,
+        Some(context) => connection
+            .prepare_cached(sql::COUNT_CONTEXT)?
+            .query_row(params![scope, newest, since, states, context.as_str()], |row| row.get(0))?,
+    };
+    Ok(count.cast_unsigned())
+}
+
+pub(super) fn requests(
+    session: &mut Session,
+    scope: &Scope,
+    task: &TaskId,
+) -> StoreResult<Vec<PendingRequest>> {
+    let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
+    let mut statement = session.connection.prepare_cached(sql::REQUESTS)?;
+    let requests = statement.query_and_then(params![scope, task.as_str()], |row| {
+        let event = StoredEvent::from_record(0, sql::blob(row, 1)?)?;
+        Ok(PendingRequest { request: RequestId(sql::unsigned(row, 0)?), event })
+    })?;
+    requests.collect()
+}
+
+pub(super) fn message(
+    session: &mut Session,
+    scope: &Scope,
+    id: &MessageId,
+    hash: &[u8; 32],
+) -> StoreResult<Option<MessageRecord>> {
+    match session.scope(scope)? {
+        Some(scope) => find_message(&session.connection, scope, id, hash),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn open_tasks(session: &mut Session, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+    let mut statement = session.connection.prepare_cached(sql::OPEN_TASKS)?;
+    let tasks = statement.query_and_then(params![signed(after.0), limit], |row| {
+        let scope = Scope { agent: row.get(1)?, tenant: row.get(2)?, owner: row.get(3)? };
+        Ok(OpenTask { key: TaskKey(sql::unsigned(row, 0)?), scope, id: sql::task_id(row, 4)? })
+    })?;
+    tasks.collect()
+}
+
+pub(super) fn find_head(connection: &Connection, scope: i64, task: &TaskId) -> StoreResult<Option<Head>> {
+    let mut statement = connection.prepare_cached(sql::HEAD)?;
+    let mut rows = statement.query(params![scope, task.as_str()])?;
+    rows.next()?.map(|row| Ok(sql::head(row)?.1)).transpose()
+}
+
+pub(super) fn find_message(
+    connection: &Connection,
+    scope: i64,
+    id: &MessageId,
+    hash: &[u8; 32],
+) -> StoreResult<Option<MessageRecord>> {
+    let mut statement = connection.prepare_cached(sql::FIND_MESSAGE)?;
+    let mut rows = statement.query(params![scope, id.as_str(), hash])?;
+    rows.next()?.map(sql::message_record).transpose()
+}
+
+/// Heads with their snapshots, then the events each snapshot lacks.
+fn load_rows(connection: &Connection, query: &str, params: impl Params) -> StoreResult<Vec<Loaded>> {
+    let mut statement = connection.prepare_cached(query)?;
+    let rows = statement.query_and_then(params, |row| {
+        let (id, head) = sql::head(row)?;
+        Ok(Loaded { id, head, snapshot: sql::snapshot(row, sql::AFTER_HEAD)?, tail: Vec::new() })
+    })?;
+    let mut loaded: Vec<Loaded> = rows.collect::<StoreResult<_>>()?;
+    for task in &mut loaded {
+        let folded = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.version());
+        if folded < task.head.version {
+            let mut tail = connection.prepare_cached(sql::TAIL)?;
+            let events = tail.query_and_then(params![signed(task.head.key.0), signed(folded)], sql::event)?;
+            task.tail = events.collect::<StoreResult<_>>()?;
+        }
+    }
+    Ok(loaded)
+}
+
+fn not_before(filter: &ListFilter) -> i64 {
+    filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()
+}
+
+/// One bit per state number; no states at all means every state.
+fn states(filter: &ListFilter) -> i64 {
+    let asked: &[TaskState] = if filter.states.is_empty() { &TaskState::ALL } else { &filter.states };
+    asked.iter().fold(0, |bits, state| bits | 1 << state.number())
+}

@@ -1,0 +1,75 @@
+//! A few threads that read. A read begins when a thread takes it up, so it sees every commit before it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::session::Session;
+use crate::store::{StoreError, StoreResult};
+
+type Job = Box<dyn FnOnce(&mut Session) + Send>;
+
+/// The handle. Dropping it lets queued reads finish and closes the connections.
+#[derive(Debug)]
+pub(super) struct Readers {
+    jobs: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    pub(super) fn start(path: &Path, threads: usize, queue: usize) -> StoreResult<Self> {
+        let (sender, jobs) = mpsc::channel(queue);
+        let jobs = Arc::new(Mutex::new(jobs));
+        let mut readers = Readers { jobs: Some(sender), threads: Vec::new() };
+        for number in 0..threads.max(1) {
+            let (session, jobs) = (Session::reader(path)?, Arc::clone(&jobs));
+            let thread = thread::Builder::new()
+                .name(format!("store-read-{number}"))
+                .spawn(move || serve(session, &jobs))
+                .map_err(|error| StoreError::Unavailable(format!("no thread to read with: {error}")))?;
+            readers.threads.push(thread);
+        }
+        Ok(readers)
+    }
+
+    /// Waits for a place in the queue, then for the answer.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&mut Session) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let stopped = || StoreError::Unavailable("the store has stopped reading".to_owned());
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |session| {
+            // Nobody waits any more: a dropped request must not cost a read.
+            if !answer.is_closed() {
+                answer.send(verb(session)).ok();
+            }
+        });
+        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(job).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A reader that panicked has already failed its caller.
+            thread.join().ok();
+        }
+    }
+}
+
+fn serve(mut session: Session, jobs: &Mutex<mpsc::Receiver<Job>>) {
+    loop {
+        // The lock is held while waiting: one thread waits for a job, the others for the lock.
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+        match job {
+            Some(job) => job(&mut session),
+            None => return,
+        }
+    }
+}

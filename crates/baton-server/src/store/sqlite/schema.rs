@@ -1,0 +1,146 @@
+//! Tables, as a numbered list of migrations. A migration that has been released is never edited.
+
+use rusqlite::Connection;
+
+use crate::store::{StoreError, StoreResult};
+
+/// `user_version` is how many of these have run.
+const MIGRATIONS: &[&str] = &[V1];
+
+/// Marks the file as Baton's ("BTON"), so that somebody else's database is never migrated.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
+
+/// Everything is keyed by scope or by the task's internal key.
+///
+/// What an append touches decides the layout. The head row is small and the snapshot lives apart from it,
+/// because SQLite rewrites the whole row (all of a 64 KiB snapshot) on every change. Indexes name only
+/// columns that change with a status or with a turn, so that an artifact chunk writes one event and one
+/// row and no index. `state` closes the list indexes to let counts and filters run on the index alone.
+///
+/// No foreign keys: each event would look its task up again, and a purge deletes by key anyhow.
+/// The numbers 3, 4, 5, 7 are the ended states.
+const V1: &str = "
+CREATE TABLE scope (
+    id INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    UNIQUE (agent, tenant, owner)
+) STRICT;
+
+-- AUTOINCREMENT: a key is in webhook ids and logs and must not come back after a purge.
+CREATE TABLE task (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    context TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    folded_through INTEGER NOT NULL DEFAULT 0,
+    state INTEGER NOT NULL,
+    status_at INTEGER NOT NULL,
+    work INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    holder INTEGER,
+    fence INTEGER NOT NULL,
+    -- Requests ever noted: the last request's id, so that ids are not used twice.
+    requests INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope, id)
+) STRICT;
+CREATE INDEX task_by_time ON task (scope, status_at DESC, id DESC, state);
+CREATE INDEX task_by_context ON task (scope, context, status_at DESC, id DESC, state);
+CREATE INDEX task_open ON task (key) WHERE work <> 0;
+CREATE INDEX task_ended ON task (status_at) WHERE state IN (3, 4, 5, 7);
+CREATE INDEX task_unfolded ON task (status_at) WHERE state IN (3, 4, 5, 7) AND folded_through = 0;
+
+CREATE TABLE event (
+    task INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (task, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshot (
+    task INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL,
+    record BLOB NOT NULL
+) STRICT;
+
+-- Outlives its task, so it names the task by id.
+CREATE TABLE message_record (
+    scope INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    task TEXT,
+    event INTEGER,
+    reply BLOB,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (scope, message_id, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX message_record_by_time ON message_record (at);
+
+CREATE TABLE request (
+    task INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    message_id TEXT,
+    hash BLOB,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+
+-- Webhooks. Nothing writes these two yet.
+CREATE TABLE push_config (
+    task INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE outbox (
+    task INTEGER NOT NULL,
+    config TEXT NOT NULL,
+    event INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    PRIMARY KEY (task, config, event)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_due ON outbox (due_at) WHERE state = 0;
+
+CREATE TABLE secret (
+    name TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE meta (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// Brings an open database up to date, all of it or none.
+pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let number = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (version, application) = (number("user_version")?, number("application_id")?);
+    let empty: bool =
+        transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    if !empty && application != i64::from(APPLICATION_ID) {
+        return Err(StoreError::Damaged("this is a SQLite database, but not one of Baton's".to_owned()));
+    }
+    let newest = MIGRATIONS.len();
+    let done = usize::try_from(version).unwrap_or(usize::MAX);
+    if done > newest {
+        return Err(StoreError::Unavailable(format!(
+            "the database has format {version} and this Baton knows formats up to {newest}: it was written by a newer Baton"
+        )));
+    }
+    for sql in &MIGRATIONS[done..] {
+        transaction.execute_batch(sql)?;
+    }
+    if done < newest {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", newest as i64)?;
+    }
+    Ok(transaction.commit()?)
+}

@@ -1,0 +1,133 @@
+//! One thread's connection with what it remembers.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use baton_protocol::domain::Scope;
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use super::{Synchronous, statements};
+use crate::store::{StoreError, StoreResult};
+
+/// Scopes remembered per connection. Owners are many; forgetting one costs an index lookup.
+const SCOPES_REMEMBERED: usize = 4096;
+
+/// Statements kept prepared; there are fewer.
+const STATEMENTS_KEPT: usize = 64;
+
+/// Only a foreign process (a shell, a backup) can make us wait: Baton has one writer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) connection: Connection,
+    /// Tasks made less tasks removed by the transaction under way.
+    pub(super) born: i64,
+    scopes: HashMap<Scope, i64>,
+}
+
+impl Session {
+    /// The connection that writes. Opens or creates the file, and refuses one that is no database.
+    pub(super) fn writer(path: &Path, synchronous: Synchronous) -> StoreResult<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let session = Self::open(path, flags)?;
+        let connection = &session.connection;
+        // Said before the first table exists. Purged pages are reused by the next tasks, so a file under
+        // retention stops growing; giving pages back would cost a pointer map update on every allocation.
+        connection.pragma_update(None, "auto_vacuum", "NONE")?;
+        let mode: String =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+        if mode != "wal" {
+            return Err(StoreError::Unavailable(format!(
+                "{} cannot use a write-ahead log (journal mode stays {mode}); is it on a network drive?",
+                path.display()
+            )));
+        }
+        connection.pragma_update(None, "synchronous", synchronous.pragma())?;
+        // Where fsync alone does not reach the platter (macOS); nothing elsewhere.
+        connection.pragma_update(None, "fullfsync", synchronous == Synchronous::Full)?;
+        connection.pragma_update(None, "checkpoint_fullfsync", synchronous == Synchronous::Full)?;
+        connection.pragma_update(None, "cache_size", -16 * 1024)?;
+        // One huge batch must not leave a huge log behind for ever.
+        connection.pragma_update_and_check(None, "journal_size_limit", 64 << 20, |_| Ok(()))?;
+        Ok(session)
+    }
+
+    /// A connection that only reads. The writer's must be open already.
+    pub(super) fn reader(path: &Path) -> StoreResult<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let session = Self::open(path, flags)?;
+        session.connection.pragma_update(None, "cache_size", -4 * 1024)?;
+        Ok(session)
+    }
+
+    fn open(path: &Path, flags: OpenFlags) -> StoreResult<Self> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        connection.pragma_update(None, "trusted_schema", false)?;
+        // A mapped page that cannot be read is a SIGBUS; a read that fails is an error.
+        connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
+        Ok(Session { connection, born: 0, scopes: HashMap::new() })
+    }
+
+    /// The scope's number, if anything was ever stored in it.
+    pub(super) fn scope(&mut self, scope: &Scope) -> StoreResult<Option<i64>> {
+        if let Some(number) = self.scopes.get(scope) {
+            return Ok(Some(*number));
+        }
+        let found: Option<i64> = self
+            .connection
+            .prepare_cached(statements::FIND_SCOPE)?
+            .query_row(params![scope.agent, scope.tenant, scope.owner], |row| row.get(0))
+            .optional()?;
+        if let Some(number) = found {
+            self.remember(scope, number);
+        }
+        Ok(found)
+    }
+
+    /// The scope's number, made if need be.
+    pub(super) fn intern(&mut self, scope: &Scope) -> StoreResult<i64> {
+        if let Some(number) = self.scope(scope)? {
+            return Ok(number);
+        }
+        let mut insert = self.connection.prepare_cached(statements::INSERT_SCOPE)?;
+        let number = insert.insert(params![scope.agent, scope.tenant, scope.owner])?;
+        drop(insert);
+        self.remember(scope, number);
+        Ok(number)
+    }
+
+    pub(super) fn begin(&mut self) -> StoreResult<()> {
+        self.born = 0;
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), rusqlite::Error> {
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+
+    /// Undoes the transaction under way, if SQLite has not done so by itself.
+    pub(super) fn roll_back(&mut self) -> StoreResult<()> {
+        self.born = 0;
+        // Scopes made by the transaction are gone with it.
+        self.scopes.clear();
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, scope: &Scope, number: i64) {
+        if self.scopes.len() >= SCOPES_REMEMBERED {
+            self.scopes.clear();
+        }
+        self.scopes.insert(scope.clone(), number);
+    }
+}

@@ -1,0 +1,215 @@
+//! The SQL, and how rows become what the contract speaks of.
+
+use baton_protocol::Generation;
+use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+use rusqlite::Row;
+
+use crate::store::{
+    Head, HeadState, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot, TaskKey,
+    Work,
+};
+
+/// The columns [`head`] reads, from 0 on.
+macro_rules! head_columns {
+    () => {
+        "t.id, t.key, t.context, t.generation, t.created_at, t.version, t.folded_through, \
+         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence"
+    };
+}
+
+/// Exactly the condition of the partial indexes; SQLite uses them only if a query repeats it.
+macro_rules! ended {
+    () => {
+        "t.state IN (3, 4, 5, 7)"
+    };
+}
+
+pub(super) const FIND_SCOPE: &str = "SELECT id FROM scope WHERE agent = ?1 AND tenant = ?2 AND owner = ?3";
+pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) VALUES (?1, ?2, ?3)";
+
+// Writing a task.
+pub(super) const COMPARE: &str =
+    "SELECT key, version, fence, state, status_at, work FROM task WHERE scope = ?1 AND id = ?2";
+pub(super) const INSERT_TASK: &str = "INSERT INTO task \
+    (scope, id, context, generation, created_at, version, state, status_at, work, attempts, holder, fence) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+/// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
+/// two: this one, for the many appends that leave state and work alone, names no indexed column.
+pub(super) const UPDATE_HEAD_STEADY: &str =
+    "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5 WHERE key = ?1";
+pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
+    state = ?6, status_at = ?7, work = ?8 WHERE key = ?1";
+pub(super) const INSERT_EVENT: &str = "INSERT INTO event (task, number, record) VALUES (?1, ?2, ?3)";
+pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (task) DO UPDATE SET version = excluded.version, record = excluded.record";
+
+// Messages and requests.
+pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, reply, at FROM message_record \
+    WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
+pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
+    (scope, message_id, hash, task, event, reply, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+pub(super) const PLACE_MESSAGE: &str =
+    "UPDATE message_record SET event = ?4 WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
+pub(super) const COUNT_REQUESTS: &str = "SELECT count(*) FROM request WHERE task = ?1";
+pub(super) const NUMBER_REQUEST: &str =
+    "UPDATE task SET requests = requests + 1 WHERE key = ?1 RETURNING requests";
+pub(super) const INSERT_REQUEST: &str =
+    "INSERT INTO request (task, id, record, message_id, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+pub(super) const SETTLE_REQUEST: &str =
+    "DELETE FROM request WHERE task = ?1 AND id = ?2 RETURNING message_id, hash";
+pub(super) const REQUESTS: &str = "SELECT r.id, r.record FROM task t CROSS JOIN request r ON r.task = t.key \
+    WHERE t.scope = ?1 AND t.id = ?2 ORDER BY r.id";
+
+// Reading.
+pub(super) const HEAD: &str =
+    concat!("SELECT ", head_columns!(), " FROM task t WHERE t.scope = ?1 AND t.id = ?2");
+pub(super) const LOAD: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", s.record FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
+);
+pub(super) const EVENTS: &str = "SELECT e.number, e.record FROM task t CROSS JOIN event e ON e.task = t.key \
+    WHERE t.scope = ?1 AND t.id = ?2 AND e.number > ?3 ORDER BY e.number LIMIT ?4";
+pub(super) const TAIL: &str =
+    "SELECT number, record FROM event WHERE task = ?1 AND number > ?2 ORDER BY number";
+
+/// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit; ?7: context.
+pub(super) const LIST: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", s.record FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
+     WHERE t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+);
+pub(super) const LIST_CONTEXT: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", s.record FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
+     WHERE t.scope = ?1 AND t.context = ?7 \
+     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+);
+/// ?2: not after; ?3: not before; ?4: states as bits; ?5: context.
+pub(super) const COUNT: &str = "SELECT count(*) FROM task t INDEXED BY task_by_time \
+     WHERE t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1";
+pub(super) const COUNT_CONTEXT: &str = "SELECT count(*) FROM task t INDEXED BY task_by_context \
+     WHERE t.scope = ?1 AND t.context = ?5 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1";
+
+// Sweeps.
+pub(super) const OPEN_TASKS: &str = "\
+    WITH open (key) AS ( \
+        SELECT key FROM task INDEXED BY task_open WHERE work <> 0 AND key > ?1 \
+        UNION SELECT task FROM request WHERE task > ?1 \
+        ORDER BY 1 LIMIT ?2 \
+    ) \
+    SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
+    CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
+pub(super) const COUNT_TASKS: &str = "SELECT count(*) FROM task";
+pub(super) const FOLDABLE: &str = concat!(
+    "SELECT t.key FROM task t INDEXED BY task_unfolded \
+     CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version WHERE ",
+    ended!(),
+    " AND t.folded_through = 0 AND t.status_at < ?1 AND t.version > 0 ORDER BY t.status_at LIMIT ?2"
+);
+pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
+pub(super) const PURGEABLE: &str = concat!(
+    "SELECT t.key FROM task t INDEXED BY task_ended WHERE ",
+    ended!(),
+    " AND t.status_at < ?1 ORDER BY t.status_at LIMIT ?2"
+);
+/// Deletes what a task owns; the events come first, the task last.
+pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
+pub(super) const REMOVE_TASK: [&str; 6] = [
+    REMOVE_EVENTS,
+    "DELETE FROM request WHERE task = ?1",
+    "DELETE FROM snapshot WHERE task = ?1",
+    "DELETE FROM outbox WHERE task = ?1",
+    "DELETE FROM push_config WHERE task = ?1",
+    "DELETE FROM task WHERE key = ?1",
+];
+pub(super) const PURGEABLE_RECORDS: &str = "SELECT m.scope, m.message_id, m.hash \
+    FROM message_record m INDEXED BY message_record_by_time \
+    WHERE m.at < ?1 AND NOT EXISTS (SELECT 1 FROM task t WHERE t.scope = m.scope AND t.id = m.task) \
+    ORDER BY m.at LIMIT ?2";
+pub(super) const REMOVE_RECORD: &str =
+    "DELETE FROM message_record WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
+
+pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
+pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";
+
+/// Where columns after the head's start.
+pub(super) const AFTER_HEAD: usize = 13;
+
+/// SQLite knows signed numbers only; the bits are kept.
+pub(super) fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.cast_unsigned())
+}
+
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    Ok(Timestamp::from_millis(row.get(column)?))
+}
+
+/// Reads a row that starts with [`head_columns`].
+pub(super) fn head(row: &Row<'_>) -> StoreResult<(TaskId, Head)> {
+    let id = task_id(row, 0)?;
+    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let head = Head {
+        key: TaskKey(unsigned(row, 1)?),
+        context_id: ContextId::parse(text(row, 2)?).map_err(|error| bad(&format!("context id {error}")))?,
+        generation: Generation::from_number(row.get(3)?).ok_or_else(|| bad("unknown generation"))?,
+        created_at: time(row, 4)?,
+        version: unsigned(row, 5)?,
+        folded_through: unsigned(row, 6)?,
+        current: HeadState {
+            state: TaskState::from_number(row.get(7)?).ok_or_else(|| bad("unknown state"))?,
+            status_at: time(row, 8)?,
+            work: Work::from_number(row.get(9)?).ok_or_else(|| bad("unknown work"))?,
+            attempts: row.get(10)?,
+            holder: row.get::<_, Option<i64>>(11)?.map(|holder| ReplicaId(holder.cast_unsigned())),
+            fence: unsigned(row, 12)?,
+        },
+    };
+    Ok((id, head))
+}
+
+/// Reads `(number, record)`.
+pub(super) fn event(row: &Row<'_>) -> StoreResult<StoredEvent> {
+    StoredEvent::from_record(unsigned(row, 0)?, blob(row, 1)?)
+}
+
+pub(super) fn snapshot(row: &Row<'_>, column: usize) -> StoreResult<Option<StoredSnapshot>> {
+    let record = row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+    record.map(|record| StoredSnapshot::from_record(Bytes::copy_from_slice(record))).transpose()
+}
+
+/// Reads a row of [`FIND_MESSAGE`].
+pub(super) fn message_record(row: &Row<'_>) -> StoreResult<MessageRecord> {
+    let bad = |error| StoreError::Damaged(format!("message record: id {error}"));
+    let task: Option<String> = row.get(2)?;
+    let reply: Option<Vec<u8>> = row.get(4)?;
+    Ok(MessageRecord {
+        message_id: MessageId::parse(text(row, 0)?).map_err(bad)?,
+        hash: row.get(1)?,
+        task: task.map(|id| TaskId::parse(&id)).transpose().map_err(bad)?,
+        event: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+        reply: reply.map(Bytes::from),
+        at: time(row, 5)?,
+    })
+}
+
+pub(super) fn task_id(row: &Row<'_>, column: usize) -> StoreResult<TaskId> {
+    TaskId::parse(text(row, column)?).map_err(|error| StoreError::Damaged(format!("task id {error}")))
+}
+
+pub(super) fn blob(row: &Row<'_>, column: usize) -> StoreResult<Bytes> {
+    Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?))
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    Ok(row.get_ref(column)?.as_str()?)
+}

@@ -1,0 +1,269 @@
+//! The verbs that write. Each runs inside a transaction of the writer: it compares first, and once it has
+//! written anything it can only succeed or fail as a whole.
+
+use baton_protocol::domain::{Scope, TaskId, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::read;
+use super::session::Session;
+use super::statements::{self as sql, signed};
+use crate::store::{
+    Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
+    StoreResult, TaskKey,
+};
+
+pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> StoreResult<Appended> {
+    let known = session.scope(scope)?;
+    if let (Some(scope), Some(message)) = (known, &append.message)
+        && let Some(earlier) =
+            read::find_message(&session.connection, scope, &message.message_id, &message.hash)?
+    {
+        return Ok(Appended::Duplicate(earlier));
+    }
+    let stored = match known {
+        Some(scope) => compare(&session.connection, scope, &append.task)?,
+        None => None,
+    };
+    let version = append.expected + append.events.len() as u64;
+    let (scope, key) = match (&append.birth, stored, known) {
+        (Some(birth), None, _) => {
+            let scope = session.intern(scope)?;
+            session.born += 1;
+            (scope, insert_task(&session.connection, scope, &append.task, birth, version, &append.head)?)
+        }
+        (None, Some(stored), Some(scope))
+            if (stored.version, stored.fence) == (append.expected, append.fence) =>
+        {
+            update_head(&session.connection, &stored, version, &append.head)?;
+            (scope, stored.key)
+        }
+        _ => return Ok(Appended::Conflict),
+    };
+    let connection = &session.connection;
+    if !append.events.is_empty() {
+        let mut insert = connection.prepare_cached(sql::INSERT_EVENT)?;
+        for (event, number) in append.events.iter().zip(append.expected + 1..) {
+            debug_assert_eq!(event.number, number, "events are numbered from the version they follow");
+            insert.execute(params![key, signed(number), &event.record()[..]])?;
+        }
+    }
+    if let Some(snapshot) = &append.snapshot {
+        let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
+        put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..]])?;
+    }
+    if let Some(message) = &append.message {
+        insert_message(connection, scope, message)?;
+    }
+    for settled in &append.settled {
+        settle(connection, scope, key, settled)?;
+    }
+    Ok(Appended::Written(TaskKey(key.cast_unsigned())))
+}
+
+pub(super) fn request(
+    session: &mut Session,
+    scope: &Scope,
+    task: &TaskId,
+    request: &NewRequest,
+) -> StoreResult<Requested> {
+    let Some(scope) = session.scope(scope)? else { return Ok(Requested::NotFound) };
+    let connection = &session.connection;
+    if let Some(message) = &request.message
+        && let Some(earlier) = read::find_message(connection, scope, &message.message_id, &message.hash)?
+    {
+        return Ok(Requested::Duplicate(earlier));
+    }
+    let Some(head) = read::find_head(connection, scope, task)? else { return Ok(Requested::NotFound) };
+    if head.current.state.is_terminal() {
+        return Ok(Requested::Ended(head));
+    }
+    let key = signed(head.key.0);
+    let pending: u32 = connection.prepare_cached(sql::COUNT_REQUESTS)?.query_row([key], |row| row.get(0))?;
+    if pending >= request.most_pending {
+        return Ok(Requested::Full);
+    }
+    let id: i64 = connection.prepare_cached(sql::NUMBER_REQUEST)?.query_row([key], |row| row.get(0))?;
+    let message = request.message.as_ref();
+    connection.prepare_cached(sql::INSERT_REQUEST)?.execute(params![
+        key,
+        id,
+        &request.event.record()[..],
+        message.map(|message| message.message_id.as_str()),
+        message.map(|message| message.hash),
+    ])?;
+    if let Some(message) = message {
+        insert_message(connection, scope, message)?;
+    }
+    Ok(Requested::Noted { request: RequestId(id.cast_unsigned()), head })
+}
+
+pub(super) fn put_reply(
+    session: &mut Session,
+    scope: &Scope,
+    record: &MessageRecord,
+) -> StoreResult<Option<MessageRecord>> {
+    let scope = session.intern(scope)?;
+    let connection = &session.connection;
+    let earlier = read::find_message(connection, scope, &record.message_id, &record.hash)?;
+    if earlier.is_none() {
+        insert_message(connection, scope, record)?;
+    }
+    Ok(earlier)
+}
+
+pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
+    let connection = &session.connection;
+    let kept = connection.prepare_cached(sql::FIND_SECRET)?.query_row([name], |row| row.get(0)).optional()?;
+    match kept {
+        Some(kept) => Ok(kept),
+        None => {
+            connection.prepare_cached(sql::INSERT_SECRET)?.execute(params![name, fresh])?;
+            Ok(fresh.to_vec())
+        }
+    }
+}
+
+/// Drops the events of ended tasks whose snapshot says it all.
+pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let connection = &session.connection;
+    let keys = keys(connection, sql::FOLDABLE, before, limit)?;
+    for key in &keys {
+        connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?;
+        connection.prepare_cached(sql::MARK_FOLDED)?.execute([key])?;
+    }
+    Ok(keys.len() as u64)
+}
+
+pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let connection = &session.connection;
+    let keys = keys(connection, sql::PURGEABLE, before, limit)?;
+    for key in &keys {
+        for remove in sql::REMOVE_TASK {
+            connection.prepare_cached(remove)?.execute([key])?;
+        }
+    }
+    session.born -= keys.len() as i64;
+    Ok(keys.len() as u64)
+}
+
+/// Walks past the old records of living tasks: retention should ask for times before which few tasks live.
+pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let connection = &session.connection;
+    let mut find = connection.prepare_cached(sql::PURGEABLE_RECORDS)?;
+    let record = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found: Vec<(i64, String, Vec<u8>)> =
+        find.query_map(params![before.as_millis(), limit], record)?.collect::<Result<_, _>>()?;
+    for record in &found {
+        connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![record.0, record.1, record.2])?;
+    }
+    Ok(found.len() as u64)
+}
+
+/// What an append is compared with, and what its head row says now.
+struct Stored {
+    key: i64,
+    version: u64,
+    fence: u64,
+    state: u8,
+    status_at: i64,
+    work: u8,
+}
+
+fn compare(connection: &Connection, scope: i64, task: &TaskId) -> StoreResult<Option<Stored>> {
+    let mut compare = connection.prepare_cached(sql::COMPARE)?;
+    let stored = compare.query_row(params![scope, task.as_str()], |row| {
+        Ok(Stored {
+            key: row.get(0)?,
+            version: sql::unsigned(row, 1)?,
+            fence: sql::unsigned(row, 2)?,
+            state: row.get(3)?,
+            status_at: row.get(4)?,
+            work: row.get(5)?,
+        })
+    });
+    Ok(stored.optional()?)
+}
+
+fn insert_task(
+    connection: &Connection,
+    scope: i64,
+    task: &TaskId,
+    birth: &Birth,
+    version: u64,
+    head: &HeadState,
+) -> StoreResult<i64> {
+    let mut insert = connection.prepare_cached(sql::INSERT_TASK)?;
+    Ok(insert.insert(params![
+        scope,
+        task.as_str(),
+        birth.context_id.as_str(),
+        birth.generation.number(),
+        birth.created_at.as_millis(),
+        signed(version),
+        head.state.number(),
+        head.status_at.as_millis(),
+        head.work.number(),
+        head.attempts,
+        head.holder.map(|holder| signed(holder.0)),
+        signed(head.fence),
+    ])?)
+}
+
+fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &HeadState) -> StoreResult<()> {
+    let (key, version) = (stored.key, signed(version));
+    let (attempts, holder, fence) =
+        (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
+    let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
+    if indexed == (stored.state, stored.status_at, stored.work) {
+        let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
+        update.execute(params![key, version, attempts, holder, fence])?;
+    } else {
+        let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
+        update.execute(params![key, version, attempts, holder, fence, indexed.0, indexed.1, indexed.2])?;
+    }
+    Ok(())
+}
+
+fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -> StoreResult<()> {
+    connection.prepare_cached(sql::INSERT_MESSAGE)?.execute(params![
+        scope,
+        record.message_id.as_str(),
+        record.hash,
+        record.task.as_ref().map(TaskId::as_str),
+        record.event.map(signed),
+        record.reply.as_deref(),
+        record.at.as_millis(),
+    ])?;
+    Ok(())
+}
+
+/// Removes a request; its message's record learns the event it became. An unknown request is no error:
+/// it was settled before.
+fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> StoreResult<()> {
+    let mut remove = connection.prepare_cached(sql::SETTLE_REQUEST)?;
+    let message = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let message: Option<(Option<String>, Option<Vec<u8>>)> =
+        remove.query_row(params![task, signed(settled.request.0)], message).optional()?;
+    if let (Some((Some(id), Some(hash))), Some(event)) = (message, settled.event) {
+        connection.prepare_cached(sql::PLACE_MESSAGE)?.execute(params![scope, id, hash, signed(event)])?;
+    }
+    Ok(())
+}
+
+fn keys(connection: &Connection, find: &str, before: Timestamp, limit: u32) -> StoreResult<Vec<i64>> {
+    let mut find = connection.prepare_cached(find)?;
+    let keys = find.query_map(params![before.as_millis(), limit], |row| row.get(0))?;
+    Ok(keys.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_protocol::domain::TaskState;
+
+    #[test]
+    fn the_ended_states_are_those_the_indexes_name() {
+        let ended: Vec<u8> =
+            TaskState::ALL.into_iter().filter(|state| state.is_terminal()).map(TaskState::number).collect();
+        assert_eq!(ended, [3, 4, 5, 7]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The one thread that writes, with group commit.
+//!
+//! It takes whatever waits, up to a batch, runs it in one transaction, commits, and only then answers.
+//! There is no timer: alone, a write is committed at once; under load, what arrives during a commit shares
+//! the next one. If anything fails, the batch is undone and each write is tried alone, so that a bad one
+//! fails nobody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::error;
+use super::session::Session;
+use crate::store::{StoreError, StoreResult};
+
+/// The handle. Dropping it lets queued writes finish, folds the write-ahead log into the database and closes it.
+#[derive(Debug)]
+pub(super) struct Writer {
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+    counters: Arc<Counters>,
+}
+
+/// What has been committed since the store was opened.
+#[derive(Debug, Default)]
+struct Counters {
+    tasks: AtomicU64,
+    commits: AtomicU64,
+}
+
+impl Writer {
+    /// `tasks` is how many the database holds; `batch` how many writes may share a commit.
+    pub(super) fn start(session: Session, tasks: u64, queue: usize, batch: usize) -> StoreResult<Self> {
+        let (sender, jobs) = mpsc::channel(queue);
+        let counters = Arc::new(Counters { tasks: tasks.into(), commits: 0.into() });
+        let committer = Committer { session, counters: Arc::clone(&counters), failed: None };
+        let thread = thread::Builder::new()
+            .name("store-write".to_owned())
+            .spawn(move || committer.serve(jobs, batch))
+            .map_err(|error| StoreError::Unavailable(format!("no thread to write with: {error}")))?;
+        Ok(Writer { jobs: Some(sender), thread: Some(thread), counters })
+    }
+
+    /// Waits for a place in the queue, then for the commit. A caller that goes away after it got its place
+    /// has its write done all the same.
+    ///
+    /// The verb may run twice (in a batch, then alone); what it did the first time has been undone.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut Session) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let stopped = || StoreError::Fatal("the store has stopped writing".to_owned());
+        let (answer, answered) = oneshot::channel();
+        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(Box::new(Write { verb, outcome: None, answer })).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+
+    pub(super) fn tasks(&self) -> u64 {
+        self.counters.tasks.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn commits(&self) -> u64 {
+        self.counters.commits.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has already failed its callers.
+            thread.join().ok();
+        }
+    }
+}
+
+/// One write that waits for its commit.
+trait Job: Send {
+    fn run(&mut self, session: &mut Session) -> StoreResult<()>;
+    fn fail(&mut self, error: StoreError);
+    fn answer(self: Box<Self>);
+}
+
+struct Write<F, T> {
+    verb: F,
+    outcome: Option<StoreResult<T>>,
+    answer: oneshot::Sender<StoreResult<T>>,
+}
+
+impl<F, T> Job for Write<F, T>
+where
+    F: FnMut(&mut Session) -> StoreResult<T> + Send,
+    T: Send,
+{
+    fn run(&mut self, session: &mut Session) -> StoreResult<()> {
+        self.outcome = Some(Ok((self.verb)(session)?));
+        Ok(())
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        self.outcome = Some(Err(error));
+    }
+
+    fn answer(self: Box<Self>) {
+        if let Some(outcome) = self.outcome {
+            // The caller may have gone; the write stands.
+            self.answer.send(outcome).ok();
+        }
+    }
+}
+
+struct Committer {
+    session: Session,
+    counters: Arc<Counters>,
+    /// Once durability is in doubt no write is tried again.
+    failed: Option<StoreError>,
+}
+
+/// Where a transaction failed.
+enum Failure {
+    /// Before any write of the batch: all fail alike.
+    Begin(StoreError),
+    Within(StoreError),
+}
+
+impl Committer {
+    fn serve(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>, batch: usize) {
+        let mut waiting = Vec::with_capacity(batch);
+        while jobs.blocking_recv_many(&mut waiting, batch.max(1)) > 0 {
+            self.write(&mut waiting);
+            for job in waiting.drain(..) {
+                job.answer();
+            }
+        }
+        if self.failed.is_none()
+            && let Err(error) =
+                self.session.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        {
+            // Nothing is lost: the next opening reads the log.
+            tracing::warn!(%error, "could not fold the write-ahead log into the database");
+        }
+    }
+
+    fn write(&mut self, jobs: &mut [Box<dyn Job>]) {
+        match self.transact(jobs) {
+            Ok(()) => {}
+            Err(Failure::Within(_)) if jobs.len() > 1 && self.failed.is_none() => {
+                for job in jobs {
+                    self.write(std::slice::from_mut(job));
+                }
+            }
+            Err(Failure::Begin(error) | Failure::Within(error)) => {
+                for job in jobs {
+                    job.fail(error.clone());
+                }
+            }
+        }
+    }
+
+    fn transact(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Failure> {
+        if let Some(failed) = &self.failed {
+            return Err(Failure::Begin(failed.clone()));
+        }
+        self.session.begin().map_err(|error| Failure::Begin(self.note(error)))?;
+        let run = jobs.iter_mut().try_for_each(|job| job.run(&mut self.session));
+        match run.and_then(|()| self.session.commit().map_err(error::of_commit)) {
+            Ok(()) => {
+                self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                let born = std::mem::take(&mut self.session.born);
+                self.counters.tasks.fetch_add(born.cast_unsigned(), Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                let error = self.note(error);
+                if let Err(error) = self.session.roll_back() {
+                    self.note(StoreError::Fatal(format!("could not undo a failed write: {error}")));
+                }
+                Err(Failure::Within(error))
+            }
+        }
+    }
+
+    /// Remembers a failure that ends all writing.
+    fn note(&mut self, error: StoreError) -> StoreError {
+        if matches!(error, StoreError::Fatal(_)) && self.failed.is_none() {
+            tracing::error!(%error, "the store takes no more writes");
+            self.failed = Some(error.clone());
+        }
+        error
+    }
+}

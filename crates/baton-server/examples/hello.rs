@@ -1,5 +1,4 @@
-//! The shortest agent: `cargo run -p baton-server --example hello`.
-
+//! The shortest agent: greets whoever writes. `cargo run -p baton-server --example hello`
 use baton_server::{AgentError, Server, StartError, Turn};
 
 async fn hello(turn: Turn) -> Result<(), AgentError> {

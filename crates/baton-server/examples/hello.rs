@@ -1,4 +1,5 @@
-//! The shortest agent: greets whoever writes. `cargo run -p baton-server --example hello`
+//! The shortest agent: `cargo run -p baton-server --example hello`.
+
 use baton_server::{AgentError, Server, StartError, Turn};
 
 async fn hello(turn: Turn) -> Result<(), AgentError> {

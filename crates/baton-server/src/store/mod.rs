@@ -8,9 +8,9 @@
 
 pub mod memory;
 pub mod record;
+pub mod sqlite;
 #[cfg(test)]
 mod suite;
-pub mod sqlite;
 
 use std::fmt;
 

@@ -1,0 +1,263 @@
+//! A server on a free port with an agent that does what the message's text says, and a client that speaks
+//! raw JSON-RPC: no codec of ours stands between a test and the bytes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_protocol::wire::sse::{SseEvent, SseParser};
+use baton_server::store::Store;
+use baton_server::{Agent, Builder, Server};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// No test waits longer than this for anything.
+pub(crate) const HANG: Duration = Duration::from_secs(20);
+
+pub(crate) struct TestServer {
+    pub(crate) url: String,
+    pub(crate) server: Server,
+    http: reqwest::Client,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<()>,
+}
+
+/// A builder with one skill whose card accepts anything.
+pub(crate) fn with_agent(agent: impl Agent) -> Builder {
+    let mut card = AgentCard::new("test", "An agent for tests", "1.0.0");
+    card.default_input_modes = vec!["*/*".to_owned()];
+    Server::builder(card).task_skill(AgentSkill::new("test", "test", "test"), agent)
+}
+
+pub(crate) async fn serve(builder: Builder) -> TestServer {
+    let server = builder.build().await.expect("the server is well made");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = server.clone();
+    let served = tokio::spawn(async move {
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        serving.serve_until(listener, stopped).await.expect("it serves");
+    });
+    TestServer { url, server, http: reqwest::Client::new(), stop: Some(stop), served }
+}
+
+/// The usual: one agent, memory store, default options.
+pub(crate) async fn serve_agent(agent: impl Agent) -> TestServer {
+    serve(with_agent(agent)).await
+}
+
+/// An answer with everything a test may want to look at.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn result(&self) -> &Value {
+        self.body.get("result").unwrap_or_else(|| panic!("an error instead of a result: {}", self.body))
+    }
+
+    #[track_caller]
+    pub(crate) fn error_code(&self) -> i64 {
+        self.body["error"]["code"]
+            .as_i64()
+            .unwrap_or_else(|| panic!("a result instead of an error: {}", self.body))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+impl TestServer {
+    /// A 1.0 call with its version header.
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Answer {
+        self.call_with(method, params, &[]).await
+    }
+
+    pub(crate) async fn call_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Answer {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut all = vec![("content-type", "application/json"), ("a2a-version", "1.0")];
+        all.extend_from_slice(headers);
+        self.post(&all, body.to_string()).await
+    }
+
+    /// Exactly these headers and this body.
+    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
+        let response = self.send_raw(headers, body).await;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = tokio::time::timeout(HANG, response.text()).await.expect("the answer came").unwrap();
+        let body = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text:?}"));
+        Answer { status, headers, body }
+    }
+
+    pub(crate) async fn send_raw(
+        &self,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> reqwest::Response {
+        let mut request = self.http.post(format!("{}/", self.url)).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        tokio::time::timeout(HANG, request.send()).await.expect("an answer came").unwrap()
+    }
+
+    /// Opens a stream; `Err` when the server answered with an error instead.
+    pub(crate) async fn stream(
+        &self,
+        method: &str,
+        params: Value,
+        last_event_id: Option<&str>,
+    ) -> Result<Stream, Answer> {
+        let body = json!({"jsonrpc": "2.0", "id": "s", "method": method, "params": params}).to_string();
+        let mut headers = vec![("content-type", "application/json"), ("a2a-version", "1.0")];
+        headers.extend(last_event_id.map(|id| ("last-event-id", id)));
+        let response = self.send_raw(&headers, body).await;
+        let is_stream = response.headers()["content-type"] == "text/event-stream";
+        if !is_stream {
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let body = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+            return Err(Answer { status, headers, body });
+        }
+        Ok(Stream {
+            headers: response.headers().clone(),
+            response,
+            parser: SseParser::new(16 << 20),
+            seen: VecDeque::new(),
+        })
+    }
+
+    /// SendMessage with a text; answers the task (or message) object.
+    pub(crate) async fn send(&self, text: &str) -> Value {
+        self.call("SendMessage", message(text)).await.result()["task"].clone()
+    }
+
+    /// SendMessage that does not wait.
+    pub(crate) async fn start(&self, text: &str) -> Value {
+        let mut params = message(text);
+        params["configuration"] = json!({"returnImmediately": true});
+        self.call("SendMessage", params).await.result()["task"].clone()
+    }
+
+    pub(crate) async fn get(&self, id: &str) -> Value {
+        self.call("GetTask", json!({"id": id})).await.result().clone()
+    }
+
+    /// Stops it as SIGTERM would, and waits until it is gone.
+    pub(crate) async fn stop(mut self) {
+        let _ = self.stop.take().expect("stopped once").send(());
+        tokio::time::timeout(HANG, &mut self.served).await.expect("it stops").unwrap();
+    }
+}
+
+/// Params of a send with a fresh messageId.
+pub(crate) fn message(text: &str) -> Value {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let id = format!("m-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    message_with_id(&id, text)
+}
+
+pub(crate) fn message_with_id(id: &str, text: &str) -> Value {
+    json!({"message": {"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]}})
+}
+
+pub(crate) struct Stream {
+    pub(crate) headers: reqwest::header::HeaderMap,
+    response: reqwest::Response,
+    parser: SseParser,
+    seen: VecDeque<SseEvent>,
+}
+
+/// One event: its SSE id and the JSON-RPC envelope.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Got {
+    pub(crate) id: Option<u64>,
+    pub(crate) envelope: Value,
+}
+
+impl Got {
+    pub(crate) fn result(&self) -> &Value {
+        &self.envelope["result"]
+    }
+
+    /// `task`, `message`, `statusUpdate TASK_STATE_…` or `artifactUpdate`: what a test compares orders by.
+    pub(crate) fn kind(&self) -> String {
+        let result = self.result();
+        if let Some(state) = result["statusUpdate"]["status"]["state"].as_str() {
+            return state.trim_start_matches("TASK_STATE_").to_lowercase();
+        }
+        result
+            .as_object()
+            .and_then(|members| members.keys().next().cloned())
+            .unwrap_or_else(|| "error".to_owned())
+    }
+}
+
+impl Stream {
+    /// The next event, or `None` when the stream has closed.
+    pub(crate) async fn next(&mut self) -> Option<Got> {
+        loop {
+            if let Some(event) = self.seen.pop_front() {
+                let id = event.id.as_deref().map(|id| id.parse().expect("ids are numbers"));
+                return Some(Got { id, envelope: serde_json::from_str(&event.data).expect("data is JSON") });
+            }
+            let chunk = tokio::time::timeout(HANG, self.response.chunk())
+                .await
+                .expect("the stream goes on")
+                .unwrap()?;
+            self.parser.feed(&chunk).unwrap();
+            while let Some(event) = self.parser.next_event() {
+                self.seen.push_back(event);
+            }
+        }
+    }
+
+    /// Reads raw bytes until they contain `wanted` (for comments).
+    pub(crate) async fn until_bytes(&mut self, wanted: &[u8]) {
+        let mut all = Vec::new();
+        while !all.windows(wanted.len()).any(|window| window == wanted) {
+            let chunk =
+                tokio::time::timeout(HANG, self.response.chunk()).await.expect("the stream goes on").unwrap();
+            all.extend_from_slice(&chunk.expect("the stream is open"));
+        }
+    }
+
+    /// Everything up to the close.
+    pub(crate) async fn rest(&mut self) -> Vec<Got> {
+        let mut all = Vec::new();
+        while let Some(event) = self.next().await {
+            all.push(event);
+        }
+        all
+    }
+}
+
+pub(crate) fn kinds(events: &[Got]) -> Vec<String> {
+    events.iter().map(Got::kind).collect()
+}
+
+#[track_caller]
+pub(crate) fn state(task: &Value) -> &str {
+    task["status"]["state"]
+        .as_str()
+        .unwrap_or_else(|| panic!("not a task: {task}"))
+        .trim_start_matches("TASK_STATE_")
+}
+
+pub(crate) fn id(task: &Value) -> &str {
+    task["id"].as_str().expect("a task has an id")
+}
+
+pub(crate) fn memory() -> Arc<dyn Store> {
+    Arc::new(baton_server::store::memory::MemoryStore::new())
+}

@@ -7,6 +7,8 @@
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
 pub mod memory;
+#[cfg(test)]
+mod golden;
 pub mod record;
 pub mod sqlite;
 #[cfg(test)]

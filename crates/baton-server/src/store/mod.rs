@@ -6,9 +6,9 @@
 //!
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
-pub mod memory;
 #[cfg(test)]
 mod golden;
+pub mod memory;
 pub mod record;
 pub mod sqlite;
 #[cfg(test)]

@@ -6,6 +6,8 @@
 mod demo_behaviours;
 /// What the demo agent's streams show, in which order.
 mod demo_streams;
+/// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
+mod kills;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
 /// A served process and the calls a test makes to it.

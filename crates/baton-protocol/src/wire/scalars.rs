@@ -69,12 +69,11 @@ impl<G> FromWire<G> for i32 {
     }
 }
 
+/// Counts are int32 on the wire: half the range of the type that holds them.
 impl<G> FromWire<G> for u32 {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match whole(deserializer)? {
-            ..0 => Err(D::Error::custom("must not be negative")),
-            number => u32::try_from(number).map_err(|_| D::Error::custom("must fit in 32 bits")),
-        }
+        let number = <i32 as FromWire<G>>::from_wire(deserializer)?;
+        u32::try_from(number).map_err(|_| D::Error::custom("must not be negative"))
     }
 }
 

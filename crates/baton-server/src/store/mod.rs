@@ -8,8 +8,11 @@
 
 #[cfg(test)]
 mod golden;
+pub mod memory;
 pub mod record;
 pub mod sqlite;
+#[cfg(test)]
+mod suite;
 
 use std::fmt;
 

@@ -1,0 +1,88 @@
+//! One task: its head, what is left of its log, its snapshot, what waits for its holder.
+
+use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
+
+use super::scopes::ScopeId;
+use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
+
+/// Where [`Entry::events_after`] stops early.
+const PAGE_BYTES: usize = 256 * 1024;
+
+pub(super) struct Entry {
+    pub(super) scope: ScopeId,
+    pub(super) id: TaskId,
+    pub(super) head: Head,
+    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap.
+    pub(super) events: Vec<StoredEvent>,
+    pub(super) snapshot: Option<StoredSnapshot>,
+    /// By rising request id.
+    pub(super) pending: Vec<Pending>,
+    /// Messages whose records must be let go of when this task is purged.
+    pub(super) messages: Vec<MessageId>,
+}
+
+pub(super) struct Pending {
+    pub(super) request: RequestId,
+    pub(super) event: StoredEvent,
+    pub(super) message: Option<(MessageId, [u8; 32])>,
+}
+
+/// What decides where a task stands in the sorted indexes; they are touched only when this changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) state: TaskState,
+    pub(super) status_at: Timestamp,
+    pub(super) open: bool,
+    pub(super) foldable: bool,
+}
+
+impl Entry {
+    pub(super) fn standing(&self) -> Standing {
+        let Head { version, folded_through, current, .. } = &self.head;
+        let told_by_snapshot = self.snapshot.as_ref().is_some_and(|snapshot| snapshot.version() == *version);
+        Standing {
+            state: current.state,
+            status_at: current.status_at,
+            open: current.work != Work::Idle || !self.pending.is_empty(),
+            foldable: current.state.is_terminal() && told_by_snapshot && folded_through < version,
+        }
+    }
+
+    pub(super) fn requests(&self) -> Vec<PendingRequest> {
+        let request =
+            |pending: &Pending| PendingRequest { request: pending.request, event: pending.event.clone() };
+        self.pending.iter().map(request).collect()
+    }
+
+    pub(super) fn load(&self) -> Loaded {
+        let told = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        Loaded {
+            id: self.id.clone(),
+            head: self.head.clone(),
+            snapshot: self.snapshot.clone(),
+            tail: self.above(told).to_vec(),
+        }
+    }
+
+    pub(super) fn events_after(&self, after: u64, limit: u32) -> Vec<StoredEvent> {
+        let mut bytes = 0;
+        let fits = |event: &&StoredEvent| {
+            let first = bytes == 0;
+            bytes += event.record().len();
+            first || bytes <= PAGE_BYTES
+        };
+        self.above(after).iter().take(limit as usize).take_while(fits).cloned().collect()
+    }
+
+    /// Gives back what growing vectors reserved: most tasks rest far longer than they run.
+    pub(super) fn shrink(&mut self) {
+        self.events.shrink_to_fit();
+        self.pending.shrink_to_fit();
+        self.messages.shrink_to_fit();
+    }
+
+    fn above(&self, number: u64) -> &[StoredEvent] {
+        let skip = number.saturating_sub(self.head.folded_through) as usize;
+        self.events.get(skip..).unwrap_or_default()
+    }
+}

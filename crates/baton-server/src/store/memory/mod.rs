@@ -1,0 +1,129 @@
+//! The store that forgets: everything in the process, for tests, demos and agents that may lose tasks.
+//!
+//! One lock around all of it. Each call is a handful of hash and B-tree steps (about a microsecond), so
+//! the lock is never held across an await, an append is atomic without a lock order to get wrong, and
+//! sharding would buy little: the tasks of one agent are listed, counted and swept together anyway.
+//! What a sweep removes is dropped after the lock is given back.
+
+mod entry;
+mod lists;
+mod records;
+mod scopes;
+mod state;
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+
+use self::state::State;
+use super::{
+    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+};
+
+/// Keeps tasks as long as the process lives.
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> StoreResult<MutexGuard<'_, State>> {
+        // A panic under the lock may have left an append half written: nothing may be built on that.
+        self.state.lock().map_err(|_| StoreError::Fatal("an earlier call panicked half way".to_owned()))
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+        Ok(self.state()?.append(scope, append))
+    }
+
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+        Ok(self.state()?.request(scope, task, request))
+    }
+
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        Ok(self.state()?.entry(scope, task).map(|entry| entry.requests()).unwrap_or_default())
+    }
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        Ok(self.state()?.entry(scope, task).map(|entry| entry.head.clone()))
+    }
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        Ok(self.state()?.entry(scope, task).map(|entry| entry.load()))
+    }
+
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>> {
+        let state = self.state()?;
+        Ok(state.entry(scope, task).map(|entry| entry.events_after(after, limit)).unwrap_or_default())
+    }
+
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+        Ok(self.state()?.list(scope, query))
+    }
+
+    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
+        Ok(self.state()?.count(scope, filter, not_after))
+    }
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>> {
+        Ok(self.state()?.message(scope, id, hash).cloned())
+    }
+
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
+        Ok(self.state()?.put_reply(scope, record))
+    }
+
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        Ok(self.state()?.open_tasks(after, limit))
+    }
+
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
+        Ok(self.state()?.secret(name, fresh))
+    }
+
+    async fn task_count(&self) -> StoreResult<u64> {
+        Ok(self.state()?.task_count())
+    }
+
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let folded = self.state()?.fold_ended(before, limit);
+        Ok(folded.len() as u64)
+    }
+
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let purged = self.state()?.purge_ended(before, limit);
+        Ok(purged.len() as u64)
+    }
+
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let purged = self.state()?.purge_records(before, limit);
+        Ok(purged.len() as u64)
+    }
+}

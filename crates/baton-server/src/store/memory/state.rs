@@ -1,0 +1,310 @@
+//! All that the store knows, behind its one lock. Nothing here waits.
+
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
+use std::ops::Bound;
+
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+
+use super::entry::{Entry, Pending, Standing};
+use super::records::Records;
+use super::scopes::{ScopeId, Scopes};
+use crate::store::{
+    Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
+    Requested, StoredEvent, TaskKey,
+};
+
+#[derive(Default)]
+pub(super) struct State {
+    scopes: Scopes,
+    /// Boxed, so that the table's spare room is spare pointers.
+    tasks: HashMap<TaskKey, Box<Entry>>,
+    sweeps: Sweeps,
+    records: Records,
+    secrets: HashMap<String, Vec<u8>>,
+    /// Keys are never given twice, not even after a purge: webhook ids are made of them.
+    last_key: u64,
+    last_request: u64,
+}
+
+/// What sweeps and restarts look for, over all scopes, so that they find it without looking at the rest.
+#[derive(Default)]
+struct Sweeps {
+    ended: BTreeSet<(Timestamp, TaskKey)>,
+    foldable: BTreeSet<(Timestamp, TaskKey)>,
+    open: BTreeSet<TaskKey>,
+}
+
+impl State {
+    pub(super) fn append(&mut self, scope: &Scope, append: Append) -> Appended {
+        let known = self.scopes.find(scope);
+        if let (Some(message), Some(scope)) = (&append.message, known)
+            && let Some(first) = self.records.find(scope, &message.message_id, &message.hash)
+        {
+            return Appended::Duplicate(first.clone());
+        }
+        match (&append.birth, known.and_then(|scope| self.scopes.task(scope, &append.task))) {
+            (Some(birth), None) if append.expected == 0 && append.fence == 0 => {
+                let key = self.bear(scope, &append.task, birth, &append);
+                self.write(key, None, append)
+            }
+            (None, Some(key)) => {
+                let entry = self.task(key);
+                let Head { version, current, .. } = &entry.head;
+                if (*version, current.fence) != (append.expected, append.fence) {
+                    return Appended::Conflict;
+                }
+                self.write(key, Some(entry.standing()), append)
+            }
+            _ => Appended::Conflict,
+        }
+    }
+
+    /// Makes the task, with nothing in it and in no list yet.
+    fn bear(&mut self, scope: &Scope, id: &TaskId, birth: &Birth, append: &Append) -> TaskKey {
+        let scope = self.scopes.find_or_add(scope);
+        self.last_key += 1;
+        let key = TaskKey(self.last_key);
+        let Birth { context_id, generation, created_at } = birth.clone();
+        let head = Head {
+            key,
+            context_id,
+            generation,
+            created_at,
+            version: 0,
+            folded_through: 0,
+            current: append.head,
+        };
+        let (events, pending, messages) = (Vec::new(), Vec::new(), Vec::new());
+        let entry = Entry { scope, id: id.clone(), head, events, snapshot: None, pending, messages };
+        self.tasks.insert(key, Box::new(entry));
+        self.scopes.get_mut(scope).tasks.insert(id.clone(), key);
+        key
+    }
+
+    /// The one place that changes a task. Everything has been compared; nothing can fail any more.
+    fn write(&mut self, key: TaskKey, before: Option<Standing>, append: Append) -> Appended {
+        let entry = self.tasks.get_mut(&key).expect("the caller found it");
+        debug_assert!(
+            (append.expected + 1..).zip(&append.events).all(|(number, event)| event.number == number),
+            "events must be numbered from {} on",
+            append.expected + 1
+        );
+        entry.head.version = append.expected + append.events.len() as u64;
+        entry.head.current = append.head;
+        if entry.events.is_empty() {
+            entry.events = append.events;
+        } else {
+            entry.events.extend(append.events);
+        }
+        if append.snapshot.is_some() {
+            entry.snapshot = append.snapshot;
+        }
+        for settled in append.settled {
+            let Some(at) = entry.pending.iter().position(|pending| pending.request == settled.request) else {
+                continue;
+            };
+            let pending = entry.pending.remove(at);
+            if let (Some(message), Some(event)) = (pending.message, settled.event) {
+                self.records.set_event(entry.scope, message, event);
+            }
+        }
+        if let Some(record) = append.message {
+            self.scopes.get_mut(entry.scope).records += 1;
+            entry.messages.push(record.message_id.clone());
+            self.records.insert(entry.scope, record, Some(&entry.id));
+        }
+        let after = entry.standing();
+        if !after.open {
+            entry.shrink();
+        }
+        self.restand(key, before, Some(after));
+        Appended::Written(key)
+    }
+
+    pub(super) fn request(&mut self, scope: &Scope, task: &TaskId, request: NewRequest) -> Requested {
+        let Some(scope) = self.scopes.find(scope) else { return Requested::NotFound };
+        if let Some(message) = &request.message
+            && let Some(first) = self.records.find(scope, &message.message_id, &message.hash)
+        {
+            return Requested::Duplicate(first.clone());
+        }
+        let Some(key) = self.scopes.task(scope, task) else { return Requested::NotFound };
+        let entry = self.tasks.get_mut(&key).expect("a scope names only tasks that are there");
+        if entry.head.current.state.is_terminal() {
+            return Requested::Ended(entry.head.clone());
+        }
+        if entry.pending.len() >= request.most_pending as usize {
+            return Requested::Full;
+        }
+        let before = entry.standing();
+        self.last_request += 1;
+        let id = RequestId(self.last_request);
+        let message = request.message.as_ref().map(|record| (record.message_id.clone(), record.hash));
+        entry.pending.push(Pending { request: id, event: request.event, message });
+        if let Some(record) = request.message {
+            self.scopes.get_mut(scope).records += 1;
+            entry.messages.push(record.message_id.clone());
+            self.records.insert(scope, record, Some(&entry.id));
+        }
+        let (after, head) = (entry.standing(), entry.head.clone());
+        self.restand(key, Some(before), Some(after));
+        Requested::Noted { request: id, head }
+    }
+
+    pub(super) fn entry(&self, scope: &Scope, task: &TaskId) -> Option<&Entry> {
+        let key = self.scopes.task(self.scopes.find(scope)?, task)?;
+        Some(self.task(key))
+    }
+
+    pub(super) fn list(&self, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
+        let Some(scope) = self.scopes.find(scope) else { return Vec::new() };
+        let holdings = self.scopes.get(scope);
+        let page = holdings.lists.page(query);
+        page.iter().map(|id| self.task(holdings.tasks[id]).load()).collect()
+    }
+
+    pub(super) fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> u64 {
+        let scope = self.scopes.find(scope);
+        scope.map_or(0, |scope| self.scopes.get(scope).lists.count(filter, not_after))
+    }
+
+    pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<&MessageRecord> {
+        self.records.find(self.scopes.find(scope)?, id, hash)
+    }
+
+    pub(super) fn put_reply(&mut self, scope: &Scope, record: MessageRecord) -> Option<MessageRecord> {
+        let scope = self.scopes.find_or_add(scope);
+        if let Some(first) = self.records.find(scope, &record.message_id, &record.hash) {
+            return Some(first.clone());
+        }
+        self.scopes.get_mut(scope).records += 1;
+        self.records.insert(scope, record, None);
+        None
+    }
+
+    pub(super) fn open_tasks(&self, after: TaskKey, limit: u32) -> Vec<OpenTask> {
+        let above = self.sweeps.open.range((Bound::Excluded(after), Bound::Unbounded));
+        let open = |key: &TaskKey| {
+            let entry = self.task(*key);
+            OpenTask { key: *key, scope: self.scopes.get(entry.scope).scope.clone(), id: entry.id.clone() }
+        };
+        above.take(limit as usize).map(open).collect()
+    }
+
+    pub(super) fn secret(&mut self, name: &str, fresh: Vec<u8>) -> Vec<u8> {
+        self.secrets.entry(name.to_owned()).or_insert(fresh).clone()
+    }
+
+    pub(super) fn task_count(&self) -> u64 {
+        self.tasks.len() as u64
+    }
+
+    /// Answers the dropped logs, one per task.
+    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
+        let fold = |key: TaskKey| {
+            let entry = self.tasks.get_mut(&key).expect("sweeps name only tasks that are there");
+            let standing = entry.standing();
+            entry.head.folded_through = entry.head.version;
+            (key, standing, entry.standing(), mem::take(&mut entry.events))
+        };
+        let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).into_iter().map(fold).collect();
+        let restand = |(key, before, after, events)| {
+            self.restand(key, Some(before), Some(after));
+            events
+        };
+        folded.into_iter().map(restand).collect()
+    }
+
+    /// Answers the removed tasks.
+    pub(super) fn purge_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Entry> {
+        let purged = oldest(&self.sweeps.ended, before, limit);
+        purged.into_iter().filter_map(|key| self.remove(key)).collect()
+    }
+
+    fn remove(&mut self, key: TaskKey) -> Option<Entry> {
+        let standing = self.task(key).standing();
+        self.restand(key, Some(standing), None);
+        let entry = self.tasks.remove(&key)?;
+        for message in &entry.messages {
+            self.records.orphan(entry.scope, message, &entry.id);
+        }
+        self.scopes.get_mut(entry.scope).tasks.remove(&entry.id);
+        self.scopes.release(entry.scope);
+        Some(*entry)
+    }
+
+    /// Answers the removed records.
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<(ScopeId, MessageRecord)> {
+        let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(scope, task).is_some();
+        let purged = self.records.purge(before, limit, lives);
+        for (scope, _) in &purged {
+            self.scopes.get_mut(*scope).records -= 1;
+        }
+        for (scope, _) in &purged {
+            self.scopes.release(*scope);
+        }
+        purged
+    }
+
+    fn task(&self, key: TaskKey) -> &Entry {
+        self.tasks.get(&key).expect("indexes name only tasks that are there")
+    }
+
+    /// Moves a task from where it stood in the indexes to where it stands now.
+    fn restand(&mut self, key: TaskKey, before: Option<Standing>, after: Option<Standing>) {
+        if before == after {
+            return;
+        }
+        let Entry { scope, id, head: Head { context_id, .. }, .. } =
+            &**self.tasks.get(&key).expect("it is there");
+        let lists = &mut self.scopes.get_mut(*scope).lists;
+        let place = |standing: Option<Standing>| standing.map(|s| (s.state, s.status_at));
+        if place(before) != place(after) {
+            if let Some((state, at)) = place(before) {
+                lists.remove(context_id, state, at, id);
+            }
+            if let Some((state, at)) = place(after) {
+                lists.insert(context_id, state, at, id);
+            }
+        }
+        if let Some(before) = before {
+            self.sweeps.remove(key, before);
+        }
+        if let Some(after) = after {
+            self.sweeps.insert(key, after);
+        }
+    }
+}
+
+impl Sweeps {
+    fn insert(&mut self, key: TaskKey, standing: Standing) {
+        let Standing { state, status_at, open, foldable } = standing;
+        if state.is_terminal() {
+            self.ended.insert((status_at, key));
+        }
+        if foldable {
+            self.foldable.insert((status_at, key));
+        }
+        if open {
+            self.open.insert(key);
+        }
+    }
+
+    fn remove(&mut self, key: TaskKey, standing: Standing) {
+        let Standing { state, status_at, open, foldable } = standing;
+        if state.is_terminal() {
+            self.ended.remove(&(status_at, key));
+        }
+        if foldable {
+            self.foldable.remove(&(status_at, key));
+        }
+        if open {
+            self.open.remove(&key);
+        }
+    }
+}
+
+fn oldest(index: &BTreeSet<(Timestamp, TaskKey)>, before: Timestamp, limit: u32) -> Vec<TaskKey> {
+    index.range(..(before, TaskKey(0))).take(limit as usize).map(|(_, key)| *key).collect()
+}

@@ -1,0 +1,267 @@
+//! `list` and `count`: newest status first, then id descending.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use baton_protocol::domain::{ListFilter, TaskState, Timestamp};
+
+use super::fixture::*;
+use crate::store::{ListPosition, ListQuery, Loaded, Store};
+
+fn narrowed(filter: ListFilter) -> ListQuery {
+    ListQuery { filter, ..query() }
+}
+
+fn by_states(states: &[TaskState]) -> ListQuery {
+    narrowed(ListFilter { states: states.to_vec(), ..ListFilter::default() })
+}
+
+fn position(loaded: &Loaded) -> ListPosition {
+    ListPosition { status_at: loaded.head.current.status_at, id: loaded.id.clone() }
+}
+
+/// Follows a listing to its end, page by page.
+async fn all_pages(store: &Arc<dyn Store>, first: ListQuery) -> Vec<Loaded> {
+    let mut query = first;
+    let mut seen: Vec<Loaded> = Vec::new();
+    loop {
+        let page = store.list(&scope(), &query).await.unwrap();
+        let Some(last) = page.last() else { return seen };
+        assert!(page.len() <= query.limit as usize);
+        query.after = Some(position(last));
+        seen.extend(page);
+        assert!(seen.len() <= 5_000, "the listing does not end");
+    }
+}
+
+pub(super) async fn newest_status_comes_first(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 30), ("b", 10), ("c", 40), ("d", 20), ("e", -5)] {
+        written(store, birth(name).at(millis)).await;
+    }
+    assert_eq!(listed(store, &query()).await, ["c", "a", "d", "b", "e"]);
+}
+
+/// By bytes, not by any language's sense of order: a cursor must mean the same on every store.
+pub(super) async fn ties_are_broken_by_the_bytes_of_the_id(store: &Arc<dyn Store>) {
+    let mut names = [
+        "a",
+        "B",
+        "b",
+        "A",
+        "a-",
+        "a_b",
+        "aB",
+        "ab",
+        "é",
+        "z",
+        "Z",
+        "10",
+        "9",
+        "1",
+        "_",
+        "~",
+        "\u{10000}",
+        "\u{ffff}",
+    ];
+    for (name, state) in names.iter().zip(TaskState::ALL.into_iter().cycle()) {
+        written(store, birth(name).state(state)).await;
+    }
+    names.sort_unstable_by(|a, b| b.as_bytes().cmp(a.as_bytes()));
+    assert_eq!(listed(store, &query()).await, names);
+    let paged = all_pages(store, ListQuery { limit: 1, ..query() }).await;
+    assert_eq!(paged.iter().map(|loaded| loaded.id.as_str()).collect::<Vec<_>>(), names);
+}
+
+pub(super) async fn a_new_status_moves_the_task(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 1), ("b", 2), ("c", 3)] {
+        written(store, birth(name).at(millis)).await;
+    }
+    written(store, next("a", 1).at(9)).await;
+    assert_eq!(listed(store, &query()).await, ["a", "c", "b"]);
+    assert_eq!(listed(store, &by_states(&[TaskState::Submitted])).await, ["c", "b"]);
+    assert_eq!(listed(store, &by_states(&[TaskState::Working])).await, ["a"]);
+    // Time may also go back: the engine's clock is not the store's business.
+    written(store, next("a", 2).at(0)).await;
+    assert_eq!(listed(store, &query()).await, ["c", "b", "a"]);
+}
+
+pub(super) async fn a_context_narrows(store: &Arc<dyn Store>) {
+    for (name, context, millis) in [("a", "c1", 1), ("b", "c2", 2), ("c", "c1", 3), ("d", "c10", 4)] {
+        written(store, birth(name).in_context(context).at(millis)).await;
+    }
+    let within = |text| narrowed(ListFilter { context_id: Some(context(text)), ..ListFilter::default() });
+    assert_eq!(listed(store, &within("c1")).await, ["c", "a"]);
+    assert_eq!(listed(store, &within("c2")).await, ["b"]);
+    assert_eq!(listed(store, &within("c")).await, [] as [&str; 0]);
+}
+
+pub(super) async fn states_narrow(store: &Arc<dyn Store>) {
+    for (n, state) in (0..).zip(TaskState::ALL) {
+        written(store, birth(&format!("{state:?}")).state(state).at(n)).await;
+    }
+    for state in TaskState::ALL {
+        assert_eq!(listed(store, &by_states(&[state])).await, [format!("{state:?}")]);
+    }
+    let some = [TaskState::Failed, TaskState::Submitted, TaskState::AuthRequired];
+    assert_eq!(listed(store, &by_states(&some)).await, ["Failed", "AuthRequired", "Submitted"]);
+    assert_eq!(listed(store, &by_states(&TaskState::ALL)).await.len(), 8);
+    assert_eq!(listed(store, &by_states(&[])).await.len(), 8, "no state named means all");
+}
+
+pub(super) async fn a_state_named_twice_counts_once(store: &Arc<dyn Store>) {
+    written(store, birth("a")).await;
+    let twice = by_states(&[TaskState::Submitted, TaskState::Submitted]);
+    assert_eq!(listed(store, &twice).await, ["a"]);
+    assert_eq!(store.count(&scope(), &twice.filter, Timestamp::MAX).await.unwrap(), 1);
+}
+
+pub(super) async fn updated_since_is_inclusive(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 1), ("b", 2), ("c", 3)] {
+        written(store, birth(name).at(millis)).await;
+    }
+    let since = |millis| narrowed(ListFilter { updated_since: Some(at(millis)), ..ListFilter::default() });
+    assert_eq!(listed(store, &since(0)).await, ["c", "b", "a"]);
+    assert_eq!(listed(store, &since(2)).await, ["c", "b"]);
+    assert_eq!(listed(store, &since(4)).await, [] as [&str; 0]);
+}
+
+pub(super) async fn nothing_is_newer_than_the_bound(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 1), ("b", 2), ("c", 3)] {
+        written(store, birth(name).at(millis)).await;
+    }
+    for (bound, expected) in [(3, vec!["c", "b", "a"]), (2, vec!["b", "a"]), (0, vec![])] {
+        let bounded = ListQuery { not_after: at(bound), ..query() };
+        assert_eq!(listed(store, &bounded).await, expected);
+        assert_eq!(store.count(&scope(), &bounded.filter, at(bound)).await.unwrap(), expected.len() as u64);
+    }
+    // A bound below the lower end, or below the position, is an empty page and no fault.
+    let filter = ListFilter { updated_since: Some(at(3)), ..ListFilter::default() };
+    let crossed = ListQuery { filter, not_after: at(1), ..query() };
+    assert_eq!(listed(store, &crossed).await, [] as [&str; 0]);
+    assert_eq!(store.count(&scope(), &crossed.filter, at(1)).await.unwrap(), 0);
+    let after = Some(ListPosition { status_at: at(3), id: id("c") });
+    assert_eq!(listed(store, &ListQuery { after, not_after: at(1), ..query() }).await, ["a"]);
+}
+
+pub(super) async fn filters_narrow_together(store: &Arc<dyn Store>) {
+    for n in 0..40_i64 {
+        let state = TaskState::ALL[n as usize % 8];
+        let name = format!("t{n:02}");
+        written(store, birth(&name).in_context(if n % 2 == 0 { "even" } else { "odd" }).state(state).at(n))
+            .await;
+    }
+    let filter = ListFilter {
+        context_id: Some(context("even")),
+        states: vec![TaskState::Submitted, TaskState::Completed, TaskState::Working],
+        updated_since: Some(at(8)),
+    };
+    let narrow = ListQuery { not_after: at(32), ..narrowed(filter) };
+    assert_eq!(listed(store, &narrow).await, ["t32", "t28", "t24", "t20", "t16", "t12", "t08"]);
+    let after = Some(ListPosition { status_at: at(24), id: id("t24") });
+    assert_eq!(listed(store, &ListQuery { after, limit: 2, ..narrow }).await, ["t20", "t16"]);
+}
+
+pub(super) async fn a_position_need_not_exist(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 1), ("c", 5), ("e", 5), ("g", 9)] {
+        written(store, birth(name).at(millis)).await;
+    }
+    for (millis, name, expected) in [
+        (5, "d", vec!["c", "a"]),
+        (5, "c", vec!["a"]),
+        (5, "b", vec!["a"]),
+        (5, "zzz", vec!["e", "c", "a"]),
+        (7, "a", vec!["e", "c", "a"]),
+        (1, "a", vec![]),
+        (0, "zzz", vec![]),
+    ] {
+        let after = Some(ListPosition { status_at: at(millis), id: id(name) });
+        assert_eq!(listed(store, &ListQuery { after, ..query() }).await, expected, "{millis} {name}");
+    }
+}
+
+pub(super) async fn a_page_holds_at_most_the_limit(store: &Arc<dyn Store>) {
+    for n in 0..9 {
+        written(store, birth(&format!("t{n}")).at(n)).await;
+    }
+    assert_eq!(listed(store, &ListQuery { limit: 1, ..query() }).await, ["t8"]);
+    assert_eq!(listed(store, &ListQuery { limit: 4, ..query() }).await.len(), 4);
+    assert_eq!(listed(store, &ListQuery { limit: 100, ..query() }).await.len(), 9);
+}
+
+/// A thousand tasks in 37 distinct milliseconds.
+async fn a_thousand(store: &Arc<dyn Store>) {
+    for n in 0..1_000_i64 {
+        let name = format!("t{}", (n * 7_919) % 1_000);
+        let append = birth(&name).in_context(if n % 3 == 0 { "third" } else { "rest" });
+        written(store, append.state(TaskState::ALL[n as usize % 8]).at(n * n % 37)).await;
+    }
+}
+
+fn check_each_once(pages: &[Loaded], expected: usize) {
+    let ids: BTreeSet<_> = pages.iter().map(|loaded| loaded.id.as_str()).collect();
+    assert_eq!((pages.len(), ids.len()), (expected, expected));
+    let places: Vec<_> =
+        pages.iter().map(|loaded| (loaded.head.current.status_at, loaded.id.as_str())).collect();
+    assert!(places.windows(2).all(|pair| pair[0] > pair[1]), "strictly falling");
+}
+
+pub(super) async fn paging_shows_each_of_1000_tasks_once(store: &Arc<dyn Store>) {
+    a_thousand(store).await;
+    for limit in [7, 50, 1_000] {
+        check_each_once(&all_pages(store, ListQuery { limit, ..query() }).await, 1_000);
+    }
+    let two = by_states(&[TaskState::Working, TaskState::Completed]);
+    check_each_once(&all_pages(store, ListQuery { limit: 13, ..two }).await, 250);
+}
+
+pub(super) async fn paging_through_a_context_shows_each_once(store: &Arc<dyn Store>) {
+    a_thousand(store).await;
+    let within = narrowed(ListFilter { context_id: Some(context("third")), ..ListFilter::default() });
+    check_each_once(&all_pages(store, ListQuery { limit: 10, ..within }).await, 334);
+}
+
+pub(super) async fn new_tasks_do_not_disturb_a_listing(store: &Arc<dyn Store>) {
+    for n in 0..20 {
+        written(store, birth(&format!("t{n:02}")).at(n)).await;
+    }
+    let first = ListQuery { limit: 10, not_after: at(19), ..query() };
+    let page = store.list(&scope(), &first).await.unwrap();
+    for n in 20..25 {
+        written(store, birth(&format!("t{n:02}")).at(n)).await;
+    }
+    let second = ListQuery { after: page.last().map(position), ..first.clone() };
+    let rest = listed(store, &second).await;
+    assert_eq!(rest, (0..10).rev().map(|n| format!("t{n:02}")).collect::<Vec<_>>());
+    assert_eq!(store.list(&scope(), &first).await.unwrap(), page);
+    assert_eq!(store.count(&scope(), &first.filter, first.not_after).await.unwrap(), 20);
+}
+
+pub(super) async fn rows_are_whole_tasks(store: &Arc<dyn Store>) {
+    written(store, birth("a").events(3).at(1)).await;
+    written(store, birth("b").events(2).at(2).snapshot()).await;
+    written(store, next("b", 2).events(2).at(3)).await;
+    written(store, birth("c").ended(4)).await;
+    store.fold_ended(at(100), 10).await.unwrap();
+    let page = store.list(&scope(), &query()).await.unwrap();
+    let loaded = [load(store, "c").await, load(store, "b").await, load(store, "a").await];
+    assert_eq!(page, loaded);
+}
+
+pub(super) async fn the_count_is_what_a_listing_shows(store: &Arc<dyn Store>) {
+    a_thousand(store).await;
+    let contexts = [None, Some(context("third")), Some(context("none"))];
+    let states = [vec![], vec![TaskState::Failed], vec![TaskState::Canceled, TaskState::Working]];
+    for context_id in contexts {
+        for states in &states {
+            for updated_since in [None, Some(at(20))] {
+                for not_after in [Timestamp::MAX, at(30), at(5)] {
+                    let filter =
+                        ListFilter { context_id: context_id.clone(), states: states.clone(), updated_since };
+                    let listed = all_pages(store, ListQuery { not_after, ..narrowed(filter.clone()) }).await;
+                    let count = store.count(&scope(), &filter, not_after).await.unwrap();
+                    assert_eq!(count, listed.len() as u64, "{filter:?} {not_after:?}");
+                }
+            }
+        }
+    }
+}

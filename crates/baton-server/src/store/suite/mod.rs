@@ -1,0 +1,208 @@
+//! The contract as cases every backend runs. A backend is one line at the end of this file.
+//!
+//! A case is an async function over `&Arc<dyn Store>` in the file of its theme and a name in
+//! [`for_every_case`]; one that is not named there is dead code, which the compiler reports.
+
+mod append;
+mod extremes;
+mod fixture;
+mod idempotency;
+mod list;
+mod model;
+mod races;
+mod reading;
+mod recovery;
+mod request;
+mod retention;
+mod scope;
+
+use super::memory::MemoryStore;
+
+/// The cases a new backend gets right last: run these first (`docs/stores.md`).
+const HARDEST: [&str; 10] = [
+    "races::one_of_64_appenders_wins",
+    "races::one_of_20_births_for_one_message_wins",
+    "races::requests_never_exceed_the_bound",
+    "races::a_load_between_appends_is_whole",
+    "append::a_conflict_writes_nothing",
+    "idempotency::a_duplicate_writes_nothing",
+    "request::settling_writes_the_number_into_the_record",
+    "list::paging_shows_each_of_1000_tasks_once",
+    "list::ties_are_broken_by_the_bytes_of_the_id",
+    "retention::folding_keeps_the_task_and_drops_its_events",
+];
+
+macro_rules! for_every_case {
+    ($then:ident) => {
+        $then! {
+            append {
+                a_birth_makes_the_task
+                a_birth_with_a_taken_id_conflicts
+                a_task_that_is_not_there_conflicts
+                another_version_conflicts
+                another_fence_conflicts
+                a_conflict_writes_nothing
+                events_are_numbered_without_a_gap
+                a_thousand_events_in_one_append
+                an_append_without_events_changes_the_head_alone
+                the_head_is_kept_as_told
+                the_birth_is_kept_as_told
+                a_snapshot_is_replaced_and_otherwise_kept
+                stores_never_decide
+                keys_are_unique_and_never_reused
+            }
+            request {
+                requests_are_noted_oldest_first
+                a_request_changes_no_state
+                request_ids_rise_even_after_settling
+                an_unknown_task_is_not_found
+                an_ended_task_takes_no_request
+                a_full_task_takes_no_request
+                settled_requests_are_removed_and_others_stay
+                settling_writes_the_number_into_the_record
+                a_request_settled_into_nothing_leaves_its_record
+                settling_what_is_not_pending_is_no_fault
+                the_same_message_is_noted_once
+                a_duplicate_is_told_before_anything_else
+                a_noted_event_enters_the_log_renumbered
+            }
+            idempotency {
+                a_record_is_kept_as_told
+                an_unknown_message_has_no_record
+                a_duplicate_writes_nothing
+                a_duplicate_birth_makes_no_task
+                a_duplicate_is_told_before_a_conflict
+                a_duplicate_of_a_noted_request_is_told
+                the_same_id_with_another_hash_is_another_message
+                the_first_reply_is_kept
+                a_reply_and_a_task_share_one_record
+            }
+            reading {
+                nothing_is_read_of_an_unknown_task
+                a_load_is_the_snapshot_and_the_events_after_it
+                a_snapshot_of_the_last_version_leaves_no_tail
+                events_come_after_a_number_up_to_a_limit
+                events_stop_early_by_bytes
+                what_is_loaded_folds_into_the_task
+            }
+            scope {
+                foreign_scopes_read_nothing
+                foreign_scopes_write_nothing
+                the_same_names_live_side_by_side
+                names_that_run_together_stay_apart
+            }
+            list {
+                newest_status_comes_first
+                ties_are_broken_by_the_bytes_of_the_id
+                a_new_status_moves_the_task
+                a_context_narrows
+                states_narrow
+                a_state_named_twice_counts_once
+                updated_since_is_inclusive
+                nothing_is_newer_than_the_bound
+                filters_narrow_together
+                a_position_need_not_exist
+                a_page_holds_at_most_the_limit
+                paging_shows_each_of_1000_tasks_once
+                paging_through_a_context_shows_each_once
+                new_tasks_do_not_disturb_a_listing
+                rows_are_whole_tasks
+                the_count_is_what_a_listing_shows
+            }
+            retention {
+                folding_keeps_the_task_and_drops_its_events
+                folding_needs_a_snapshot_of_the_last_version
+                folding_leaves_what_lives_or_ended_later
+                folding_goes_up_to_the_limit_and_then_on
+                purging_removes_the_oldest_first
+                purging_leaves_what_lives_or_ended_later
+                purging_removes_events_requests_and_rows
+                message_records_outlive_their_task
+                records_go_once_old_and_their_task_is_gone
+                replies_go_once_old
+                records_go_up_to_the_limit
+                a_purged_id_may_be_born_again
+                tasks_of_all_scopes_are_counted
+            }
+            recovery {
+                queued_and_running_tasks_are_open
+                a_pending_request_keeps_an_idle_task_open
+                open_tasks_come_page_by_page_by_key
+                the_first_secret_is_kept
+                secrets_are_any_bytes_under_any_name
+            }
+            races {
+                one_of_64_appenders_wins
+                one_of_64_births_of_one_id_wins
+                one_of_20_births_for_one_message_wins
+                one_of_20_requests_for_one_message_is_noted
+                requests_never_exceed_the_bound
+                appenders_that_read_again_all_get_through
+                a_load_between_appends_is_whole
+                requests_and_settling_lose_none
+                one_of_20_secrets_is_kept
+                one_of_20_replies_is_kept
+            }
+            extremes {
+                ids_with_odd_characters
+                scopes_with_odd_characters
+                times_far_away
+                numbers_of_64_bits
+                an_event_of_one_mebibyte
+                a_snapshot_and_a_reply_of_one_mebibyte
+            }
+        }
+    };
+}
+
+macro_rules! list_cases {
+    ($($theme:ident { $($case:ident)* })*) => {
+        const CASES: &[&str] = &[$($(concat!(stringify!($theme), "::", stringify!($case)),)*)*];
+    };
+}
+
+for_every_case!(list_cases);
+
+macro_rules! test_cases {
+    ($($theme:ident { $($case:ident)* })*) => {
+        $(mod $theme {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let fixture = super::open().await;
+                    crate::store::suite::$theme::$case(&fixture.store).await;
+                }
+            )*
+        })*
+    };
+}
+
+/// Runs the whole suite on one backend. The factory is called once per case; it answers an empty store,
+/// or a pair of an empty store and whatever must live as long as the store (a temporary folder, a schema).
+macro_rules! store_suite {
+    ($backend:ident, $factory:expr) => {
+        mod $backend {
+            use super::*;
+
+            async fn open() -> fixture::Fixture {
+                fixture::Fixture::from(($factory)().await)
+            }
+
+            for_every_case!(test_cases);
+
+            #[test]
+            fn any_sequence_of_calls_is_answered_like_the_model() {
+                model::check(open);
+            }
+        }
+    };
+}
+
+#[test]
+fn the_hardest_cases_are_cases() {
+    for name in HARDEST {
+        assert!(CASES.contains(&name), "{name}");
+    }
+}
+
+store_suite!(memory, || async { MemoryStore::new() });

@@ -1,0 +1,213 @@
+//! The contract a second time, as plainly as it can be said: vectors and loops. A backend must answer any
+//! sequence of calls as this does.
+//!
+//! Keys and request ids are the backend's to choose; the model takes them over from its answers. Sweeps
+//! run without a limit here, because the contract leaves open which of several equals go first.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+
+use crate::store::{
+    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    RequestId, Requested, StoredEvent, StoredSnapshot, TaskKey, Work,
+};
+
+mod steps;
+
+pub(super) use steps::check;
+
+#[derive(Default)]
+struct Model {
+    tasks: Vec<ModelTask>,
+    records: Vec<(Scope, MessageRecord)>,
+}
+
+struct ModelTask {
+    scope: Scope,
+    id: TaskId,
+    head: Head,
+    events: Vec<StoredEvent>,
+    snapshot: Option<StoredSnapshot>,
+    pending: Vec<(PendingRequest, Option<MessageRecord>)>,
+}
+
+impl ModelTask {
+    fn load(&self) -> Loaded {
+        let told = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        let tail = self.events.iter().filter(|event| event.number > told).cloned().collect();
+        Loaded { id: self.id.clone(), head: self.head.clone(), snapshot: self.snapshot.clone(), tail }
+    }
+
+    fn matches(&self, filter: &ListFilter, not_after: Timestamp) -> bool {
+        let current = &self.head.current;
+        filter.context_id.as_ref().is_none_or(|context| *context == self.head.context_id)
+            && (filter.states.is_empty() || filter.states.contains(&current.state))
+            && filter.updated_since.is_none_or(|since| current.status_at >= since)
+            && current.status_at <= not_after
+    }
+
+    fn ended_before(&self, before: Timestamp) -> bool {
+        self.head.current.state.is_terminal() && self.head.current.status_at < before
+    }
+}
+
+impl Model {
+    fn task(&mut self, scope: &Scope, id: &TaskId) -> Option<&mut ModelTask> {
+        self.tasks.iter_mut().find(|task| task.scope == *scope && task.id == *id)
+    }
+
+    fn record(&mut self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<&mut MessageRecord> {
+        let mut same = self.records.iter_mut().filter(|(of, _)| of == scope).map(|(_, record)| record);
+        same.find(|record| record.message_id == *id && record.hash == *hash)
+    }
+
+    fn on_record(&mut self, scope: &Scope, message: Option<&MessageRecord>) -> Option<MessageRecord> {
+        let message = message?;
+        self.record(scope, &message.message_id, &message.hash).cloned()
+    }
+
+    fn append(&mut self, scope: &Scope, append: Append, chosen: TaskKey) -> Appended {
+        if let Some(first) = self.on_record(scope, append.message.as_ref()) {
+            return Appended::Duplicate(first);
+        }
+        match (&append.birth, self.task(scope, &append.task)) {
+            (Some(birth), None) => {
+                let birth = birth.clone();
+                let head = Head {
+                    key: chosen,
+                    context_id: birth.context_id,
+                    generation: birth.generation,
+                    created_at: birth.created_at,
+                    version: 0,
+                    folded_through: 0,
+                    current: append.head,
+                };
+                let (scope, id) = (scope.clone(), append.task.clone());
+                self.tasks.push(ModelTask {
+                    scope,
+                    id,
+                    head,
+                    events: vec![],
+                    snapshot: None,
+                    pending: vec![],
+                });
+            }
+            (None, Some(task))
+                if (task.head.version, task.head.current.fence) == (append.expected, append.fence) => {}
+            _ => return Appended::Conflict,
+        }
+        let task = self.task(scope, &append.task).expect("born above if not before");
+        task.head.version += append.events.len() as u64;
+        task.head.current = append.head;
+        task.events.extend(append.events);
+        task.snapshot = append.snapshot.or(task.snapshot.take());
+        let key = task.head.key;
+        for settled in append.settled {
+            let task = self.task(scope, &append.task).expect("it is there");
+            let Some(at) = task.pending.iter().position(|(pending, _)| pending.request == settled.request)
+            else {
+                continue;
+            };
+            let (_, message) = task.pending.remove(at);
+            if let (Some(message), Some(event)) = (message, settled.event) {
+                let record = self.record(scope, &message.message_id, &message.hash);
+                record.expect("records outlive requests").event = Some(event);
+            }
+        }
+        self.records.extend(append.message.map(|record| (scope.clone(), record)));
+        Appended::Written(key)
+    }
+
+    fn request(&mut self, scope: &Scope, id: &TaskId, request: NewRequest, chosen: RequestId) -> Requested {
+        if let Some(first) = self.on_record(scope, request.message.as_ref()) {
+            return Requested::Duplicate(first);
+        }
+        let Some(task) = self.task(scope, id) else { return Requested::NotFound };
+        if task.head.current.state.is_terminal() {
+            return Requested::Ended(task.head.clone());
+        }
+        if task.pending.len() >= request.most_pending as usize {
+            return Requested::Full;
+        }
+        let pending = PendingRequest { request: chosen, event: request.event };
+        if let Some((last, _)) = task.pending.last() {
+            assert!(last.request < chosen, "request ids rise");
+        }
+        task.pending.push((pending, request.message.clone()));
+        let head = task.head.clone();
+        self.records.extend(request.message.map(|record| (scope.clone(), record)));
+        Requested::Noted { request: chosen, head }
+    }
+
+    fn events(&mut self, scope: &Scope, id: &TaskId, after: u64, limit: u32) -> Vec<StoredEvent> {
+        let Some(task) = self.task(scope, id) else { return Vec::new() };
+        task.events.iter().filter(|event| event.number > after).take(limit as usize).cloned().collect()
+    }
+
+    fn list(&self, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
+        let place = |task: &ModelTask| (task.head.current.status_at, task.id.clone());
+        let mut found: Vec<_> = self.tasks.iter().filter(|task| task.scope == *scope).collect();
+        found.retain(|task| task.matches(&query.filter, query.not_after));
+        found.retain(|task| query.after.as_ref().is_none_or(|p| place(task) < (p.status_at, p.id.clone())));
+        found.sort_by_key(|task| place(task));
+        found.iter().rev().take(query.limit as usize).map(|task| task.load()).collect()
+    }
+
+    fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> u64 {
+        let counted =
+            self.tasks.iter().filter(|task| task.scope == *scope && task.matches(filter, not_after));
+        counted.count() as u64
+    }
+
+    fn put_reply(&mut self, scope: &Scope, record: MessageRecord) -> Option<MessageRecord> {
+        let first = self.on_record(scope, Some(&record));
+        if first.is_none() {
+            self.records.push((scope.clone(), record));
+        }
+        first
+    }
+
+    fn open_tasks(&self, after: TaskKey, limit: u32) -> Vec<OpenTask> {
+        let is_open = |task: &&ModelTask| task.head.current.work != Work::Idle || !task.pending.is_empty();
+        let open = |task: &ModelTask| OpenTask {
+            key: task.head.key,
+            scope: task.scope.clone(),
+            id: task.id.clone(),
+        };
+        let mut found: Vec<_> = self.tasks.iter().filter(is_open).map(open).collect();
+        found.retain(|open| open.key > after);
+        found.sort_by_key(|open| open.key);
+        found.truncate(limit as usize);
+        found
+    }
+
+    fn fold_ended(&mut self, before: Timestamp) -> u64 {
+        let mut folded = 0;
+        for task in self.tasks.iter_mut().filter(|task| task.ended_before(before)) {
+            let told = task.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+            if told == task.head.version && task.head.folded_through < task.head.version {
+                task.events.clear();
+                task.head.folded_through = task.head.version;
+                folded += 1;
+            }
+        }
+        folded
+    }
+
+    fn purge_ended(&mut self, before: Timestamp) -> u64 {
+        let had = self.tasks.len();
+        self.tasks.retain(|task| !task.ended_before(before));
+        (had - self.tasks.len()) as u64
+    }
+
+    fn purge_records(&mut self, before: Timestamp) -> u64 {
+        let had = self.records.len();
+        let tasks = &self.tasks;
+        let lives = |scope: &Scope, record: &MessageRecord| {
+            tasks.iter().any(|task| task.scope == *scope && Some(&task.id) == record.task.as_ref())
+        };
+        self.records.retain(|(scope, record)| record.at >= before || lives(scope, record));
+        (had - self.records.len()) as u64
+    }
+}

@@ -1,0 +1,194 @@
+//! `fold_ended`, `purge_ended`, `purge_records`: what is forgotten, and what is not.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{ListFilter, Scope, TaskState, Timestamp};
+
+use super::fixture::*;
+use crate::store::{Head, MessageRecord, Store, TaskKey, Work};
+
+pub(super) async fn folding_keeps_the_task_and_drops_its_events(store: &Arc<dyn Store>) {
+    written(store, birth("t").events(3)).await;
+    written(store, next("t", 3).events(2).ended(10)).await;
+    let before = load(store, "t").await;
+    assert_eq!(store.fold_ended(at(11), 10).await.unwrap(), 1);
+    let after = load(store, "t").await;
+    assert_eq!(after.head, Head { folded_through: 5, ..before.head });
+    assert_eq!((after.snapshot, after.tail), (Some(snapshot(5, "t")), vec![]));
+    for after in [0, 2, 5] {
+        assert_eq!(store.events(&scope(), &id("t"), after, 10).await.unwrap(), []);
+    }
+    assert_eq!(listed(store, &query()).await, ["t"]);
+    // What is folded is not folded again.
+    assert_eq!(store.fold_ended(at(11), 10).await.unwrap(), 0);
+}
+
+pub(super) async fn folding_needs_a_snapshot_of_the_last_version(store: &Arc<dyn Store>) {
+    let end = |append: crate::store::Append| append.state(TaskState::Failed).at(1).work(Work::Idle);
+    written(store, end(birth("none"))).await;
+    written(store, birth("older").events(2).snapshot()).await;
+    written(store, end(next("older", 2))).await;
+    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 0);
+    assert_eq!(numbers(&load(store, "older").await.tail), [3]);
+    // Tasks that can't be folded are not in the way of others.
+    written(store, birth("t").ended(5)).await;
+    assert_eq!(store.fold_ended(at(10), 1).await.unwrap(), 1);
+    assert_eq!(head(store, "t").await.folded_through, 1);
+    written(store, end(next("older", 3).events(0).snapshot())).await;
+    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(head(store, "older").await.folded_through, 3);
+}
+
+pub(super) async fn folding_leaves_what_lives_or_ended_later(store: &Arc<dyn Store>) {
+    for state in TaskState::ALL {
+        written(store, birth(&format!("{state:?}")).ended(1).state(state)).await;
+    }
+    written(store, birth("later").ended(10)).await;
+    assert_eq!(store.fold_ended(at(10), 100).await.unwrap(), 4);
+    for state in TaskState::ALL {
+        let folded = head(store, &format!("{state:?}")).await.folded_through;
+        assert_eq!(folded, u64::from(state.is_terminal()), "{state:?}");
+    }
+    assert_eq!(head(store, "later").await.folded_through, 0, "before is before");
+}
+
+pub(super) async fn folding_goes_up_to_the_limit_and_then_on(store: &Arc<dyn Store>) {
+    for n in 0..7 {
+        written(store, birth(&format!("t{n}")).ended(n)).await;
+    }
+    let mut folded = Vec::new();
+    for _ in 0..4 {
+        folded.push(store.fold_ended(at(100), 3).await.unwrap());
+    }
+    assert_eq!(folded, [3, 3, 1, 0]);
+}
+
+pub(super) async fn purging_removes_the_oldest_first(store: &Arc<dyn Store>) {
+    for (name, millis) in [("a", 30), ("b", 10), ("c", 50), ("d", 20), ("e", 40)] {
+        written(store, birth(name).ended(millis)).await;
+    }
+    assert_eq!(store.purge_ended(at(100), 2).await.unwrap(), 2);
+    assert_eq!(listed(store, &query()).await, ["c", "e", "a"]);
+    assert_eq!(store.purge_ended(at(41), 100).await.unwrap(), 2);
+    assert_eq!(listed(store, &query()).await, ["c"]);
+    assert_eq!(store.purge_ended(at(41), 100).await.unwrap(), 0);
+}
+
+pub(super) async fn purging_leaves_what_lives_or_ended_later(store: &Arc<dyn Store>) {
+    for state in TaskState::ALL {
+        // Without a snapshot, and with work left, an ended task is ended all the same.
+        written(store, birth(&format!("{state:?}")).state(state).at(1)).await;
+    }
+    written(store, birth("later").ended(10)).await;
+    assert_eq!(store.purge_ended(at(10), 100).await.unwrap(), 4);
+    for state in TaskState::ALL {
+        assert_eq!(exists(store, &format!("{state:?}")).await, !state.is_terminal(), "{state:?}");
+    }
+    assert!(exists(store, "later").await, "before is before");
+}
+
+pub(super) async fn purging_removes_events_requests_and_rows(store: &Arc<dyn Store>) {
+    written(store, birth("t")).await;
+    noted(store, "t", wish("w", None)).await;
+    written(store, next("t", 1).ended(1)).await;
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.head(&scope(), &id("t")).await.unwrap(), None);
+    assert_eq!(store.load(&scope(), &id("t")).await.unwrap(), None);
+    assert_eq!(store.events(&scope(), &id("t"), 0, 10).await.unwrap(), []);
+    assert_eq!(store.requests(&scope(), &id("t")).await.unwrap(), []);
+    assert_eq!(store.list(&scope(), &query()).await.unwrap(), []);
+    let within = ListFilter { context_id: Some(context("c")), ..ListFilter::default() };
+    assert_eq!(store.count(&scope(), &within, Timestamp::MAX).await.unwrap(), 0);
+    assert_eq!(store.open_tasks(TaskKey(0), 10).await.unwrap(), []);
+    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 0);
+    assert_eq!(store.task_count().await.unwrap(), 0);
+}
+
+pub(super) async fn message_records_outlive_their_task(store: &Arc<dyn Store>) {
+    written(store, birth("t").saying("m", 1)).await;
+    let request = noted(store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    written(store, next("t", 1).settling(request, Some(2)).ended(1)).await;
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(recorded(store, "m", 1).await, Some(record("m", 1, "t")));
+    assert_eq!(recorded(store, "w", 1).await, Some(MessageRecord { event: Some(2), ..record("w", 1, "t") }));
+}
+
+pub(super) async fn records_go_once_old_and_their_task_is_gone(store: &Arc<dyn Store>) {
+    let said =
+        |message: &str, task: &str, millis| MessageRecord { at: at(millis), ..record(message, 1, task) };
+    for (task, message, millis) in [("gone", "old", 1), ("gone2", "young", 20), ("here", "kept", 1)] {
+        written(store, birth(task).with(|append| append.message = Some(said(message, task, millis)))).await;
+    }
+    noted(store, "gone", wish("noted", Some(said("noted", "gone", 2)))).await;
+    for task in ["gone", "gone2"] {
+        written(store, next(task, 1).ended(1)).await;
+    }
+    assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 0, "all tasks are there");
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
+    assert_eq!(store.purge_records(at(1), 100).await.unwrap(), 0, "older is older");
+    assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 2);
+    assert_eq!(recorded(store, "old", 1).await, None);
+    assert_eq!(recorded(store, "noted", 1).await, None);
+    assert_eq!(recorded(store, "young", 1).await, Some(said("young", "gone2", 20)));
+    assert_eq!(recorded(store, "kept", 1).await, Some(said("kept", "here", 1)));
+    // A message that is no longer on record is new again.
+    written(store, birth("again").saying("old", 1)).await;
+}
+
+pub(super) async fn replies_go_once_old(store: &Arc<dyn Store>) {
+    for (message, millis) in [("a", 1), ("b", 10)] {
+        let reply = MessageRecord { at: at(millis), ..reply(message, 1, "r") };
+        store.put_reply(&scope(), reply).await.unwrap();
+    }
+    assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 1);
+    assert_eq!(recorded(store, "a", 1).await, None);
+    assert!(recorded(store, "b", 1).await.is_some());
+}
+
+pub(super) async fn records_go_up_to_the_limit(store: &Arc<dyn Store>) {
+    // Living tasks' records are not in the way, however many and old.
+    for n in 0..20 {
+        written(store, birth(&format!("t{n}")).saying(&format!("t{n}"), 1)).await;
+    }
+    for n in 0..7 {
+        let reply = MessageRecord { at: at(5), ..reply(&format!("r{n}"), 1, "r") };
+        store.put_reply(&Scope::new("agent", "", &format!("owner{}", n % 2)), reply).await.unwrap();
+    }
+    let mut purged = Vec::new();
+    for _ in 0..4 {
+        purged.push(store.purge_records(at(10), 3).await.unwrap());
+    }
+    assert_eq!(purged, [3, 3, 1, 0]);
+}
+
+pub(super) async fn a_purged_id_may_be_born_again(store: &Arc<dyn Store>) {
+    written(store, birth("t").events(4).in_context("old").saying("m", 1)).await;
+    noted(store, "t", wish("w", None)).await;
+    written(store, next("t", 4).ended(1)).await;
+    store.fold_ended(at(10), 10).await.unwrap();
+    store.purge_ended(at(10), 10).await.unwrap();
+    written(store, birth("t").in_context("new").at(50)).await;
+    let loaded = load(store, "t").await;
+    assert_eq!((loaded.head.version, loaded.head.folded_through), (1, 0));
+    assert_eq!(
+        (loaded.head.context_id, loaded.snapshot, numbers(&loaded.tail)),
+        (context("new"), None, vec![1])
+    );
+    assert_eq!(store.requests(&scope(), &id("t")).await.unwrap(), []);
+    // The old task's message belongs to a task of that name again, and is kept with it.
+    assert_eq!(store.purge_records(at(100), 10).await.unwrap(), 0);
+}
+
+pub(super) async fn tasks_of_all_scopes_are_counted(store: &Arc<dyn Store>) {
+    assert_eq!(store.task_count().await.unwrap(), 0);
+    for n in 0..5 {
+        written_in(store, &Scope::new("agent", "", &format!("owner{n}")), birth("t").ended(n)).await;
+    }
+    assert_eq!(store.task_count().await.unwrap(), 5);
+    // The sweeps go over all scopes, too, by age alone.
+    assert_eq!(store.fold_ended(at(10), 2).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(at(10), 3).await.unwrap(), 3);
+    assert_eq!(store.task_count().await.unwrap(), 2);
+    let left = store.head(&Scope::new("agent", "", "owner3"), &id("t")).await.unwrap();
+    assert!(left.is_some(), "the oldest went first");
+}

@@ -18,7 +18,6 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
 /// row and no index. `state` closes the list indexes to let counts and filters run on the index alone.
 ///
 /// No foreign keys: each event would look its task up again, and a purge deletes by key anyhow.
-/// The numbers 3, 4, 5, 7 are the ended states.
 const V1: &str = "
 CREATE TABLE scope (
     id INTEGER PRIMARY KEY,
@@ -40,6 +39,8 @@ CREATE TABLE task (
     folded_through INTEGER NOT NULL DEFAULT 0,
     state INTEGER NOT NULL,
     status_at INTEGER NOT NULL,
+    -- The same time again once the state is an ended one: what retention goes by.
+    ended_at INTEGER,
     work INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     holder INTEGER,
@@ -51,8 +52,8 @@ CREATE TABLE task (
 CREATE INDEX task_by_time ON task (scope, status_at DESC, id DESC, state);
 CREATE INDEX task_by_context ON task (scope, context, status_at DESC, id DESC, state);
 CREATE INDEX task_open ON task (key) WHERE work <> 0;
-CREATE INDEX task_ended ON task (status_at) WHERE state IN (3, 4, 5, 7);
-CREATE INDEX task_unfolded ON task (status_at) WHERE state IN (3, 4, 5, 7) AND folded_through = 0;
+CREATE INDEX task_ended ON task (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
 
 CREATE TABLE event (
     task INTEGER NOT NULL,

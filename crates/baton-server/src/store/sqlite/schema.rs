@@ -119,27 +119,33 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Brings an open database up to date, all of it or none.
-pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let number = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+/// Refuses a database that is not ours to change, before anything about it is changed. Answers how many
+/// migrations it has seen.
+pub(super) fn check(connection: &Connection) -> StoreResult<usize> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (version, application) = (number("user_version")?, number("application_id")?);
-    let empty: bool =
-        transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty: bool = connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
     if !empty && application != i64::from(APPLICATION_ID) {
         return Err(StoreError::Damaged("this is a SQLite database, but not one of Baton's".to_owned()));
     }
     let newest = MIGRATIONS.len();
-    let done = usize::try_from(version).unwrap_or(usize::MAX);
-    if done > newest {
-        return Err(StoreError::Unavailable(format!(
-            "the database has format {version} and this Baton knows formats up to {newest}: it was written by a newer Baton"
-        )));
+    match usize::try_from(version) {
+        Ok(done) if done <= newest => Ok(done),
+        _ => Err(StoreError::Unavailable(format!(
+            "the database has format {version} and this Baton knows formats up to {newest}: \
+             it was written by a newer Baton"
+        ))),
     }
-    for sql in &MIGRATIONS[done..] {
-        transaction.execute_batch(sql)?;
-    }
+}
+
+/// Brings a checked database up to date, all of it or none.
+pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let (done, newest) = (check(&transaction)?, MIGRATIONS.len());
     if done < newest {
+        for sql in &MIGRATIONS[done..] {
+            transaction.execute_batch(sql)?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", newest as i64)?;
     }

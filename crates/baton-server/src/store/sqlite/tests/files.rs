@@ -59,6 +59,9 @@ fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
     rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE task (x)").unwrap();
     let refused = SqliteStore::open(&foreign, Options::default()).unwrap_err();
     assert!(refused.to_string().contains("not one of Baton's"), "{refused}");
+    let foreign = rusqlite::Connection::open(&foreign).unwrap();
+    let journal: String = foreign.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(journal, "delete", "as its owner left it");
 }
 
 #[test]

@@ -48,6 +48,14 @@ fn nothing_scans_or_sorts_tasks() {
 }
 
 #[test]
+fn a_purge_finds_what_a_task_owns_by_key() {
+    for statement in sql::REMOVE_TASK {
+        let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
+        assert!(plan.iter().all(|line| line.starts_with("SEARCH")), "{statement}: {plan:#?}");
+    }
+}
+
+#[test]
 fn an_append_that_leaves_the_status_alone_touches_no_index() {
     let writes = |statement| {
         let steps = explain("EXPLAIN", statement, 1);

@@ -97,7 +97,7 @@ async fn a_client_that_sends_too_much_reads_why() {
     let server = serve_agent(obedient).await;
     let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
     for _ in 0..20 {
-        let answer = server.post(&headers, " ".repeat(MOST + MOST / 4)).await;
+        let answer = server.post(&headers, " ".repeat(MOST * 4)).await;
         assert_eq!((answer.status, answer.error_code()), (413, -32600));
     }
 }

@@ -1,5 +1,8 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
 /// Agents the tests share.
 mod agents;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.

@@ -108,6 +108,41 @@ async fn p06_a_walk_meets_every_task_once_on_sqlite() {
     check_walks(with_agent(obedient).store(Arc::new(store))).await;
 }
 
+/// New tasks keep coming from elsewhere, at any moment. How many of them a walk meets is left open; that it
+/// meets the old ones once is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn p06_a_walk_meets_every_task_once_in_a_crowd() {
+    let server = serve_agent(obedient).await;
+    let made = fill(&server, 60).await;
+    let walks = async {
+        for _ in 0..5 {
+            let (mut met, mut token, mut totals) = (Vec::new(), String::new(), HashSet::new());
+            loop {
+                let answer = server.call("ListTasks", json!({"pageSize": 9, "pageToken": token})).await;
+                met.extend(ids(answer.result()));
+                totals.insert(answer.result()["totalSize"].as_u64());
+                token = answer.result()["nextPageToken"].as_str().unwrap().to_owned();
+                if token.is_empty() {
+                    break;
+                }
+            }
+            let unique: HashSet<String> = met.iter().cloned().collect();
+            assert_eq!(unique.len(), met.len(), "no task twice");
+            assert!(unique.is_superset(&made), "no task is missed");
+            assert_eq!(totals.len(), 1, "one total for one walk");
+        }
+    };
+    let crowd = async {
+        loop {
+            fill(&server, 8).await;
+        }
+    };
+    tokio::select! {
+        () = walks => {}
+        () = crowd => {}
+    }
+}
+
 #[track_caller]
 fn refused(answer: &Answer, case: &str) {
     assert_eq!((answer.status, answer.error_code()), (200, -32602), "{case}");

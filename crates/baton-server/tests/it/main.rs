@@ -1,5 +1,39 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
+/// Agents the tests share.
+mod agents;
+/// Who calls: owners told by a header, and an authenticator that refuses everybody.
+mod callers;
 mod harness;
+/// Requests byte by byte, for what no HTTP client would send.
+mod socket;
+
+/// Authentication: who is refused, before what, and what owners and tenants see of each other.
+mod auth;
+/// What the card does not declare is refused; what it requires is asked for.
+mod capability;
+/// A full server says so, and when to come back.
+mod capacity;
+/// The public card: where it is, who may read it, and that it is true.
+mod card;
+/// Content types of requests and parts, and how much a body may hold.
+mod content_type;
+/// The JSON-RPC envelope: what is no request, and the id in every answer.
+mod envelope;
+/// GetTask: how much history, and tasks that are not the caller's.
+mod get;
+/// Task and context ids: who makes them, which go together, what they may hold.
+mod ids;
+/// ListTasks: filters and what a listed task holds.
+mod list;
+/// Hundreds of requests with one fault each: the right error, and nothing stored.
+mod malformed;
+/// Walking a list page by page, and the tokens that lead on.
+mod pages;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// The protocol version a request names, in its header or its query.
+mod version;

@@ -3,3 +3,7 @@
 mod harness;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
+mod stage;
+/// Event streams: what comes, in which order, and when they close.
+mod stream;

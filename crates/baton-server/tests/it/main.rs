@@ -7,3 +7,5 @@ mod send;
 mod stage;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
+/// Streams under load: many events, slow readers, large events, awkward characters.
+mod stream_volume;

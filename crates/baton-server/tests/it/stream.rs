@@ -66,8 +66,7 @@ async fn s06_ten_subscribers_see_the_same_events_with_the_same_numbers() {
     let working = first.next().await.unwrap();
     let mut others = Vec::new();
     for _ in 0..10 {
-        let mut other =
-            server.stream("SubscribeToTask", json!({"id": id(&task)}), None).await.ok().unwrap();
+        let mut other = server.stream("SubscribeToTask", json!({"id": id(&task)}), None).await.ok().unwrap();
         let shown = other.next().await.unwrap();
         assert_eq!(shown.kind(), "task");
         assert_eq!(shown.id, working.id, "the task as of the last event");

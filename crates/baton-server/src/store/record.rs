@@ -321,3 +321,6 @@ pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
     }
     Ok(snapshot)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
 mod harness;
+/// `Last-Event-ID`: a stream goes on where its reader left off.
+mod resume;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.

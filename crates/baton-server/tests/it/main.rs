@@ -1,6 +1,12 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+/// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
+mod disconnect;
+/// A store that fails, or dawdles, where a test wants it to.
+mod faults;
 mod harness;
+/// The same message again: one task, one call, the same answer.
+mod idempotency;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
 /// Blocking and immediate sends: when they answer, and with what.

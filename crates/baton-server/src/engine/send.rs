@@ -12,16 +12,13 @@ use super::admission::Place;
 use super::agent::Logic;
 use super::clock::{fresh_context_id, fresh_task_id};
 use super::desk::Desk;
+use super::detach::finish;
 use super::hub::Bell;
 use super::turn::agent_message;
-use super::{Engine, Inner, from_store, not_found, write_down};
+use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
-    Append, Appended, Birth, Head, HeadState, MessageRecord, NewRequest, Requested, StoredEvent,
-    StoredSnapshot, Work, record,
+    Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
-
-/// How often a lost race is decided anew before giving up.
-const TRIES: usize = 16;
 
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
@@ -68,7 +65,8 @@ impl TurnRef {
 impl Engine {
     /// Takes a message in. When this answers, the message is stored.
     pub async fn send(&self, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
-        self.inner.send(scope, incoming).await
+        let (inner, scope) = (Arc::clone(&self.inner), scope.clone());
+        finish(&self.inner.tracker, async move { inner.send(&scope, incoming).await }).await
     }
 }
 
@@ -91,7 +89,11 @@ impl Inner {
     }
 
     /// The same message came before: answer with the same turn or reply.
-    async fn on_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+    pub(super) async fn on_record(
+        &self,
+        scope: &Scope,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let found =
             self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
         match found {
@@ -153,6 +155,18 @@ impl Inner {
                 None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
             };
         };
+        let created = self.create_at(scope, incoming, place).await;
+        // The place may have come back unused, and others wait for one.
+        self.admit_waiting();
+        created
+    }
+
+    async fn create_at(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+        place: Place,
+    ) -> Result<Accepted, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options.max_event_bytes));
         let registration = self.runs.register(scope, &new.id, Arc::clone(&desk));
@@ -195,11 +209,8 @@ impl Inner {
                 self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
             }
             Place::Wait(place) => {
-                registration.leave();
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());
-                drop(place);
-                // A place may have come free since.
-                self.admit_waiting();
+                drop((registration, place));
             }
         }
         Ok(Accepted::Turn(turn))
@@ -233,158 +244,6 @@ impl Inner {
             Appended::Duplicate(found) => self.replay(scope, found).await,
             Appended::Conflict => Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")),
         }
-    }
-
-    async fn send_to_task(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: TaskId,
-        mut incoming: Incoming,
-    ) -> Result<Accepted, Error> {
-        // Before any rule about the task's state: the first copy may have changed it.
-        if let Some(accepted) = self.on_record(scope, &incoming).await? {
-            return Ok(accepted);
-        }
-        for _ in 0..TRIES {
-            let head =
-                self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
-            check_target(&head, &id, &incoming.message)?;
-            incoming.message.context_id = Some(head.context_id.clone());
-            if self.stopping.is_cancelled() {
-                return Err(stopping());
-            }
-            let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
-            let done = if busy {
-                self.note(scope, &id, &incoming).await?
-            } else {
-                self.next_turn(scope, &id, &incoming).await?
-            };
-            if let Some(accepted) = done {
-                return Ok(accepted);
-            }
-        }
-        Err(Error::of(ErrorKind::Unavailable)
-            .with_retry_after(1)
-            .with_log("lost too many races for one task"))
-    }
-
-    /// Notes a message for a busy task. `None`: things have changed, look again.
-    async fn note(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: &TaskId,
-        incoming: &Incoming,
-    ) -> Result<Option<Accepted>, Error> {
-        let at = self.clock.now();
-        let context = incoming.message.context_id.as_ref().expect("set from the head");
-        let body = EventBody::UserMessage(incoming.message.clone());
-        let event = StoredEvent::encode(id, context, &baton_protocol::domain::Event { number: 0, at, body });
-        let request = NewRequest {
-            event,
-            message: Some(message_record(incoming, Some(id.clone()), None, at)),
-            most_pending: self.options.max_pending_messages,
-        };
-        match self.store.request(scope, id, request).await.map_err(from_store)? {
-            Requested::Noted { head, .. } => {
-                let turn = TurnRef {
-                    scope: scope.clone(),
-                    id: id.clone(),
-                    bell: self.hub.bell(head.key),
-                    message: (incoming.message.id.clone(), incoming.hash),
-                    event: None,
-                    start: None,
-                    replayed: false,
-                };
-                self.attend(scope, id);
-                Ok(Some(Accepted::Turn(turn)))
-            }
-            Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
-            Requested::Full => {
-                let most = self.options.max_pending_messages;
-                Err(Error::new(
-                    ErrorKind::QuotaExceeded,
-                    format!("{most} messages wait for this task already; send again when it has taken some"),
-                )
-                .with_retry_after(1)
-                .with_info("taskId", id.as_str()))
-            }
-            Requested::Ended(_) => Err(ended(id)),
-            Requested::NotFound => Err(not_found(id)),
-        }
-    }
-
-    /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
-    async fn next_turn(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: &TaskId,
-        incoming: &Incoming,
-    ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
-            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-        };
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
-        let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
-        let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
-        check_target(&loaded.head, id, &incoming.message)?;
-        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
-        let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
-        let at = self.time_for(&snapshot);
-        let attempt = snapshot.attempts + 1;
-        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
-        let (work, fence) = match &place {
-            Place::Run(_) => {
-                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
-                (Work::Running, old_fence + 1)
-            }
-            Place::Wait(_) => (Work::Queued, old_fence),
-        };
-        let mut events = Vec::with_capacity(bodies.len());
-        let mut start = None;
-        for body in bodies {
-            events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
-            start.get_or_insert_with(|| Arc::new(snapshot.clone()));
-        }
-        let append = Append {
-            task: id.clone(),
-            birth: None,
-            expected,
-            fence: old_fence,
-            events: events.clone(),
-            head: self.head_state(&snapshot, work, fence),
-            snapshot: None,
-            message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
-            settled: Vec::new(),
-        };
-        let key = match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => key,
-            Appended::Duplicate(found) => return Ok(Some(self.replay(scope, found).await?)),
-            Appended::Conflict => return Ok(None),
-        };
-        let bell = self.hub.bell(key);
-        bell.ring(snapshot.version, &events, None);
-        let turn = TurnRef {
-            scope: scope.clone(),
-            id: id.clone(),
-            bell: Arc::clone(&bell),
-            message: (incoming.message.id.clone(), incoming.hash),
-            event: Some(expected + 1),
-            start,
-            replayed: false,
-        };
-        match place {
-            Place::Run(permit) => {
-                let message = incoming.message.clone();
-                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
-            }
-            Place::Wait(place) => {
-                registration.leave();
-                self.admission.enqueue(scope.clone(), id.clone());
-                drop(place);
-                self.admit_waiting();
-            }
-        }
-        Ok(Some(Accepted::Turn(turn)))
     }
 
     pub(super) fn head_state(&self, snapshot: &Snapshot, work: Work, fence: u64) -> HeadState {
@@ -477,25 +336,6 @@ pub(super) fn working() -> EventBody {
     EventBody::Status(StatusUpdate { state: TaskState::Working, message: None, metadata: None })
 }
 
-fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error> {
-    if let Some(context) = &message.context_id
-        && *context != head.context_id
-    {
-        return Err(Error::invalid(
-            "message.contextId",
-            "is not the context of the task named by message.taskId",
-        ));
-    }
-    if head.current.state.is_terminal() {
-        return Err(ended(id));
-    }
-    Ok(())
-}
-
-fn ended(id: &TaskId) -> Error {
-    Error::of(ErrorKind::TaskEnded).with_info("taskId", id.as_str())
-}
-
-fn stopping() -> Error {
+pub(super) fn stopping() -> Error {
     Error::new(ErrorKind::Unavailable, "The server is shutting down; send again shortly").with_retry_after(1)
 }

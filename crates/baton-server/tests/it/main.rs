@@ -21,10 +21,17 @@ mod capacity;
 mod card;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
+/// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
+mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
+/// A store that fails, or dawdles, where a test wants it to.
+mod faults;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
+mod harness;
+/// The same message again: one task, one call, the same answer.
+mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
 mod ids;
 /// ListTasks: filters and what a listed task holds.
@@ -33,7 +40,17 @@ mod list;
 mod malformed;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// `Last-Event-ID`: a stream goes on where its reader left off.
+mod resume;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// Blocking and immediate sends: when they answer, and with what.
+mod send;
+/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
+mod stage;
+/// Event streams: what comes, in which order, and when they close.
+mod stream;
+/// Streams under load: many events, slow readers, large events, awkward characters.
+mod stream_volume;
 /// The protocol version a request names, in its header or its query.
 mod version;

@@ -7,9 +7,13 @@
 mod agents;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
+/// A store that fails, or dawdles, where a test wants it to.
+mod faults;
 mod harness;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
+/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
+mod stage;
 
 /// Authentication: who is refused, before what, and what owners and tenants see of each other.
 mod auth;
@@ -25,11 +29,8 @@ mod content_type;
 mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
-/// A store that fails, or dawdles, where a test wants it to.
-mod faults;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
-mod harness;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -44,10 +45,6 @@ mod pages;
 mod resume;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
-/// Blocking and immediate sends: when they answer, and with what.
-mod send;
-/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
-mod stage;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

@@ -1,5 +1,9 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+/// How many turns run, how many wait, and what the next one is told.
+mod admission;
+/// Cancel: the token, the grace time, and the race with the agent's own end.
+mod cancel;
 /// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
 mod disconnect;
 /// A store that fails, or dawdles, where a test wants it to.
@@ -7,6 +11,8 @@ mod faults;
 mod harness;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
+/// Conversations: questions and answers, messages to a busy task, whose turn it is.
+mod multi_turn;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
 /// Blocking and immediate sends: when they answer, and with what.
@@ -17,3 +23,5 @@ mod stage;
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.
 mod stream_volume;
+/// Nothing hangs: stores that fail, agents that are silent, late or wrong.
+mod waits;

@@ -46,6 +46,10 @@ impl RunHandle {
         self.rung.notify_one();
     }
 
+    pub(crate) fn is_rung(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+
     /// Was the run rung since it last looked?
     pub(crate) fn take_ring(&self) -> bool {
         self.asked.swap(false, Ordering::SeqCst)

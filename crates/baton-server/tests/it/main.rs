@@ -15,8 +15,12 @@ mod socket;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
+/// How many turns run, how many wait, and what the next one is told.
+mod admission;
 /// Authentication: who is refused, before what, and what owners and tenants see of each other.
 mod auth;
+/// Cancel: the token, the grace time, and the race with the agent's own end.
+mod cancel;
 /// What the card does not declare is refused; what it requires is asked for.
 mod capability;
 /// A full server says so, and when to come back.
@@ -39,6 +43,8 @@ mod ids;
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
 mod malformed;
+/// Conversations: questions and answers, messages to a busy task, whose turn it is.
+mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
@@ -51,3 +57,5 @@ mod stream;
 mod stream_volume;
 /// The protocol version a request names, in its header or its query.
 mod version;
+/// Nothing hangs: stores that fail, agents that are silent, late or wrong.
+mod waits;

@@ -29,7 +29,6 @@ mod envelope;
 mod faults;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
-mod harness;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -42,8 +41,6 @@ mod malformed;
 mod pages;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
-/// Blocking and immediate sends: when they answer, and with what.
-mod send;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.

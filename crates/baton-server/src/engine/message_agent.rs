@@ -36,9 +36,9 @@ impl Inner {
         agent: Arc<dyn MessageAgent>,
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
-        let key = (scope.clone(), incoming.message.id.clone(), incoming.hash);
+        let key = (scope.clone(), incoming.record_id.clone(), incoming.hash);
         let known =
-            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
         if let Some(record) = known {
             return self.replay(scope, record).await;
         }
@@ -88,7 +88,7 @@ impl Inner {
         agent: &dyn MessageAgent,
         incoming: Incoming,
     ) -> Result<(Message, bool), Error> {
-        let (id, hash) = (&incoming.message.id, &incoming.hash);
+        let (id, hash) = (&incoming.record_id, &incoming.hash);
         // Looked up again: the first turn may have ended between the caller's look and its claim.
         let known = self.store.message(scope, id, hash).await.map_err(from_store)?;
         if let Some(reply) = known.and_then(|record| record.reply) {

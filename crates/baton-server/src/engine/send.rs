@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+    ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -24,8 +24,12 @@ use crate::store::{
 #[derive(Debug, Clone)]
 pub struct Incoming {
     pub message: Message,
+    /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
+    pub record_id: MessageId,
     /// Of the message and its target, as they were sent.
     pub hash: [u8; 32],
+    /// A task the client named: continued if it exists, else created under that id.
+    pub client_task_id: Option<TaskId>,
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
@@ -48,7 +52,7 @@ pub struct TurnRef {
     pub(crate) scope: Scope,
     pub(crate) id: TaskId,
     pub(crate) bell: Arc<Bell>,
-    pub(crate) message: (baton_protocol::domain::MessageId, [u8; 32]),
+    pub(crate) message: (MessageId, [u8; 32]),
     /// Number of the message in the log; `None` while it waits for a busy task.
     pub(crate) event: Option<u64>,
     /// The task as of that number, when it is at hand.
@@ -82,10 +86,33 @@ impl Inner {
                 )),
             };
         }
+        if let Some(id) = incoming.client_task_id.clone() {
+            return self.send_named(scope, id, incoming).await;
+        }
         match incoming.message.task_id.clone() {
             Some(id) => self.send_to_task(scope, id, incoming).await,
-            None => self.send_new(scope, incoming).await,
+            None => self.send_new(scope, incoming).await?.ok_or_else(taken),
         }
+    }
+
+    /// The client makes the ids: whether the task exists decides what the message means.
+    async fn send_named(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: TaskId,
+        mut incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        if let Some(accepted) = self.on_record(scope, &incoming).await? {
+            return Ok(accepted);
+        }
+        if self.store.head(scope, &id).await.map_err(from_store)?.is_none()
+            && let Some(accepted) = self.send_new(scope, incoming.clone()).await?
+        {
+            return Ok(accepted);
+        }
+        // It exists, or came to be while we looked.
+        incoming.message.task_id = Some(id.clone());
+        self.send_to_task(scope, id, incoming).await
     }
 
     /// The same message came before: answer with the same turn or reply.
@@ -95,7 +122,7 @@ impl Inner {
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
         let found =
-            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
         match found {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
@@ -131,27 +158,32 @@ impl Inner {
         }))
     }
 
-    async fn send_new(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    /// `None`: the id the client named is taken by now.
+    async fn send_new(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
         let skill =
             (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
         match skill.map(|skill| &skill.logic) {
-            Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await,
+            Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
             None => self.create_failed(scope, incoming).await,
         }
     }
 
-    async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Option<Accepted>, Error> {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
         let Some(place) = self.admission.reserve() else {
             // A repeat is answered even when there is no room for anything new.
             return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(accepted),
+                Some(accepted) => Ok(Some(accepted)),
                 None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
             };
         };
@@ -166,12 +198,12 @@ impl Inner {
         scope: &Scope,
         incoming: Incoming,
         place: Place,
-    ) -> Result<Accepted, Error> {
+    ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options.max_event_bytes));
-        let registration = self.runs.register(scope, &new.id, Arc::clone(&desk));
-        let registration =
-            registration.ok_or_else(|| Error::of(ErrorKind::Internal).with_log("a fresh id is taken"))?;
+        let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
+            return Ok(None);
+        };
         let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
@@ -187,10 +219,8 @@ impl Inner {
         let record = append.message.clone();
         let key = match self.store.append(scope, append).await.map_err(from_store)? {
             Appended::Written(key) => key,
-            Appended::Duplicate(found) => return self.replay(scope, found).await,
-            Appended::Conflict => {
-                return Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken"));
-            }
+            Appended::Duplicate(found) => return self.replay(scope, found).await.map(Some),
+            Appended::Conflict => return Ok(None),
         };
         let bell = self.hub.bell(key);
         bell.ring(snapshot.version, &events, None);
@@ -213,11 +243,15 @@ impl Inner {
                 drop((registration, place));
             }
         }
-        Ok(Accepted::Turn(turn))
+        Ok(Some(Accepted::Turn(turn)))
     }
 
     /// No skill fits: the task exists and says so.
-    async fn create_failed(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    async fn create_failed(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
         let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
@@ -231,7 +265,7 @@ impl Inner {
                 let bell = self.hub.bell(key);
                 bell.ring(snapshot.version, &events, Some(Arc::new(snapshot)));
                 let record = record.expect("a new task comes with its message record");
-                Ok(Accepted::Turn(TurnRef {
+                Ok(Some(Accepted::Turn(TurnRef {
                     scope: scope.clone(),
                     id: start.task.id.clone(),
                     bell,
@@ -239,10 +273,10 @@ impl Inner {
                     event: Some(1),
                     start: Some(start),
                     replayed: false,
-                }))
+                })))
             }
-            Appended::Duplicate(found) => self.replay(scope, found).await,
-            Appended::Conflict => Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")),
+            Appended::Duplicate(found) => self.replay(scope, found).await.map(Some),
+            Appended::Conflict => Ok(None),
         }
     }
 
@@ -274,7 +308,7 @@ struct NewTask {
 
 impl NewTask {
     fn begin(mut incoming: Incoming, at: Timestamp) -> Self {
-        let id = fresh_task_id();
+        let id = incoming.client_task_id.clone().unwrap_or_else(fresh_task_id);
         let context_id: ContextId = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         incoming.message.task_id = Some(id.clone());
         incoming.message.context_id = Some(context_id.clone());
@@ -323,7 +357,7 @@ pub(super) fn message_record(
     at: Timestamp,
 ) -> MessageRecord {
     MessageRecord {
-        message_id: incoming.message.id.clone(),
+        message_id: incoming.record_id.clone(),
         hash: incoming.hash,
         task,
         event,
@@ -338,4 +372,8 @@ pub(super) fn working() -> EventBody {
 
 pub(super) fn stopping() -> Error {
     Error::new(ErrorKind::Unavailable, "The server is shutting down; send again shortly").with_retry_after(1)
+}
+
+fn taken() -> Error {
+    Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")
 }

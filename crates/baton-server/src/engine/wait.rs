@@ -14,9 +14,8 @@ use super::send::TurnRef;
 use super::{Engine, Inner, from_store};
 
 impl Engine {
-    /// The task when the turn has ended or waits for input; at the deadline, the task as it is.
-    pub async fn wait(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
-        let patience = self.inner.options.send_wait;
+    /// The task when the turn has ended or waits for input; after `patience`, the task as it is.
+    pub async fn wait(&self, turn: &TurnRef, patience: Duration) -> Result<Arc<Snapshot>, Error> {
         let until = Instant::now() + patience;
         // The log of an ended task may be folded: there would be nothing to wait for.
         if turn.replayed && self.inner.head(&turn.scope, &turn.id).await?.current.state.is_terminal() {

@@ -2,6 +2,7 @@
 
 pub mod jsonrpc;
 pub mod sse;
+pub mod v0_1;
 pub mod v1;
 
 mod read;

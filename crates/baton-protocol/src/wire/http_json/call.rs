@@ -12,8 +12,9 @@ use crate::domain::TaskId;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::operation::{Call, Operation};
-use crate::wire::v1::{self, Decoded};
+use crate::wire::objects::present;
 use crate::wire::write::Object;
+use crate::wire::{Decoded, v1};
 
 /// Decodes the call behind a route. What the path says wins over the query and the body.
 ///
@@ -26,7 +27,7 @@ pub fn call_of(
     decode_v0_3: impl FnOnce(Operation, &str) -> Result<Decoded, Error>,
 ) -> Result<Decoded, Error> {
     let operation = route.operation;
-    let body = body.map(str::trim).filter(|text| !text.is_empty() && *text != "null").unwrap_or("{}");
+    let body = present(body);
     let mut decoded = match operation {
         Operation::SendMessage | Operation::SendStreamingMessage => match route.generation {
             Generation::V1 => v1::decode_call(operation, Some(body))?,

@@ -9,6 +9,7 @@ use crate::domain::{
     PushAuthentication, PushConfig, StatusUpdate, Task, TaskId, TaskState, Timestamp,
 };
 use crate::operation::{HistoryLength, Reply};
+use crate::wire::objects::write_metadata;
 use crate::wire::time::write_timestamp;
 use crate::wire::write::{Object, list, string};
 
@@ -18,10 +19,6 @@ pub(super) fn write_message(out: &mut Vec<u8>, message: &Message) {
     object.list("parts", &message.parts, write_part);
     write_metadata(&mut object, message.metadata.as_ref());
     object.end();
-}
-
-pub(super) fn write_metadata(object: &mut Object<'_>, metadata: Option<&JsonObject>) {
-    object.optional_raw("metadata", metadata.map(JsonObject::as_str));
 }
 
 fn write_part(out: &mut Vec<u8>, part: &Part) {

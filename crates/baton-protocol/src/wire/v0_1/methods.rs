@@ -1,19 +1,20 @@
 //! The methods of 0.1 and their parameters.
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer};
+use serde::de::Deserializer;
 
-use super::from_domain::{write_message, write_metadata, write_push_config, write_webhook};
+use super::V0_1;
+use super::from_domain::{write_message, write_push_config, write_webhook};
 use super::to_domain::{Said, TaskPushConfig, message_id, of_task};
-use super::{PARAMS, V0_1};
 use crate::domain::{ContextId, JsonObject, PushConfig, TaskId};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{
     Call, CancelTask, FACTS, GetTask, HistoryLength, Operation, SendMessage, SubscribeToTask,
 };
-use crate::wire::read::{FromWire, one, optional, or_default, read, twin};
+use crate::wire::Decoded;
+use crate::wire::objects::{present, write_history_length, write_metadata};
+use crate::wire::read::{FromWire, Subject, Twin, one, optional, or_default, read};
 use crate::wire::scalars::maybe_id;
-use crate::wire::v1::Decoded;
 use crate::wire::write::Object;
 
 /// The operation behind a method name of 0.1.
@@ -29,28 +30,28 @@ pub fn method_of(operation: Operation) -> Option<&'static str> {
 /// Decodes the parameters of a call. Absent or `null` parameters are an empty object, so that what is missing is
 /// named member by member. There are no tenants in this generation.
 pub fn decode_call(operation: Operation, params: Option<&str>) -> Result<Decoded, Error> {
-    let params = params.map(str::trim).filter(|text| !text.is_empty() && *text != "null").unwrap_or("{}");
+    let params = present(params);
     let call = match operation {
         Operation::SendMessage => Call::SendMessage(send(params)?),
         Operation::SendStreamingMessage => Call::SendStreamingMessage(send(params)?),
         Operation::GetTask => {
-            let Params(QueryTwin { id, history_length, .. }) = read::<V0_1, _>(params, PARAMS)?;
+            let Twin(QueryTwin { id, history_length, .. }) = read::<V0_1, _>(params, Subject::PARAMS)?;
             Call::GetTask(GetTask { id, history_length })
         }
         Operation::CancelTask => {
-            let Params(QueryTwin { id, metadata, .. }) = read::<V0_1, _>(params, PARAMS)?;
+            let Twin(QueryTwin { id, metadata, .. }) = read::<V0_1, _>(params, Subject::PARAMS)?;
             Call::CancelTask(CancelTask { id, metadata })
         }
         Operation::SubscribeToTask => {
-            let Params(QueryTwin { id, .. }) = read::<V0_1, _>(params, PARAMS)?;
+            let Twin(QueryTwin { id, .. }) = read::<V0_1, _>(params, Subject::PARAMS)?;
             Call::SubscribeToTask(SubscribeToTask { id })
         }
         Operation::CreatePushConfig => {
-            let TaskPushConfig(config) = read::<V0_1, _>(params, PARAMS)?;
+            let TaskPushConfig(config) = read::<V0_1, _>(params, Subject::PARAMS)?;
             Call::CreatePushConfig(config)
         }
         Operation::GetPushConfig => {
-            let Params(QueryTwin { id, .. }) = read::<V0_1, _>(params, PARAMS)?;
+            let Twin(QueryTwin { id, .. }) = read::<V0_1, _>(params, Subject::PARAMS)?;
             Call::GetPushConfig { task_id: id, id: None }
         }
         Operation::ListTasks
@@ -62,7 +63,7 @@ pub fn decode_call(operation: Operation, params: Option<&str>) -> Result<Decoded
 }
 
 fn send(params: &str) -> Result<SendMessage, Error> {
-    let Params(twin) = read::<V0_1, Params<SendTwin>>(params, PARAMS)?;
+    let Twin(twin) = read::<V0_1, Twin<SendTwin>>(params, Subject::PARAMS)?;
     // A placeholder: whoever stores the message gives it an id of its own, since a task has several messages.
     let mut message = twin.message.into_message(message_id(&twin.id));
     message.context_id = twin.session_id;
@@ -76,15 +77,6 @@ fn send(params: &str) -> Result<SendMessage, Error> {
         return_immediately: true,
         metadata: twin.metadata,
     })
-}
-
-/// Any twin of this file, read as an object.
-struct Params<T>(T);
-
-impl<T: DeserializeOwned> FromWire<V0_1> for Params<T> {
-    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        twin(deserializer).map(Params)
-    }
 }
 
 /// `TaskSendParams`.
@@ -166,10 +158,4 @@ fn write_send(object: &mut Object<'_>, send: &SendMessage) {
     }
     write_history_length(object, send.history_length);
     write_metadata(object, send.metadata.as_ref());
-}
-
-fn write_history_length(object: &mut Object<'_>, length: HistoryLength) {
-    if let HistoryLength::Last(most) = length {
-        object.number("historyLength", most.min(i32::MAX as u32));
-    }
 }

@@ -11,8 +11,8 @@ mod names;
 mod to_domain;
 mod types;
 
+use super::StreamItem;
 use super::read::{Subject, read};
-use super::v1::StreamItem;
 use crate::domain::{AgentCard, EventKind, Task, TaskId};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{HistoryLength, Operation, Reply};
@@ -56,7 +56,7 @@ pub fn read_reply(operation: Operation, text: &str) -> Result<Reply, Error> {
         Operation::SendMessage => read_task(text).map(Reply::SentTask),
         Operation::GetTask | Operation::CancelTask => read_task(text).map(Reply::Task),
         Operation::CreatePushConfig | Operation::GetPushConfig => {
-            read::<V0_1, to_domain::TaskPushConfig>(text, reply("push config"))
+            read::<V0_1, to_domain::TaskPushConfig>(text, Subject::reply("push config"))
                 .map(|config| Reply::PushConfig(config.0))
         }
         Operation::SendStreamingMessage | Operation::SubscribeToTask => {
@@ -72,25 +72,17 @@ pub fn read_reply(operation: Operation, text: &str) -> Result<Reply, Error> {
 }
 
 pub fn read_task(text: &str) -> Result<Task, Error> {
-    read::<V0_1, _>(text, reply("task"))
+    read::<V0_1, _>(text, Subject::reply("task"))
 }
 
 /// A status or an artifact event. The context of both is the task itself: 0.1 does not say it.
 pub fn read_stream_item(text: &str) -> Result<StreamItem, Error> {
-    read::<V0_1, _>(text, reply("stream event"))
+    read::<V0_1, _>(text, Subject::reply("stream event"))
 }
 
 pub fn read_card(text: &str) -> Result<AgentCard, Error> {
-    read::<V0_1, _>(text, reply("agent card"))
+    read::<V0_1, _>(text, Subject::reply("agent card"))
 }
 
 /// Marks this generation's spelling among the readers.
 struct V0_1;
-
-const PARAMS: Subject =
-    Subject { kind: ErrorKind::InvalidParams, title: "Invalid parameters", root: "params" };
-
-/// Something an agent sent. What is wrong with it is the agent's fault, not the caller's.
-const fn reply(root: &'static str) -> Subject {
-    Subject { kind: ErrorKind::InvalidAgentResponse, title: "Invalid response", root }
-}

@@ -10,8 +10,8 @@ use crate::domain::{
     PushAuthentication, PushConfig, PushConfigId, Role, Status, StatusUpdate, Task, TaskId, TaskState,
     Timestamp, Transition,
 };
+use crate::wire::StreamItem;
 use crate::wire::read::{FromWire, from_str, twin};
-use crate::wire::v1::StreamItem;
 
 /// The time of a status that came without one: the domain has no clock to ask.
 const NO_TIME: i64 = 0;

@@ -45,6 +45,8 @@ pub(crate) fn mounted(
         Some(true) => {}
         Some(false) => tracing::info!("streaming is switched off, as the card says"),
     }
+    // Kept with every task, whatever the card says; 1.0 has no word for it.
+    capabilities.state_transition_history.get_or_insert(true);
     if capabilities.push_notifications == Some(true) {
         return Err("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
     }
@@ -105,12 +107,19 @@ impl ServedCard {
 
     fn at(&self, base: &str) -> AgentCard {
         let mut card = self.card.clone();
-        card.interfaces = vec![AgentInterface {
-            url: format!("{base}/"),
-            protocol_binding: "JSONRPC".to_owned(),
-            protocol_version: Generation::V1.version().to_owned(),
+        // JSON-RPC first, and 1.0 before 0.3: clients take the first they know.
+        let interface = |binding: &str, url: String, generation: Generation| AgentInterface {
+            url,
+            protocol_binding: binding.to_owned(),
+            protocol_version: generation.version().to_owned(),
             tenant: None,
-        }];
+        };
+        card.interfaces = vec![
+            interface("JSONRPC", format!("{base}/"), Generation::V1),
+            interface("JSONRPC", format!("{base}/"), Generation::V0_3),
+            interface("HTTP+JSON", base.to_owned(), Generation::V1),
+            interface("HTTP+JSON", base.to_owned(), Generation::V0_3),
+        ];
         card
     }
 }

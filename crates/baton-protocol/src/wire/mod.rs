@@ -1,5 +1,6 @@
 //! How things are spelled: envelopes, frames, and one codec per generation.
 
+pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
 pub mod sse;

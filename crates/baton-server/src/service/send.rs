@@ -50,7 +50,10 @@ impl Service {
         let incoming = self.incoming(context, send, last_seen.is_some())?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
-            Accepted::Turn(turn) => (self.engine().stream_turn(&turn, last_seen).await?, turn.replayed),
+            Accepted::Turn(turn) => {
+                let close = subscribe::turn_end(context.generation);
+                (self.engine().stream_turn(&turn, last_seen, close).await?, turn.replayed)
+            }
         };
         Ok(Outcome::Stream { stream: stream.with_history(history_length), replayed })
     }

@@ -95,7 +95,10 @@ fn state(generation: Generation, name: &str) -> Option<TaskState> {
 
 /// The version a query names, when there is no header.
 pub fn version_in(query: &str) -> Option<String> {
-    pairs(query).flatten().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER)).map(|(_, value)| value)
+    let named = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = named.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER))?;
+    // One that cannot be decoded is not missing: it is a version nobody speaks.
+    Some(form(value).unwrap_or_else(|| value.to_owned()))
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), Error>> {

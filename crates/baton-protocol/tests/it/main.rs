@@ -13,5 +13,7 @@ mod golden_v0_1;
 mod jsonrpc;
 /// Domain to wire to domain gives the same value, minus a written list of losses.
 mod roundtrip;
+/// The same for the legacy generation, whose losses are many.
+mod roundtrip_v0_1;
 /// Random domain values, awkward strings included.
 mod strategies;

@@ -7,7 +7,7 @@ use crate::domain::{
     TaskState, Timestamp,
 };
 use crate::wire::time::write_timestamp;
-use crate::wire::write::Object;
+use crate::wire::write::{Object, string};
 
 pub(crate) fn write_metadata(object: &mut Object<'_>, metadata: Option<&JsonObject>) {
     object.optional_raw("metadata", metadata.map(JsonObject::as_str));
@@ -17,6 +17,24 @@ pub(crate) fn write_time(out: &mut Vec<u8>, at: Timestamp) {
     out.push(b'"');
     write_timestamp(out, at);
     out.push(b'"');
+}
+
+pub(crate) fn write_message<G: Spelling>(out: &mut Vec<u8>, message: &Message) {
+    let mut object = Object::begin(out);
+    G::write_kind(&mut object, "message");
+    object.string("messageId", message.id.as_str());
+    object.optional("contextId", message.context_id.as_ref().map(ContextId::as_str));
+    object.optional("taskId", message.task_id.as_ref().map(TaskId::as_str));
+    object.string("role", G::role_name(message.role));
+    object.list(G::PARTS, &message.parts, G::write_part);
+    write_metadata(&mut object, message.metadata.as_ref());
+    object.strings_unless_empty("extensions", &message.extensions);
+    if G::REFERENCES {
+        object.list_unless_empty("referenceTaskIds", &message.reference_task_ids, |out, id| {
+            string(out, id.as_str());
+        });
+    }
+    object.end();
 }
 
 fn write_artifact<G: Spelling>(out: &mut Vec<u8>, artifact: &Artifact) {
@@ -34,7 +52,7 @@ fn write_status<G: Spelling>(out: &mut Vec<u8>, state: TaskState, message: Optio
     let mut object = Object::begin(out);
     object.string("state", G::state_name(state));
     if let Some(message) = message {
-        G::write_message(object.member("message"), message);
+        write_message::<G>(object.member("message"), message);
     }
     write_time(object.member("timestamp"), at);
     object.end();
@@ -63,7 +81,7 @@ fn write_task_with<G: Spelling>(out: &mut Vec<u8>, task: &Task, artifacts: Artif
         Artifacts::Always => object.list("artifacts", &task.artifacts, write_artifact::<G>),
         Artifacts::Never => {}
     }
-    object.list_unless_empty("history", &task.history, G::write_message);
+    object.list_unless_empty("history", &task.history, write_message::<G>);
     write_metadata(&mut object, task.metadata.as_ref());
     object.end();
 }

@@ -7,8 +7,8 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor, value};
 use super::types::*;
 use super::{EnumValue, Spelling};
 use crate::domain::{
-    Artifact, ArtifactUpdate, ContextId, Role, Status, StatusUpdate, Task, TaskId, TaskPage, TaskState,
-    Timestamp,
+    Artifact, ArtifactUpdate, ContextId, Message, Role, Status, StatusUpdate, Task, TaskId, TaskPage,
+    TaskState, Timestamp,
 };
 use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
@@ -16,6 +16,27 @@ use crate::wire::stream_item::{ArtifactEvent, StatusEvent, StreamItem};
 
 /// The time of a status that came without one: the domain has no clock to ask.
 const NO_TIME: i64 = 0;
+
+impl<G: Spelling> FromWire<G> for Message {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let twin: MessageTwin<G> = twin(deserializer)?;
+        let parts = match (twin.parts, twin.content) {
+            (Some(parts), None) | (None, Some(parts)) => parts,
+            (None, None) => return Err(D::Error::missing_field(G::PARTS)),
+            (Some(_), Some(_)) => return Err(D::Error::custom("must not hold both parts and content")),
+        };
+        Ok(Message {
+            id: twin.message_id,
+            role: twin.role,
+            parts,
+            task_id: twin.task_id,
+            context_id: twin.context_id,
+            metadata: twin.metadata,
+            extensions: twin.extensions,
+            reference_task_ids: twin.reference_task_ids,
+        })
+    }
+}
 
 impl<G: Spelling> FromWire<G> for Artifact {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

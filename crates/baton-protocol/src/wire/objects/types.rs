@@ -6,15 +6,52 @@
 use std::marker::PhantomData;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 
 use super::Spelling;
 use super::to_domain::ListedTask;
 use crate::domain::{
-    Artifact, ArtifactId, ContextId, JsonObject, Message, Part, Status, Task, TaskId, TaskState, Timestamp,
+    Artifact, ArtifactId, ContextId, JsonObject, Message, MessageId, Part, Role, Status, Task, TaskId,
+    TaskState, Timestamp,
 };
 use crate::wire::read::{one, optional, or_default, text};
 use crate::wire::scalars::maybe_id;
 use crate::wire::stream_item::{ArtifactEvent, StatusEvent};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "G: Spelling"))]
+pub(super) struct MessageTwin<G> {
+    #[serde(alias = "message_id", deserialize_with = "one::<G, _, _>")]
+    pub(super) message_id: MessageId,
+    #[serde(default, alias = "context_id", deserialize_with = "maybe_id")]
+    pub(super) context_id: Option<ContextId>,
+    #[serde(default, alias = "task_id", deserialize_with = "maybe_id")]
+    pub(super) task_id: Option<TaskId>,
+    #[serde(deserialize_with = "one::<G, _, _>")]
+    pub(super) role: Role,
+    #[serde(default, deserialize_with = "at_least_one::<G, _>")]
+    pub(super) parts: Option<Vec<Part>>,
+    #[serde(default, deserialize_with = "G::read_content")]
+    pub(super) content: Option<Vec<Part>>,
+    #[serde(default, deserialize_with = "optional::<G, _, _>")]
+    pub(super) metadata: Option<JsonObject>,
+    #[serde(default, deserialize_with = "or_default::<G, _, _>")]
+    pub(super) extensions: Vec<String>,
+    #[serde(default, alias = "reference_task_ids", deserialize_with = "or_default::<G, _, _>")]
+    pub(super) reference_task_ids: Vec<TaskId>,
+    #[serde(skip)]
+    pub(super) spelling: PhantomData<G>,
+}
+
+/// The parts of a message whose member for them is there.
+pub(crate) fn at_least_one<'de, G: Spelling, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<Part>>, D::Error> {
+    match or_default::<G, Vec<Part>, D>(deserializer)? {
+        parts if parts.is_empty() => Err(D::Error::custom("must hold at least one part")),
+        parts => Ok(Some(parts)),
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "G: Spelling"))]

@@ -2,7 +2,6 @@
 //! are dropped, REQUIRED members are always there.
 
 use super::V1;
-use super::names::role_name;
 use crate::domain::{
     ArtifactUpdate, ContextId, Message, Part, PartContent, PushAuthentication, PushConfig, StatusUpdate,
     Task, TaskId, Timestamp,
@@ -11,21 +10,10 @@ use crate::operation::Reply;
 use crate::wire::objects::{
     self, wrapped, write_artifact_event, write_metadata, write_page, write_status_event,
 };
-use crate::wire::write::{Object, string};
+use crate::wire::write::Object;
 
 pub fn write_message(out: &mut Vec<u8>, message: &Message) {
-    let mut object = Object::begin(out);
-    object.string("messageId", message.id.as_str());
-    object.optional("contextId", message.context_id.as_ref().map(ContextId::as_str));
-    object.optional("taskId", message.task_id.as_ref().map(TaskId::as_str));
-    object.string("role", role_name(message.role));
-    object.list("parts", &message.parts, write_part);
-    write_metadata(&mut object, message.metadata.as_ref());
-    object.strings_unless_empty("extensions", &message.extensions);
-    object.list_unless_empty("referenceTaskIds", &message.reference_task_ids, |out, id| {
-        string(out, id.as_str())
-    });
-    object.end();
+    objects::write_message::<V1>(out, message);
 }
 
 pub(super) fn write_part(out: &mut Vec<u8>, part: &Part) {

@@ -77,6 +77,10 @@ impl Spelling for V1 {
     const ROLES: &'static str = "ROLE_USER or ROLE_AGENT";
     const STATES: &'static str = "the name of a task state, such as TASK_STATE_WORKING";
 
+    fn role_name(role: Role) -> &'static str {
+        names::role_name(role)
+    }
+
     fn role(value: EnumValue<'_>) -> Option<Role> {
         match value {
             Ok(name) => names::parse_role(name),
@@ -98,16 +102,8 @@ impl Spelling for V1 {
         }
     }
 
-    fn read_message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
-        to_domain::message(deserializer)
-    }
-
     fn read_part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
         to_domain::part(deserializer)
-    }
-
-    fn write_message(out: &mut Vec<u8>, message: &Message) {
-        from_domain::write_message(out, message);
     }
 
     fn write_part(out: &mut Vec<u8>, part: &Part) {

@@ -4,23 +4,9 @@ use serde::de::{Deserializer, Error as _};
 
 use super::V1;
 use super::types::*;
-use crate::domain::{Message, Part, PartContent, PushAuthentication, PushConfig};
+use crate::domain::{Part, PartContent, PushAuthentication, PushConfig};
 use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
-
-pub(super) fn message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
-    let twin: MessageTwin = twin(deserializer)?;
-    Ok(Message {
-        id: twin.message_id,
-        role: twin.role,
-        parts: twin.parts,
-        task_id: twin.task_id,
-        context_id: twin.context_id,
-        metadata: twin.metadata,
-        extensions: twin.extensions,
-        reference_task_ids: twin.reference_task_ids,
-    })
-}
 
 pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
     let PartTwin { text, raw, url, data, metadata, filename, media_type } = twin(deserializer)?;

@@ -4,43 +4,12 @@
 //! Every member is accepted under its proto name, too, as ProtoJSON asks of readers.
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 
 use super::V1;
-use crate::domain::{
-    ContextId, JsonObject, JsonText, MessageId, Part, PushAuthentication, PushConfig, PushConfigId, Role,
-    TaskId,
-};
+use crate::domain::{JsonObject, JsonText, PushAuthentication, PushConfig, PushConfigId, TaskId};
 use crate::wire::read::{one, optional, or_default, text};
 use crate::wire::scalars::{Bytes, maybe_id};
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct MessageTwin {
-    #[serde(alias = "message_id", deserialize_with = "one::<V1, _, _>")]
-    pub(super) message_id: MessageId,
-    #[serde(default, alias = "context_id", deserialize_with = "maybe_id")]
-    pub(super) context_id: Option<ContextId>,
-    #[serde(default, alias = "task_id", deserialize_with = "maybe_id")]
-    pub(super) task_id: Option<TaskId>,
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    pub(super) role: Role,
-    #[serde(deserialize_with = "at_least_one")]
-    pub(super) parts: Vec<Part>,
-    #[serde(default, deserialize_with = "optional::<V1, _, _>")]
-    pub(super) metadata: Option<JsonObject>,
-    #[serde(default, deserialize_with = "or_default::<V1, _, _>")]
-    pub(super) extensions: Vec<String>,
-    #[serde(default, alias = "reference_task_ids", deserialize_with = "or_default::<V1, _, _>")]
-    pub(super) reference_task_ids: Vec<TaskId>,
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Error> {
-    match or_default::<V1, Vec<Part>, D>(deserializer)? {
-        parts if parts.is_empty() => Err(D::Error::custom("must hold at least one part")),
-        parts => Ok(parts),
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -62,9 +62,7 @@ async fn answer(
         Generation::V1 => Dialect::V1,
         Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
     };
-    let decoded = http_json::call_of(route, parts.uri.query(), text, |operation, body| {
-        Dialect::V0_3Rest.decode_call(operation, Some(body))
-    })?;
+    let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
         scope: service.scope(&principal, decoded.tenant.as_deref())?,

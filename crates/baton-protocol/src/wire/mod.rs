@@ -1,5 +1,6 @@
 //! How things are spelled: envelopes, frames, and one codec per generation.
 
+pub mod card;
 pub mod http_json;
 pub mod jsonrpc;
 pub mod sse;
@@ -7,6 +8,7 @@ pub mod v0_1;
 pub mod v0_3;
 pub mod v1;
 
+mod members;
 mod objects;
 mod read;
 mod scalars;

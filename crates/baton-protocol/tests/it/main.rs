@@ -3,12 +3,16 @@
 // The lint knows test functions, not the functions they share.
 #![allow(clippy::unwrap_used)]
 
+/// Cards that several generations read, and cards of an unknown one.
+mod cards;
 /// Every dialect as a row of functions.
 mod codecs;
 /// A task folded from its stream equals the task folded from its log.
 mod fold;
 /// Golden files: each reads into the domain and writes back byte for byte.
 mod golden;
+/// Where golden files are, and how each is held against its codec.
+mod golden_files;
 /// Golden files of the legacy generation, and what is only ever written.
 mod golden_v0_1;
 /// HTTP+JSON calls: path, query and body together, both ways; error bodies.

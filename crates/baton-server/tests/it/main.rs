@@ -4,6 +4,8 @@
 mod admission;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
 mod cancel;
+/// The crash rule: what a process that was killed or stopped leaves to the next.
+mod crash;
 /// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
 mod disconnect;
 /// A store that fails, or dawdles, where a test wants it to.
@@ -15,6 +17,8 @@ mod idempotency;
 mod multi_turn;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
+/// How long tasks, their logs and their records are kept.
+mod retention;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.

@@ -1,5 +1,7 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is all it can do")]
+
 /// How many turns run, how many wait, and what the next one is told.
 mod admission;
 /// Cancel: the token, the grace time, and the race with the agent's own end.

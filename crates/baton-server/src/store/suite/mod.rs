@@ -206,3 +206,9 @@ fn the_hardest_cases_are_cases() {
 }
 
 store_suite!(memory, || async { MemoryStore::new() });
+store_suite!(sqlite, || async {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        crate::store::sqlite::SqliteStore::open(&folder.path().join("t.db"), Default::default()).unwrap();
+    (store, folder)
+});

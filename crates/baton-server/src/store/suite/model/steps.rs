@@ -205,21 +205,21 @@ impl Write {
     fn append(&self, model: &mut Model) -> Append {
         let task_name = name(self.task);
         let known = model.task(&who(self.who), &id(&task_name));
-        let known = known.map(|task| (task.head.version, task.head.current.fence, task.pending.clone()));
+        let known = known.map(|task| (task.head.clone(), task.pending.clone()));
         let newborn = known.is_none() != (self.lie == 1);
-        let (version, fence, pending) = known.unwrap_or_default();
+        let (version, fence, folded) = known
+            .as_ref()
+            .map_or((0, 0, false), |(head, _)| (head.version, head.current.fence, head.folded_through > 0));
+        let pending = known.map(|(_, pending)| pending).unwrap_or_default();
         let expected = if newborn { 0 } else { version + u64::from(self.lie == 2) };
         let append = if newborn {
             birth(&task_name).in_context(&format!("c{}", self.context))
         } else {
             next(&task_name, expected)
         };
-        // A task is born with at least one event.
-        let mut append = append
-            .events(self.events.max(u64::from(newborn)))
-            .state(self.state)
-            .at(self.millis)
-            .work(self.work);
+        // A task is born with at least one event, and no event follows a folded log: the task has ended.
+        let events = if folded { 0 } else { self.events.max(u64::from(newborn)) };
+        let mut append = append.events(events).state(self.state).at(self.millis).work(self.work);
         append.fence = if newborn { 0 } else { fence + u64::from(self.lie == 3) };
         append.head.fence = append.fence + u64::from(self.claim);
         append.head.holder = self.claim.then_some(ReplicaId(self.millis as u64));

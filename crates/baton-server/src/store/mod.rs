@@ -7,7 +7,11 @@
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod sqlite;
 #[cfg(test)]
 mod suite;

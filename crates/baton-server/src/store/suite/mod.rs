@@ -212,3 +212,7 @@ store_suite!(sqlite, || async {
         crate::store::sqlite::SqliteStore::open(&folder.path().join("t.db"), Default::default()).unwrap();
     (store, folder)
 });
+#[cfg(feature = "postgres")]
+store_suite!(postgres, crate::store::postgres::tests::open);
+#[cfg(feature = "redis")]
+store_suite!(redis, crate::store::redis::tests::open);

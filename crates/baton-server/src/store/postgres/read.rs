@@ -91,8 +91,7 @@ pub(super) async fn count(
     let rows = match &filter.context_id {
         None => query(client, sql::COUNT, &[&agent, &tenant, &owner, &newest, &since, &states]).await?,
         Some(context) => {
-            let params: Params<'_> =
-                &[&agent, &tenant, &owner, &newest, &since, &states, &context.as_str()];
+            let params: Params<'_> = &[&agent, &tenant, &owner, &newest, &since, &states, &context.as_str()];
             query(client, sql::COUNT_CONTEXT, params).await?
         }
     };

@@ -1,6 +1,6 @@
 //! What only this backend can get wrong. The contract itself is in `suite`.
 
-use super::{Options, PostgresStore, };
+use super::{Options, PostgresStore};
 
 /// A store in a fresh schema of the server that `cargo xtask test --only stores` starts.
 pub(in crate::store) async fn open() -> PostgresStore {

@@ -5,7 +5,7 @@
 
 use crate::domain::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, Status, StatusUpdate, Task,
-    TaskId, TaskState, Timestamp,
+    TaskId, TaskState, Timestamp, Transition,
 };
 
 /// A task with what its log says beyond the task object: the fold of all events up to `version`.
@@ -16,16 +16,8 @@ pub struct Snapshot {
     pub version: u64,
     /// Attempts started so far.
     pub attempts: u32,
-    /// Every change of state with its time, oldest first: the legacy state history.
-    pub transitions: Vec<Transition>,
     /// Artifacts that said `lastChunk`: nothing may be appended to them.
     pub sealed: Vec<ArtifactId>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transition {
-    pub state: TaskState,
-    pub at: Timestamp,
 }
 
 /// Why an event may not be applied.
@@ -73,10 +65,10 @@ impl Snapshot {
                 artifacts: Vec::new(),
                 history: Vec::new(),
                 metadata: None,
+                transitions: vec![Transition { state: TaskState::Submitted, at }],
             },
             version: 0,
             attempts: 0,
-            transitions: vec![Transition { state: TaskState::Submitted, at }],
             sealed: Vec::new(),
         }
     }
@@ -157,7 +149,7 @@ impl Snapshot {
     fn take_status(&mut self, update: &StatusUpdate, at: Timestamp) {
         self.retire_status_message();
         if update.state != self.state() {
-            self.transitions.push(Transition { state: update.state, at });
+            self.task.transitions.push(Transition { state: update.state, at });
         }
         self.task.status = Status { state: update.state, message: update.message.clone(), timestamp: at };
     }
@@ -306,7 +298,7 @@ mod tests {
             status(Completed),
         ])
         .unwrap();
-        let kept: Vec<_> = snapshot.transitions.iter().map(|t| (t.state, t.at.as_millis())).collect();
+        let kept: Vec<_> = snapshot.task.transitions.iter().map(|t| (t.state, t.at.as_millis())).collect();
         assert_eq!(kept, [(Submitted, 0), (Working, 1), (InputRequired, 3), (Working, 4), (Completed, 5)]);
     }
 

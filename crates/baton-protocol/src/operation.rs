@@ -89,9 +89,20 @@ pub enum Call {
     CancelTask(CancelTask),
     SubscribeToTask(SubscribeToTask),
     CreatePushConfig(PushConfig),
-    GetPushConfig { task_id: TaskId, id: PushConfigId },
-    ListPushConfigs { task_id: TaskId, page_size: Option<i32>, page_token: Option<String> },
-    DeletePushConfig { task_id: TaskId, id: PushConfigId },
+    /// Without an id (before 1.0): the task's only or first config.
+    GetPushConfig {
+        task_id: TaskId,
+        id: Option<PushConfigId>,
+    },
+    ListPushConfigs {
+        task_id: TaskId,
+        page_size: Option<i32>,
+        page_token: Option<String>,
+    },
+    DeletePushConfig {
+        task_id: TaskId,
+        id: PushConfigId,
+    },
     GetExtendedCard,
 }
 
@@ -117,6 +128,8 @@ impl Call {
 pub struct SendMessage {
     /// Its `task_id` and `context_id` name the target.
     pub message: Message,
+    /// The legacy generation: the task the client named, to be created if it does not exist.
+    pub client_task_id: Option<TaskId>,
     pub accepted_output_modes: Vec<String>,
     pub push_config: Option<PushConfig>,
     pub history_length: HistoryLength,
@@ -129,6 +142,7 @@ impl SendMessage {
     pub fn new(message: Message) -> Self {
         SendMessage {
             message,
+            client_task_id: None,
             accepted_output_modes: Vec::new(),
             push_config: None,
             history_length: HistoryLength::All,

@@ -32,7 +32,9 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot listen: {0}")]
-    Listen(#[from] std::io::Error),
+    Listen(std::io::Error),
+    #[error("the listener failed: {0}")]
+    Serve(std::io::Error),
 }
 
 /// A server in the making.
@@ -102,7 +104,8 @@ impl Server {
 
     /// Binds the address and serves until the process ends.
     pub async fn serve(self, address: impl ToSocketAddrs) -> Result<(), StartError> {
-        self.serve_until(TcpListener::bind(address).await?, std::future::pending()).await
+        let listener = TcpListener::bind(address).await.map_err(StartError::Listen)?;
+        self.serve_until(listener, std::future::pending()).await
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
@@ -111,7 +114,7 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
-        self.service.card().listening_at(listener.local_addr()?);
+        self.service.card().listening_at(listener.local_addr().map_err(StartError::Listen)?);
         let engine = self.engine().clone();
         engine.recover().await?;
         let router = self.router();
@@ -120,8 +123,7 @@ impl Server {
             shutdown.await;
             engine.shut_down(drain).await;
         };
-        binding::serve(listener, router, drained).await?;
-        Ok(())
+        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
     }
 }
 

@@ -36,7 +36,12 @@ pub fn edges(tree: &Tree, faults: &mut Vec<Fault>) {
 pub fn one_integration_binary(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in &tree.files {
         let Some((name, rest)) = file.crate_path() else { continue };
-        if rest.strip_prefix("tests/").is_some_and(|rest| !rest.starts_with("it/")) {
+        // proptest keeps the seeds of past failures beside the binary's folder.
+        let known = ["it/", "proptest-regressions/"];
+        if rest
+            .strip_prefix("tests/")
+            .is_some_and(|rest| !known.iter().any(|folder| rest.starts_with(folder)))
+        {
             faults.push(Fault::new(&file.path, 1, format!("belongs into crates/{name}/tests/it/")));
         }
     }

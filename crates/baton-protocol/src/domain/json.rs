@@ -67,7 +67,7 @@ impl JsonText {
 
     /// The JSON string whose value is `s`.
     pub fn from_string_value(s: &str) -> Self {
-        Self(serde_json::to_string(s).expect("a str is written to memory").into_boxed_str())
+        Self(scan::escape(s).into_boxed_str())
     }
 
     pub fn as_str(&self) -> &str {

@@ -24,5 +24,5 @@ pub use message::{Message, Part, PartContent, Role};
 pub use page::{ListFilter, TaskPage};
 pub use push::{PushAuthentication, PushConfig};
 pub use scope::Scope;
-pub use task::{Artifact, Status, Task, TaskState};
+pub use task::{Artifact, Status, Task, TaskState, Transition};
 pub use timestamp::Timestamp;

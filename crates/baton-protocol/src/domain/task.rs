@@ -10,6 +10,14 @@ pub struct Task {
     pub artifacts: Vec<Artifact>,
     pub history: Vec<Message>,
     pub metadata: Option<JsonObject>,
+    /// Every change of state with its time, oldest first: the state history of the older generations.
+    pub transitions: Vec<Transition>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition {
+    pub state: TaskState,
+    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

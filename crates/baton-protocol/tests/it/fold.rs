@@ -103,7 +103,7 @@ proptest! {
             };
             prop_assert!(append(&mut client, at, body).is_some(), "the client refused {}", text);
         }
-        prop_assert_eq!(&client.transitions, &server.transitions);
+        prop_assert_eq!(&client.task.transitions, &server.task.transitions);
         prop_assert_eq!(&client.sealed, &server.sealed);
         prop_assert_eq!(without_internal_events(client.task), without_internal_events(server.task));
     }

@@ -155,6 +155,7 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
             artifacts,
             history,
             metadata,
+            transitions: Vec::new(),
         })
 }
 
@@ -214,6 +215,7 @@ fn send_message() -> impl Strategy<Value = SendMessage> {
         |(message, accepted_output_modes, push_config, history_length, return_immediately, metadata)| {
             SendMessage {
                 message,
+                client_task_id: None,
                 accepted_output_modes,
                 push_config,
                 history_length,
@@ -249,7 +251,7 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
         1 => (task_id(), metadata()).prop_map(|(id, metadata)| Call::CancelTask(CancelTask { id, metadata })),
         1 => task_id().prop_map(|id| Call::SubscribeToTask(SubscribeToTask { id })),
         1 => push_config().prop_map(Call::CreatePushConfig),
-        1 => one().prop_map(|(task_id, id)| Call::GetPushConfig { task_id, id }),
+        1 => one().prop_map(|(task_id, id)| Call::GetPushConfig { task_id, id: Some(id) }),
         1 => (task_id(), option::of(any::<i32>()), some_text())
             .prop_map(|(task_id, page_size, page_token)| Call::ListPushConfigs { task_id, page_size, page_token }),
         1 => one().prop_map(|(task_id, id)| Call::DeletePushConfig { task_id, id }),

@@ -4,14 +4,19 @@ mod agent_card;
 mod event_stream;
 mod jsonrpc;
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::service::Service;
+
+/// How long connections may finish what is under way after the drain.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The mount table.
 pub(crate) fn router(service: Service) -> Router {
@@ -33,5 +38,21 @@ pub(crate) async fn serve(
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
     });
-    axum::serve(listener, router).with_graceful_shutdown(drained).await
+    let stopping = CancellationToken::new();
+    let patience = {
+        let stopping = stopping.clone();
+        async move {
+            stopping.cancelled().await;
+            tokio::time::sleep(LAST_PATIENCE).await;
+        }
+    };
+    let drained = async move {
+        drained.await;
+        stopping.cancel();
+    };
+    tokio::select! {
+        served = axum::serve(listener, router).with_graceful_shutdown(drained).into_future() => served,
+        // A client that never finishes its request must not keep the process alive.
+        () = patience => Ok(()),
+    }
 }

@@ -12,7 +12,9 @@ use super::turn::Turn;
 /// An agent that works on tasks: called once per turn, with the message that started it.
 ///
 /// Any `async fn(Turn) -> Result<(), AgentError>` is one. Returning `Ok` without having ended the turn
-/// completes the task; an error fails it, and its text is the reason the client reads.
+/// completes the task; an error fails it, and its text is the reason the client reads. A turn that was told to stop
+/// ([`Turn::cancellation`]) should return `Err(Stopped)`: a cancel then cancels the task, and a shutdown leaves it to
+/// the next start.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
     async fn run(&self, turn: Turn) -> Result<(), AgentError>;

@@ -46,7 +46,8 @@ pub struct Retention {
     pub max_tasks: u64,
     /// …if they ended at least this long ago.
     pub min_age: Duration,
-    /// Message records are kept this long after their task is gone.
+    /// Message records are kept at least this long, and as long as their task. Longer than `ended`, so that a sweep
+    /// does not walk past the records of living tasks.
     pub records: Duration,
     /// How often the sweeper looks.
     pub every: Duration,
@@ -82,7 +83,7 @@ impl Default for Retention {
             fold: Duration::from_secs(24 * HOUR),
             max_tasks: 1_000_000,
             min_age: Duration::from_secs(HOUR),
-            records: Duration::from_secs(7 * 24 * HOUR),
+            records: Duration::from_secs(37 * 24 * HOUR),
             every: Duration::from_secs(60),
         }
     }

@@ -183,7 +183,7 @@ impl Run {
                     let done = commit.take().expect("it was under way");
                     match self.committed(done, result) {
                         Next::Go => {}
-                        Next::Again(again) => commit = Some(again),
+                        Next::Again(again) => commit = Some(*again),
                         Next::Leave => break,
                     }
                 }
@@ -407,7 +407,7 @@ impl Run {
                     return Next::Leave;
                 }
                 tracing::warn!(task.id = %self.registration.id(), %error, tries = done.tries, "an append failed");
-                Next::Again(self.commit(done.append, done.tries + 1))
+                Next::Again(Box::new(self.commit(done.append, done.tries + 1)))
             }
         }
     }
@@ -499,7 +499,7 @@ impl Run {
 
 enum Next {
     Go,
-    Again(Commit),
+    Again(Box<Commit>),
     Leave,
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_protocol::domain::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, StatusUpdate, Task,
@@ -83,6 +84,11 @@ impl Turn {
         self.inner.start.attempts
     }
 
+    /// Is this the answer to nothing yet: the message that brought the task to life?
+    pub fn is_first(&self) -> bool {
+        self.task().history.iter().filter(|said| said.role == Role::User).count() <= 1
+    }
+
     /// The caller's own tasks that the message refers to.
     pub fn references(&self) -> &[Task] {
         &self.inner.references
@@ -97,6 +103,14 @@ impl Turn {
         self.inner.desk.stop_reason()
     }
 
+    /// Waits; ends early, with an error to return, when the turn should stop.
+    pub async fn sleep(&self, time: Duration) -> Result<(), Stopped> {
+        tokio::select! {
+            () = tokio::time::sleep(time) => Ok(()),
+            () = self.cancellation().cancelled() => Err(Stopped),
+        }
+    }
+
     /// Says how far the work is: a status update that leaves the task working.
     pub async fn progress(&self, text: impl Into<String>) -> Result<(), Stopped> {
         self.status(TaskState::Working, Some(vec![Part::text(text)])).await
@@ -107,7 +121,8 @@ impl Turn {
         self.artifact_update(artifact, false, true).await
     }
 
-    /// A text artifact under a fresh id.
+    /// A text artifact under a fresh id. An agent that may be re-run after a crash gives its artifacts fixed ids
+    /// with [`artifact`](Self::artifact) instead, so that a re-run replaces what the first run made.
     pub async fn text_artifact(&self, name: &str, text: impl Into<String>) -> Result<(), Stopped> {
         let mut artifact = Artifact::new(fresh_artifact_id(), vec![Part::text(text)]);
         artifact.name = Some(name.to_owned());

@@ -6,6 +6,8 @@
 //!
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
+#[cfg(test)]
+mod golden;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -25,7 +27,8 @@ use bytes::Bytes;
 
 pub use record::{StoredEvent, StoredSnapshot};
 
-/// The task's internal key: unique in the whole store, never shown to peers. Hub, webhook ids and logs use it.
+/// The task's internal key: unique in the whole store, above 0, never given again after a purge, never shown to
+/// peers. Hub, webhook ids and logs use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskKey(pub u64);
 
@@ -33,7 +36,7 @@ pub struct TaskKey(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReplicaId(pub u64);
 
-/// Names a noted request within its task.
+/// Names a noted request within its task. Later requests have larger ones, also after earlier ones were settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -114,9 +117,10 @@ pub struct Append {
     pub head: HeadState,
     /// Replaces the kept snapshot.
     pub snapshot: Option<StoredSnapshot>,
-    /// Recorded with the append; if the same message is on record already, nothing is written.
+    /// Recorded with the append; if the same message is on record already, nothing is written. That is told
+    /// before any conflict, so that a repeat finds its first send whatever became of the task.
     pub message: Option<MessageRecord>,
-    /// Requests this append answers; they are removed.
+    /// Requests this append answers; they are removed. Those that are not pending any more are passed over.
     pub settled: Vec<Settled>,
 }
 
@@ -204,7 +208,7 @@ pub struct ListPosition {
 pub struct ListQuery {
     pub filter: ListFilter,
     pub after: Option<ListPosition>,
-    /// Nothing newer than this (the first page's bound).
+    /// Nothing newer than this (the first page's bound); what is as new belongs to the page.
     pub not_after: Timestamp,
     pub limit: u32,
 }
@@ -241,7 +245,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Writes one task's events, head, snapshot, message record and settled requests in one step.
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended>;
 
-    /// Notes a request for whoever holds the task. Changes no state.
+    /// Notes a request for whoever holds the task. Changes no state. A duplicate is told before anything else,
+    /// then that the task is not there, has ended, is full.
     async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested>;
 
     /// The pending requests of a task, oldest first.
@@ -260,7 +265,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         limit: u32,
     ) -> StoreResult<Vec<StoredEvent>>;
 
-    /// Newest status first, then id descending.
+    /// Newest status first, then id descending by its bytes. Each row is whole: its tail ends at its version.
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>>;
 
     /// How many tasks a filter matches, nothing newer than `not_after`.

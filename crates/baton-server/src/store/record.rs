@@ -18,8 +18,9 @@ use std::fmt;
 
 use baton_protocol::domain::{
     ArtifactId, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
+    Transition,
 };
-use baton_protocol::lifecycle::{Snapshot, Transition};
+use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::v1::{self, StreamItem};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -207,7 +208,12 @@ struct BeyondTask {
 impl StoredSnapshot {
     pub fn encode(snapshot: &Snapshot) -> Self {
         let beyond = BeyondTask {
-            transitions: snapshot.transitions.iter().map(|t| (t.state.number(), t.at.as_millis())).collect(),
+            transitions: snapshot
+                .task
+                .transitions
+                .iter()
+                .map(|t| (t.state.number(), t.at.as_millis()))
+                .collect(),
             sealed: snapshot.sealed.iter().map(|id| id.as_str().to_owned()).collect(),
         };
         let mut out = format!("{FORMAT} {} {}\n", snapshot.version, snapshot.attempts).into_bytes();
@@ -237,20 +243,15 @@ impl StoredSnapshot {
         let (beyond, task_at) = first_line(rest).ok_or_else(|| damaged(&"cut short"))?;
         let beyond: BeyondTask = serde_json::from_str(beyond).map_err(|e| damaged(&e))?;
         let task = std::str::from_utf8(&rest[task_at..]).map_err(|e| damaged(&e))?;
-        let task = v1::read_task(task).map_err(|e| damaged(&e))?;
+        let mut task = v1::read_task(task).map_err(|e| damaged(&e))?;
         let transition = |(state, at)| {
             let state = TaskState::from_number(state)?;
             Some(Transition { state, at: Timestamp::from_millis(at) })
         };
         let transitions: Option<Vec<_>> = beyond.transitions.into_iter().map(transition).collect();
+        task.transitions = transitions.ok_or_else(|| damaged(&"unknown state"))?;
         let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
-        Ok(Snapshot {
-            task,
-            version,
-            attempts,
-            transitions: transitions.ok_or_else(|| damaged(&"unknown state"))?,
-            sealed: sealed.map_err(|e| damaged(&e))?,
-        })
+        Ok(Snapshot { task, version, attempts, sealed: sealed.map_err(|e| damaged(&e))? })
     }
 
     /// Version, attempts, and where the second line starts.
@@ -321,3 +322,6 @@ pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
     }
     Ok(snapshot)
 }
+
+#[cfg(test)]
+mod tests;

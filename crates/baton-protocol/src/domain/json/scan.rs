@@ -272,10 +272,64 @@ impl<'a> SeenKeys<'a> {
 
 /// The value of a string given with its quotes; `None` only if it is not a valid one.
 pub(super) fn unescape(quoted: &str) -> Option<Cow<'_, str>> {
-    if quoted.contains('\\') {
-        return serde_json::from_str(quoted).ok().map(Cow::Owned);
+    let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
     }
-    quoted.strip_prefix('"')?.strip_suffix('"').map(Cow::Borrowed)
+    let mut value = String::with_capacity(inner.len());
+    let mut rest = inner.chars();
+    while let Some(character) = rest.next() {
+        if character != '\\' {
+            value.push(character);
+            continue;
+        }
+        value.push(match rest.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => match four_digits(&mut rest)? {
+                high @ 0xd800..=0xdbff => {
+                    let (backslash, u) = (rest.next()?, rest.next()?);
+                    let low = four_digits(&mut rest).filter(|low| (0xdc00..=0xdfff).contains(low))?;
+                    if (backslash, u) != ('\\', 'u') {
+                        return None;
+                    }
+                    char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))?
+                }
+                unit => char::from_u32(unit)?,
+            },
+            itself @ ('"' | '\\' | '/') => itself,
+            _ => return None,
+        });
+    }
+    Some(Cow::Owned(value))
+}
+
+fn four_digits(rest: &mut std::str::Chars<'_>) -> Option<u32> {
+    (0..4).try_fold(0, |number, _| Some(number * 16 + rest.next()?.to_digit(16)?))
+}
+
+/// The JSON string whose value is `value`, quotes included.
+pub(super) fn escape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for character in value.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// Just past the string that opens at `at`, in text already validated.

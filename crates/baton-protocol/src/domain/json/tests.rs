@@ -284,4 +284,15 @@ proptest! {
         agrees_with_serde_json(&text)?;
         agrees_with_serde_json(&format!("\"{escapes}\""))?;
     }
+
+    #[test]
+    fn strings_are_escaped_and_unescaped_as_serde_json_does(text in any::<String>(), pretty in any::<bool>()) {
+        let ours = super::scan::escape(&text);
+        prop_assert_eq!(&ours, &serde_json::to_string(&text).unwrap());
+        // Every character as \u escapes, surrogate pairs included.
+        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        let quoted = if pretty { ours } else { format!("\"{units}\"") };
+        let value = super::scan::unescape(&quoted).map(std::borrow::Cow::into_owned);
+        prop_assert_eq!(value, Some(text));
+    }
 }

@@ -46,7 +46,7 @@ pub fn decode_call(operation: Operation, params: Option<&str>) -> Result<Decoded
         }
         Operation::GetPushConfig => {
             let Params(OnePushConfigTwin { tenant, task_id, id }) = read::<V1, _>(params, PARAMS)?;
-            Ok(Decoded { tenant, call: Call::GetPushConfig { task_id, id } })
+            Ok(Decoded { tenant, call: Call::GetPushConfig { task_id, id: Some(id) } })
         }
         Operation::ListPushConfigs => {
             let Params(ListPushConfigsTwin { tenant, task_id, page_size, page_token }) =
@@ -69,6 +69,7 @@ fn send(params: &str, call: impl FnOnce(SendMessage) -> Call) -> Result<Decoded,
     let Params(configuration) = configuration;
     let send = SendMessage {
         message,
+        client_task_id: None,
         accepted_output_modes: configuration.accepted_output_modes,
         push_config: configuration.task_push_notification_config,
         history_length: configuration.history_length,
@@ -272,7 +273,12 @@ pub fn write_call(out: &mut Vec<u8>, tenant: Option<&str>, call: &Call) {
             write_metadata(&mut object, metadata.as_ref());
         }
         Call::SubscribeToTask(SubscribeToTask { id }) => object.string("id", id.as_str()),
-        Call::GetPushConfig { task_id, id } | Call::DeletePushConfig { task_id, id } => {
+        Call::GetPushConfig { task_id, id } => {
+            object.string("taskId", task_id.as_str());
+            // 1.0 always names the config; a config made without an id has the task's.
+            object.string("id", id.as_ref().map_or(task_id.as_str(), |id| id.as_str()));
+        }
+        Call::DeletePushConfig { task_id, id } => {
             object.string("taskId", task_id.as_str());
             object.string("id", id.as_str());
         }

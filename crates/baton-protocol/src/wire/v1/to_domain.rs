@@ -86,7 +86,10 @@ impl FromWire<V1> for ListedTask {
         let context_id = own_context(context_id, &id);
         let with_artifacts = artifacts.is_some();
         let artifacts = artifacts.unwrap_or_default();
-        Ok(ListedTask { task: Task { id, context_id, status, artifacts, history, metadata }, with_artifacts })
+        Ok(ListedTask {
+            task: Task { id, context_id, status, artifacts, history, metadata, transitions: Vec::new() },
+            with_artifacts,
+        })
     }
 }
 

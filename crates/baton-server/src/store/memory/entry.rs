@@ -1,7 +1,9 @@
 //! One task: its head, what is left of its log, its snapshot, what waits for its holder.
 
 use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
 
+use super::log::Log;
 use super::scopes::ScopeId;
 use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
 
@@ -13,7 +15,7 @@ pub(super) struct Entry {
     pub(super) id: TaskId,
     pub(super) head: Head,
     /// Numbers `head.folded_through + 1 ..= head.version`, without a gap.
-    pub(super) events: Vec<StoredEvent>,
+    pub(super) log: Log,
     pub(super) snapshot: Option<StoredSnapshot>,
     /// By rising request id.
     pub(super) pending: Vec<Pending>,
@@ -60,29 +62,35 @@ impl Entry {
             id: self.id.clone(),
             head: self.head.clone(),
             snapshot: self.snapshot.clone(),
-            tail: self.above(told).to_vec(),
+            tail: self.above(told).collect(),
         }
     }
 
     pub(super) fn events_after(&self, after: u64, limit: u32) -> Vec<StoredEvent> {
         let mut bytes = 0;
-        let fits = |event: &&StoredEvent| {
+        let fits = |event: &StoredEvent| {
             let first = bytes == 0;
             bytes += event.record().len();
             first || bytes <= PAGE_BYTES
         };
-        self.above(after).iter().take(limit as usize).take_while(fits).cloned().collect()
+        self.above(after).take(limit as usize).take_while(fits).collect()
     }
 
-    /// Gives back what growing vectors reserved: most tasks rest far longer than they run.
-    pub(super) fn shrink(&mut self) {
-        self.events.shrink_to_fit();
+    /// Gives back what growing reserved: most tasks rest far longer than they run.
+    pub(super) fn rest(&mut self) {
+        self.log.pack();
         self.pending.shrink_to_fit();
         self.messages.shrink_to_fit();
     }
 
-    fn above(&self, number: u64) -> &[StoredEvent] {
-        let skip = number.saturating_sub(self.head.folded_through) as usize;
-        self.events.get(skip..).unwrap_or_default()
+    pub(super) fn keep(&mut self, snapshot: &StoredSnapshot) {
+        // Encoders leave room at the end of what they write; a copy is exact.
+        let record = Bytes::copy_from_slice(snapshot.record());
+        self.snapshot = Some(StoredSnapshot::from_record(record).expect("it is a snapshot already"));
+    }
+
+    fn above(&self, number: u64) -> impl Iterator<Item = StoredEvent> {
+        let folded = self.head.folded_through;
+        self.log.from(folded + 1, number.saturating_sub(folded) as usize)
     }
 }

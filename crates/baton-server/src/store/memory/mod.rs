@@ -7,6 +7,7 @@
 
 mod entry;
 mod lists;
+mod log;
 mod records;
 mod scopes;
 mod state;
@@ -93,7 +94,7 @@ impl Store for MemoryStore {
         id: &MessageId,
         hash: &[u8; 32],
     ) -> StoreResult<Option<MessageRecord>> {
-        Ok(self.state()?.message(scope, id, hash).cloned())
+        Ok(self.state()?.message(scope, id, hash))
     }
 
     async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {

@@ -7,11 +7,12 @@ use std::ops::Bound;
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
 use super::entry::{Entry, Pending, Standing};
-use super::records::Records;
+use super::log::Log;
+use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
 use crate::store::{
     Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
-    Requested, StoredEvent, TaskKey,
+    Requested, TaskKey,
 };
 
 #[derive(Default)]
@@ -30,8 +31,10 @@ pub(super) struct State {
 /// What sweeps and restarts look for, over all scopes, so that they find it without looking at the rest.
 #[derive(Default)]
 struct Sweeps {
-    ended: BTreeSet<(Timestamp, TaskKey)>,
+    /// Ended and to be folded.
     foldable: BTreeSet<(Timestamp, TaskKey)>,
+    /// The other ended ones.
+    ended: BTreeSet<(Timestamp, TaskKey)>,
     open: BTreeSet<TaskKey>,
 }
 
@@ -41,7 +44,7 @@ impl State {
         if let (Some(message), Some(scope)) = (&append.message, known)
             && let Some(first) = self.records.find(scope, &message.message_id, &message.hash)
         {
-            return Appended::Duplicate(first.clone());
+            return Appended::Duplicate(first);
         }
         match (&append.birth, known.and_then(|scope| self.scopes.task(scope, &append.task))) {
             (Some(birth), None) if append.expected == 0 && append.fence == 0 => {
@@ -75,8 +78,8 @@ impl State {
             folded_through: 0,
             current: append.head,
         };
-        let (events, pending, messages) = (Vec::new(), Vec::new(), Vec::new());
-        let entry = Entry { scope, id: id.clone(), head, events, snapshot: None, pending, messages };
+        let (log, pending, messages) = (Log::default(), Vec::new(), Vec::new());
+        let entry = Entry { scope, id: id.clone(), head, log, snapshot: None, pending, messages };
         self.tasks.insert(key, Box::new(entry));
         self.scopes.get_mut(scope).tasks.insert(id.clone(), key);
         key
@@ -92,13 +95,9 @@ impl State {
         );
         entry.head.version = append.expected + append.events.len() as u64;
         entry.head.current = append.head;
-        if entry.events.is_empty() {
-            entry.events = append.events;
-        } else {
-            entry.events.extend(append.events);
-        }
-        if append.snapshot.is_some() {
-            entry.snapshot = append.snapshot;
+        entry.log.extend(entry.head.folded_through + 1, append.events);
+        if let Some(snapshot) = &append.snapshot {
+            entry.keep(snapshot);
         }
         for settled in append.settled {
             let Some(at) = entry.pending.iter().position(|pending| pending.request == settled.request) else {
@@ -116,7 +115,7 @@ impl State {
         }
         let after = entry.standing();
         if !after.open {
-            entry.shrink();
+            entry.rest();
         }
         self.restand(key, before, Some(after));
         Appended::Written(key)
@@ -127,7 +126,7 @@ impl State {
         if let Some(message) = &request.message
             && let Some(first) = self.records.find(scope, &message.message_id, &message.hash)
         {
-            return Requested::Duplicate(first.clone());
+            return Requested::Duplicate(first);
         }
         let Some(key) = self.scopes.task(scope, task) else { return Requested::NotFound };
         let entry = self.tasks.get_mut(&key).expect("a scope names only tasks that are there");
@@ -169,14 +168,14 @@ impl State {
         scope.map_or(0, |scope| self.scopes.get(scope).lists.count(filter, not_after))
     }
 
-    pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<&MessageRecord> {
+    pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<MessageRecord> {
         self.records.find(self.scopes.find(scope)?, id, hash)
     }
 
     pub(super) fn put_reply(&mut self, scope: &Scope, record: MessageRecord) -> Option<MessageRecord> {
         let scope = self.scopes.find_or_add(scope);
         if let Some(first) = self.records.find(scope, &record.message_id, &record.hash) {
-            return Some(first.clone());
+            return Some(first);
         }
         self.scopes.get_mut(scope).records += 1;
         self.records.insert(scope, record, None);
@@ -201,25 +200,29 @@ impl State {
     }
 
     /// Answers the dropped logs, one per task.
-    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
-        let fold = |key: TaskKey| {
+    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Log> {
+        let fold = |(_, key): (Timestamp, TaskKey)| {
             let entry = self.tasks.get_mut(&key).expect("sweeps name only tasks that are there");
             let standing = entry.standing();
             entry.head.folded_through = entry.head.version;
-            (key, standing, entry.standing(), mem::take(&mut entry.events))
+            (key, standing, entry.standing(), mem::take(&mut entry.log))
         };
-        let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).into_iter().map(fold).collect();
-        let restand = |(key, before, after, events)| {
+        let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).map(fold).collect();
+        let restand = |(key, before, after, log)| {
             self.restand(key, Some(before), Some(after));
-            events
+            log
         };
         folded.into_iter().map(restand).collect()
     }
 
     /// Answers the removed tasks.
     pub(super) fn purge_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Entry> {
-        let purged = oldest(&self.sweeps.ended, before, limit);
-        purged.into_iter().filter_map(|key| self.remove(key)).collect()
+        let Sweeps { foldable, ended, .. } = &self.sweeps;
+        let mut purged: Vec<_> =
+            oldest(foldable, before, limit).chain(oldest(ended, before, limit)).collect();
+        purged.sort_unstable();
+        purged.truncate(limit as usize);
+        purged.into_iter().filter_map(|(_, key)| self.remove(key)).collect()
     }
 
     fn remove(&mut self, key: TaskKey) -> Option<Entry> {
@@ -235,7 +238,7 @@ impl State {
     }
 
     /// Answers the removed records.
-    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<(ScopeId, MessageRecord)> {
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<(ScopeId, Kept)> {
         let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(scope, task).is_some();
         let purged = self.records.purge(before, limit, lives);
         for (scope, _) in &purged {
@@ -279,32 +282,33 @@ impl State {
 
 impl Sweeps {
     fn insert(&mut self, key: TaskKey, standing: Standing) {
-        let Standing { state, status_at, open, foldable } = standing;
-        if state.is_terminal() {
-            self.ended.insert((status_at, key));
+        if let Some(ended) = self.ended(standing) {
+            ended.insert((standing.status_at, key));
         }
-        if foldable {
-            self.foldable.insert((status_at, key));
-        }
-        if open {
+        if standing.open {
             self.open.insert(key);
         }
     }
 
     fn remove(&mut self, key: TaskKey, standing: Standing) {
-        let Standing { state, status_at, open, foldable } = standing;
-        if state.is_terminal() {
-            self.ended.remove(&(status_at, key));
+        if let Some(ended) = self.ended(standing) {
+            ended.remove(&(standing.status_at, key));
         }
-        if foldable {
-            self.foldable.remove(&(status_at, key));
-        }
-        if open {
+        if standing.open {
             self.open.remove(&key);
         }
     }
+
+    fn ended(&mut self, standing: Standing) -> Option<&mut BTreeSet<(Timestamp, TaskKey)>> {
+        let ended = if standing.foldable { &mut self.foldable } else { &mut self.ended };
+        standing.state.is_terminal().then_some(ended)
+    }
 }
 
-fn oldest(index: &BTreeSet<(Timestamp, TaskKey)>, before: Timestamp, limit: u32) -> Vec<TaskKey> {
-    index.range(..(before, TaskKey(0))).take(limit as usize).map(|(_, key)| *key).collect()
+fn oldest(
+    index: &BTreeSet<(Timestamp, TaskKey)>,
+    before: Timestamp,
+    limit: u32,
+) -> impl Iterator<Item = (Timestamp, TaskKey)> {
+    index.range(..(before, TaskKey(0))).take(limit as usize).copied()
 }

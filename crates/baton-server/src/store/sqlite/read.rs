@@ -34,12 +34,8 @@ pub(super) fn events(
     limit: u32,
 ) -> StoreResult<Vec<StoredEvent>> {
     let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
-    // No log is that long, and as a signed number it would be before the first event.
-    if after > i64::MAX as u64 {
-        return Ok(Vec::new());
-    }
     let mut statement = session.connection.prepare_cached(sql::EVENTS)?;
-    let mut rows = statement.query(params![scope, task.as_str(), signed(after), limit])?;
+    let mut rows = statement.query(params![scope, task.as_str(), sql::position(after), limit])?;
     let (mut events, mut bytes) = (Vec::new(), 0);
     while bytes < EVENTS_BYTES
         && let Some(row) = rows.next()?
@@ -119,7 +115,7 @@ pub(super) fn message(
 
 pub(super) fn open_tasks(session: &mut Session, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
     let mut statement = session.connection.prepare_cached(sql::OPEN_TASKS)?;
-    let tasks = statement.query_and_then(params![signed(after.0), limit], |row| {
+    let tasks = statement.query_and_then(params![sql::position(after.0), limit], |row| {
         let scope = Scope { agent: row.get(1)?, tenant: row.get(2)?, owner: row.get(3)? };
         Ok(OpenTask { key: TaskKey(sql::unsigned(row, 0)?), scope, id: sql::task_id(row, 4)? })
     })?;

@@ -18,7 +18,6 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
 /// row and no index. `state` closes the list indexes to let counts and filters run on the index alone.
 ///
 /// No foreign keys: each event would look its task up again, and a purge deletes by key anyhow.
-/// The numbers 3, 4, 5, 7 are the ended states.
 const V1: &str = "
 CREATE TABLE scope (
     id INTEGER PRIMARY KEY,
@@ -40,6 +39,8 @@ CREATE TABLE task (
     folded_through INTEGER NOT NULL DEFAULT 0,
     state INTEGER NOT NULL,
     status_at INTEGER NOT NULL,
+    -- The same time again once the state is an ended one: what retention goes by.
+    ended_at INTEGER,
     work INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     holder INTEGER,
@@ -51,8 +52,8 @@ CREATE TABLE task (
 CREATE INDEX task_by_time ON task (scope, status_at DESC, id DESC, state);
 CREATE INDEX task_by_context ON task (scope, context, status_at DESC, id DESC, state);
 CREATE INDEX task_open ON task (key) WHERE work <> 0;
-CREATE INDEX task_ended ON task (status_at) WHERE state IN (3, 4, 5, 7);
-CREATE INDEX task_unfolded ON task (status_at) WHERE state IN (3, 4, 5, 7) AND folded_through = 0;
+CREATE INDEX task_ended ON task (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
 
 CREATE TABLE event (
     task INTEGER NOT NULL,
@@ -118,27 +119,33 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Brings an open database up to date, all of it or none.
-pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let number = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+/// Refuses a database that is not ours to change, before anything about it is changed. Answers how many
+/// migrations it has seen.
+pub(super) fn check(connection: &Connection) -> StoreResult<usize> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (version, application) = (number("user_version")?, number("application_id")?);
-    let empty: bool =
-        transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty: bool = connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
     if !empty && application != i64::from(APPLICATION_ID) {
         return Err(StoreError::Damaged("this is a SQLite database, but not one of Baton's".to_owned()));
     }
     let newest = MIGRATIONS.len();
-    let done = usize::try_from(version).unwrap_or(usize::MAX);
-    if done > newest {
-        return Err(StoreError::Unavailable(format!(
-            "the database has format {version} and this Baton knows formats up to {newest}: it was written by a newer Baton"
-        )));
+    match usize::try_from(version) {
+        Ok(done) if done <= newest => Ok(done),
+        _ => Err(StoreError::Unavailable(format!(
+            "the database has format {version} and this Baton knows formats up to {newest}: \
+             it was written by a newer Baton"
+        ))),
     }
-    for sql in &MIGRATIONS[done..] {
-        transaction.execute_batch(sql)?;
-    }
+}
+
+/// Brings a checked database up to date, all of it or none.
+pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let (done, newest) = (check(&transaction)?, MIGRATIONS.len());
     if done < newest {
+        for sql in &MIGRATIONS[done..] {
+            transaction.execute_batch(sql)?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", newest as i64)?;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_protocol::domain::Scope;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use super::{Synchronous, statements};
+use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
 /// Scopes remembered per connection. Owners are many; forgetting one costs an index lookup.
@@ -28,13 +28,14 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The connection that writes. Opens or creates the file, and refuses one that is no database.
+    /// The connection that writes. Opens or creates the file, and refuses one that is not ours.
     pub(super) fn writer(path: &Path, synchronous: Synchronous) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let session = Self::open(path, flags)?;
         let connection = &session.connection;
+        schema::check(connection)?;
         // Said before the first table exists. Purged pages are reused by the next tasks, so a file under
         // retention stops growing; giving pages back would cost a pointer map update on every allocation.
         connection.pragma_update(None, "auto_vacuum", "NONE")?;
@@ -42,8 +43,7 @@ impl Session {
             connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!(
-                "{} cannot use a write-ahead log (journal mode stays {mode}); is it on a network drive?",
-                path.display()
+                "no write-ahead log here (journal mode stays {mode}); is it on a network drive?"
             )));
         }
         connection.pragma_update(None, "synchronous", synchronous.pragma())?;

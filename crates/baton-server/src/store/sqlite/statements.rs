@@ -18,13 +18,6 @@ macro_rules! head_columns {
     };
 }
 
-/// Exactly the condition of the partial indexes; SQLite uses them only if a query repeats it.
-macro_rules! ended {
-    () => {
-        "t.state IN (3, 4, 5, 7)"
-    };
-}
-
 pub(super) const FIND_SCOPE: &str = "SELECT id FROM scope WHERE agent = ?1 AND tenant = ?2 AND owner = ?3";
 pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) VALUES (?1, ?2, ?3)";
 
@@ -32,14 +25,14 @@ pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) 
 pub(super) const COMPARE: &str =
     "SELECT key, version, fence, state, status_at, work FROM task WHERE scope = ?1 AND id = ?2";
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
-    (scope, id, context, generation, created_at, version, state, status_at, work, attempts, holder, fence) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    (scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 /// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
 /// two: this one, for the many appends that leave state and work alone, names no indexed column.
 pub(super) const UPDATE_HEAD_STEADY: &str =
     "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
-    state = ?6, status_at = ?7, work = ?8 WHERE key = ?1";
+    state = ?6, status_at = ?7, ended_at = ?8, work = ?9 WHERE key = ?1";
 pub(super) const INSERT_EVENT: &str = "INSERT INTO event (task, number, record) VALUES (?1, ?2, ?3)";
 pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record) VALUES (?1, ?2, ?3) \
     ON CONFLICT (task) DO UPDATE SET version = excluded.version, record = excluded.record";
@@ -106,18 +99,12 @@ pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
 pub(super) const COUNT_TASKS: &str = "SELECT count(*) FROM task";
-pub(super) const FOLDABLE: &str = concat!(
-    "SELECT t.key FROM task t INDEXED BY task_unfolded \
-     CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version WHERE ",
-    ended!(),
-    " AND t.folded_through = 0 AND t.status_at < ?1 AND t.version > 0 ORDER BY t.status_at LIMIT ?2"
-);
+pub(super) const FOLDABLE: &str = "SELECT t.key FROM task t INDEXED BY task_unfolded \
+    CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version \
+    WHERE t.ended_at < ?1 AND t.folded_through = 0 AND t.version > 0 ORDER BY t.ended_at LIMIT ?2";
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
-pub(super) const PURGEABLE: &str = concat!(
-    "SELECT t.key FROM task t INDEXED BY task_ended WHERE ",
-    ended!(),
-    " AND t.status_at < ?1 ORDER BY t.status_at LIMIT ?2"
-);
+pub(super) const PURGEABLE: &str =
+    "SELECT key FROM task INDEXED BY task_ended WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2";
 /// Deletes what a task owns; the events come first, the task last.
 pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
 pub(super) const REMOVE_TASK: [&str; 6] = [
@@ -144,6 +131,11 @@ pub(super) const AFTER_HEAD: usize = 13;
 /// SQLite knows signed numbers only; the bits are kept.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
+}
+
+/// For what is only ever compared: above all that is stored stays above it.
+pub(super) fn position(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

@@ -202,6 +202,7 @@ fn insert_task(
         signed(version),
         head.state.number(),
         head.status_at.as_millis(),
+        ended_at(head),
         head.work.number(),
         head.attempts,
         head.holder.map(|holder| signed(holder.0)),
@@ -219,9 +220,23 @@ fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &He
         update.execute(params![key, version, attempts, holder, fence])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
-        update.execute(params![key, version, attempts, holder, fence, indexed.0, indexed.1, indexed.2])?;
+        update.execute(params![
+            key,
+            version,
+            attempts,
+            holder,
+            fence,
+            indexed.0,
+            indexed.1,
+            ended_at(head),
+            indexed.2
+        ])?;
     }
     Ok(())
+}
+
+fn ended_at(head: &HeadState) -> Option<i64> {
+    head.state.is_terminal().then_some(head.status_at.as_millis())
 }
 
 fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -> StoreResult<()> {
@@ -254,16 +269,4 @@ fn keys(connection: &Connection, find: &str, before: Timestamp, limit: u32) -> S
     let mut find = connection.prepare_cached(find)?;
     let keys = find.query_map(params![before.as_millis(), limit], |row| row.get(0))?;
     Ok(keys.collect::<Result<_, _>>()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use baton_protocol::domain::TaskState;
-
-    #[test]
-    fn the_ended_states_are_those_the_indexes_name() {
-        let ended: Vec<u8> =
-            TaskState::ALL.into_iter().filter(|state| state.is_terminal()).map(TaskState::number).collect();
-        assert_eq!(ended, [3, 4, 5, 7]);
-    }
 }

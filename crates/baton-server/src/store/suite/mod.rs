@@ -17,6 +17,7 @@ mod retention;
 mod scope;
 
 use super::memory::MemoryStore;
+use super::sqlite::{Options, SqliteStore};
 
 /// The cases a new backend gets right last: run these first (`docs/stores.md`).
 const HARDEST: [&str; 10] = [
@@ -207,9 +208,9 @@ fn the_hardest_cases_are_cases() {
 
 store_suite!(memory, || async { MemoryStore::new() });
 store_suite!(sqlite, || async {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let store =
-        crate::store::sqlite::SqliteStore::open(&folder.path().join("t.db"), Default::default()).unwrap();
+        SqliteStore::open(&folder.path().join("baton.db"), Options::default()).expect("a fresh store");
     (store, folder)
 });
 #[cfg(feature = "postgres")]

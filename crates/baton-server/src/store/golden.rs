@@ -1,0 +1,117 @@
+//! A task's life that has every kind of event, and the files that keep how it was first written.
+
+use std::fs;
+use std::path::PathBuf;
+
+use baton_protocol::domain::{
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, JsonObject, JsonText, Message,
+    MessageId, Part, Role, StatusUpdate, TaskId, TaskState, Timestamp,
+};
+use baton_protocol::lifecycle::Snapshot;
+
+pub(crate) fn task_id() -> TaskId {
+    TaskId::parse("task-1").unwrap()
+}
+
+pub(crate) fn context_id() -> ContextId {
+    ContextId::parse("context-1").unwrap()
+}
+
+/// Event `number` happens that many seconds after the task began.
+pub(crate) fn at(number: u64) -> Timestamp {
+    Timestamp::from_millis(1_763_200_000_000 + 1000 * number as i64)
+}
+
+/// Each event with the name of its file.
+pub(crate) fn story() -> Vec<(&'static str, Event)> {
+    let metadata = || Some(JsonObject::parse(r#"{"trace":"a b","n":1.50}"#).unwrap());
+    let status = |state, message, metadata| EventBody::Status(StatusUpdate { state, message, metadata });
+    let artifact = |artifact, append, metadata| {
+        EventBody::Artifact(ArtifactUpdate { artifact, append, last_chunk: append, ordinal: 0, metadata })
+    };
+    let report = ArtifactId::parse("report").unwrap();
+    let bodies = [
+        ("user-message", EventBody::UserMessage(question())),
+        ("attempt-started", EventBody::AttemptStarted { attempt: 1 }),
+        ("status", status(TaskState::Working, None, None)),
+        (
+            "artifact",
+            artifact(
+                Artifact {
+                    name: Some("Report".to_owned()),
+                    description: Some("What was found".to_owned()),
+                    metadata: metadata(),
+                    extensions: vec!["https://example.org/ext".to_owned()],
+                    ..Artifact::new(report.clone(), vec![Part::text("one\ntwo"), data()])
+                },
+                false,
+                metadata(),
+            ),
+        ),
+        ("artifact-append", artifact(Artifact::new(report, vec![Part::text(" three")]), true, None)),
+        (
+            "status-message",
+            status(TaskState::InputRequired, Some(said("m-2", Role::Agent, "go on?")), metadata()),
+        ),
+        ("user-message-short", EventBody::UserMessage(said("m-3", Role::User, "no"))),
+        ("cancel-requested", EventBody::CancelRequested { metadata: None }),
+        ("cancel-requested-metadata", EventBody::CancelRequested { metadata: metadata() }),
+        ("status-last", status(TaskState::Canceled, Some(said("m-4", Role::Agent, "stopped")), None)),
+    ];
+    (1..).zip(bodies).map(|(number, (name, body))| (name, Event { number, at: at(number), body })).collect()
+}
+
+/// The fold of the story's first events.
+pub(crate) fn snapshot(version: usize) -> Snapshot {
+    let mut snapshot = Snapshot::begin(task_id(), context_id(), at(0));
+    for (_, event) in &story()[..version] {
+        snapshot.apply(event).unwrap();
+    }
+    snapshot
+}
+
+pub(crate) fn said(id: &str, role: Role, text: &str) -> Message {
+    let ids = (Some(task_id()), Some(context_id()));
+    let message = Message::new(MessageId::parse(id).unwrap(), role, vec![Part::text(text)]);
+    Message { task_id: ids.0, context_id: ids.1, ..message }
+}
+
+/// A message with every kind of part and every member.
+fn question() -> Message {
+    let metadata = JsonObject::parse(r#"{"k":[null,true]}"#).unwrap();
+    let text = Part {
+        media_type: Some("text/markdown".to_owned()),
+        ..Part::text("ä \"quoted\" \u{1f600}\u{2028}")
+    };
+    Message {
+        parts: vec![
+            Part { metadata: Some(metadata.clone()), ..text },
+            Part::raw(vec![0, 1, 254, 255], "application/octet-stream", "four.bin"),
+            Part::url("https://example.org/a.png", "image/png", "a.png"),
+            data(),
+        ],
+        metadata: Some(metadata),
+        extensions: vec!["https://example.org/ext".to_owned()],
+        reference_task_ids: vec![TaskId::parse("task-0").unwrap()],
+        ..said("m-1", Role::User, "")
+    }
+}
+
+fn data() -> Part {
+    Part::data(JsonText::parse(r#"{"b":1e2,"a":[1.0,null]}"#).unwrap())
+}
+
+/// A file of `fixtures/store`.
+pub(crate) fn path(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../fixtures/store", name].iter().collect()
+}
+
+/// Whether a missing golden file is to be written. One that exists is never replaced: a stored format
+/// that changes gets a new version and new files, and the old ones stay.
+pub(crate) fn must_write(name: &str) -> bool {
+    let write = std::env::var_os("BATON_WRITE_GOLDEN").is_some() && !path(name).exists();
+    if write {
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+    }
+    write
+}

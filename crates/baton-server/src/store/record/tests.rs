@@ -1,0 +1,73 @@
+//! The golden records: written byte for byte, read back to the same.
+
+use std::fs;
+
+use super::super::golden;
+use super::*;
+use baton_protocol::domain::Role;
+
+/// The golden file must hold exactly `record`; answers what it holds.
+#[track_caller]
+fn check(name: &str, record: &Bytes) -> Bytes {
+    let name = format!("records/{name}.txt");
+    if golden::must_write(&name) {
+        fs::write(golden::path(&name), record).unwrap();
+    }
+    let kept = fs::read(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(String::from_utf8_lossy(record), String::from_utf8_lossy(&kept), "{name}");
+    Bytes::from(kept)
+}
+
+#[test]
+fn events_are_stored_as_they_were_first() {
+    for (name, event) in golden::story() {
+        let stored = StoredEvent::encode(&golden::task_id(), &golden::context_id(), &event);
+        let kept = check(&format!("event-{name}"), stored.record());
+        let read = StoredEvent::from_record(event.number, kept).unwrap();
+        assert_eq!(read, stored, "{name}");
+        assert_eq!(read.decode().unwrap(), event, "{name}");
+        assert!(!read.json().contains(&b'\n'), "{name} would break its frame");
+    }
+}
+
+#[test]
+fn snapshots_are_stored_as_they_were_first() {
+    for (name, version) in [("first", 1), ("half", 6), ("whole", 10)] {
+        let snapshot = golden::snapshot(version);
+        let kept = check(&format!("snapshot-{name}"), StoredSnapshot::encode(&snapshot).record());
+        let read = StoredSnapshot::from_record(kept).unwrap();
+        assert_eq!(read.version(), version as u64);
+        assert_eq!(read.decode().unwrap(), snapshot, "{name}");
+    }
+}
+
+#[test]
+fn replies_are_stored_as_they_were_first() {
+    let reply = golden::said("m-9", Role::Agent, "an answer");
+    let kept = check("reply", &write_reply(&reply));
+    assert_eq!(read_reply(&kept).unwrap(), reply);
+}
+
+#[test]
+fn a_record_of_a_newer_format_is_not_guessed_at() {
+    let event = |text: &'static str| StoredEvent::from_record(1, Bytes::from_static(text.as_bytes()));
+    assert!(event("1 A 5\n{\"attempt\":1}").is_ok());
+    for text in [
+        "",
+        "1 A 5",
+        "2 A 5\n{}",
+        "1 X 5\n{}",
+        "1 S9 5\n{}",
+        "1 S 5\n{}",
+        "1 P-1 5\n{}",
+        "1 A x\n{}",
+        "1\n{}",
+    ] {
+        assert!(matches!(event(text), Err(StoreError::Damaged(_))), "{text:?}");
+    }
+    for text in ["", "1 2", "2 1 1\n{}\n{}", "1 x 1\n{}\n{}", "1 1\n{}\n{}"] {
+        let read = StoredSnapshot::from_record(Bytes::from_static(text.as_bytes()));
+        assert!(matches!(read, Err(StoreError::Damaged(_))), "{text:?}");
+    }
+    assert!(matches!(read_reply(b"2\n{}"), Err(StoreError::Damaged(_))));
+}

@@ -1,0 +1,126 @@
+//! The writer: group commit, failures, callers that go away.
+
+use super::*;
+use futures_util::future::join_all;
+
+#[tokio::test]
+async fn appends_that_wait_share_a_commit() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    let held = Held::new(&store);
+    let names: Vec<String> = (0..64).map(|n| format!("t{n}")).collect();
+    let mut appends: Vec<_> =
+        names.iter().map(|name| store.append(&scope, append(name, 0, TaskState::Working))).collect();
+    appends.iter_mut().for_each(|append| queued(append.as_mut()));
+    held.release().await;
+    for appended in join_all(appends).await {
+        assert!(matches!(appended, Ok(Appended::Written(_))), "{appended:?}");
+    }
+    assert_eq!(store.commits(), 2, "the holding one and one for all 64");
+    assert_eq!(store.task_count().await.unwrap(), 64);
+}
+
+#[tokio::test]
+async fn a_write_whose_caller_went_away_is_done_all_the_same() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    let held = Held::new(&store);
+    let mut abandoned = store.append(&scope, append("t", 0, TaskState::Working));
+    queued(abandoned.as_mut());
+    drop(abandoned);
+    held.release().await;
+    let next = store.append(&scope, append("t", 1, TaskState::Completed)).await.unwrap();
+    assert!(matches!(next, Appended::Written(_)), "{next:?}");
+    assert_eq!(store.events(&scope, &id("t"), 0, 10).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_bad_write_fails_alone() {
+    let (_folder, store) = store();
+    let scope = scope("made by the batch that is undone");
+    let bad = || store.writer.run(|_| Err::<(), _>(StoreError::Damaged("bad".to_owned())));
+    let held = Held::new(&store);
+    let mut before = store.append(&scope, append("before", 0, TaskState::Working));
+    let mut failing = Box::pin(bad());
+    let mut after = store.append(&scope, append("after", 0, TaskState::Working));
+    queued(before.as_mut());
+    queued(failing.as_mut());
+    queued(after.as_mut());
+    held.release().await;
+    assert!(matches!(before.await, Ok(Appended::Written(_))));
+    assert_eq!(failing.await, Err(StoreError::Damaged("bad".to_owned())));
+    assert!(matches!(after.await, Ok(Appended::Written(_))));
+    assert_eq!(store.task_count().await.unwrap(), 2);
+    for task in ["before", "after"] {
+        assert!(store.head(&scope, &id(task)).await.unwrap().is_some(), "{task}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_until_there_is_room() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    // SQLite answers a file at its page limit like a disk without room.
+    let limit =
+        |pages: &'static str| store.writer.run(move |session| Ok(session.connection.execute_batch(pages)?));
+    let mut big = append("t", 1, TaskState::Working);
+    big.snapshot = Some(StoredSnapshot::from_record(vec_record(1 << 20)).unwrap());
+    limit("PRAGMA max_page_count = 1").await.unwrap();
+    let held = Held::new(&store);
+    let mut refused = store.append(&scope, big.clone());
+    let mut small = store.append(&scope, append("t", 1, TaskState::Working));
+    queued(refused.as_mut());
+    queued(small.as_mut());
+    held.release().await;
+    let refused = refused.await;
+    assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
+    assert!(matches!(small.await, Ok(Appended::Written(_))), "what needs no page goes on");
+    assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 2);
+    limit("PRAGMA max_page_count = 1000000").await.unwrap();
+    big.expected = 2;
+    big.events = vec![status(3, TaskState::Working)];
+    assert!(matches!(store.append(&scope, big).await, Ok(Appended::Written(_))));
+}
+
+#[tokio::test]
+async fn nothing_is_written_once_durability_is_in_doubt() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    let lost = || StoreError::Fatal("sync failed".to_owned());
+    let held = Held::new(&store);
+    let mut failing = Box::pin(store.writer.run(move |_| Err::<(), _>(lost())));
+    let mut neighbour = store.append(&scope, append("t", 1, TaskState::Completed));
+    queued(failing.as_mut());
+    queued(neighbour.as_mut());
+    held.release().await;
+    assert_eq!(failing.await, Err(lost()));
+    assert_eq!(neighbour.await, Err(lost()));
+    assert_eq!(store.append(&scope, append("t", 1, TaskState::Completed)).await, Err(lost()));
+    assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 1, "reads go on");
+}
+
+#[tokio::test]
+async fn a_lost_compare_writes_nothing() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    let changes = || store.writer.run(|session| Ok(session.connection.total_changes()));
+    let before = changes().await.unwrap();
+    for (task, expected) in [("t", 0), ("t", 2), ("unknown", 1)] {
+        let lost = store.append(&scope, append(task, expected, TaskState::Completed)).await.unwrap();
+        assert_eq!(lost, Appended::Conflict, "{task} {expected}");
+    }
+    let stranger = super::scope("stranger");
+    let lost = store.append(&stranger, append("t", 1, TaskState::Completed)).await.unwrap();
+    assert_eq!(lost, Appended::Conflict);
+    assert_eq!(changes().await.unwrap(), before);
+}
+
+/// A snapshot record of that size.
+fn vec_record(bytes: usize) -> bytes::Bytes {
+    let mut record = b"1 2 1\n{\"transitions\":[]}\n".to_vec();
+    record.resize(bytes, b' ');
+    record.into()
+}

@@ -1,0 +1,94 @@
+//! Opening: locks, formats, damage, and what a file keeps.
+
+use super::*;
+use std::fs;
+use std::io::{Seek as _, SeekFrom, Write as _};
+
+#[tokio::test]
+async fn reopening_finds_everything() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a folder/that is not there/baton.db");
+    let scope = scope("o");
+    let store = open(&path);
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    store.append(&scope, append("t", 1, TaskState::Working)).await.unwrap();
+    store.append(&scope, append("ended", 0, TaskState::Completed)).await.unwrap();
+    let secret = store.secret("cursor", vec![1, 2, 3]).await.unwrap();
+    let (kept, open_tasks) = everything(&store, &scope).await;
+    assert_eq!((kept.len(), open_tasks.len()), (2, 1));
+    drop(store);
+    let wal = with_suffix(&path, "-wal");
+    assert!(!wal.exists() || fs::metadata(wal).unwrap().len() == 0, "a clean end folds the log in");
+
+    let store = open(&path);
+    assert_eq!(everything(&store, &scope).await, (kept, open_tasks));
+    assert_eq!(store.secret("cursor", vec![9]).await.unwrap(), secret);
+    assert_eq!(store.task_count().await.unwrap(), 2);
+    let next = store.append(&scope, append("t", 2, TaskState::Completed)).await.unwrap();
+    assert!(matches!(next, Appended::Written(_)));
+}
+
+async fn everything(store: &SqliteStore, scope: &Scope) -> (Vec<Loaded>, Vec<OpenTask>) {
+    let query =
+        ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 100 };
+    (store.list(scope, &query).await.unwrap(), store.open_tasks(TaskKey(0), 100).await.unwrap())
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let (folder, store) = store();
+    let path = folder.path().join("baton.db");
+    let second = SqliteStore::open(&path, Options::default()).unwrap_err();
+    let said = second.to_string();
+    assert!(matches!(second, StoreError::Unavailable(_)), "{second:?}");
+    assert!(said.contains("another Baton runs on") && said.contains("baton.db"), "{said}");
+    drop(store);
+    open(&path);
+}
+
+#[test]
+fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
+    let (folder, store) = store();
+    let path = folder.path().join("baton.db");
+    drop(store);
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let newer = SqliteStore::open(&path, Options::default()).unwrap_err();
+    assert!(newer.to_string().contains("newer Baton"), "{newer}");
+
+    let foreign = folder.path().join("foreign.db");
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE task (x)").unwrap();
+    let refused = SqliteStore::open(&foreign, Options::default()).unwrap_err();
+    assert!(refused.to_string().contains("not one of Baton's"), "{refused}");
+    let foreign = rusqlite::Connection::open(&foreign).unwrap();
+    let journal: String = foreign.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(journal, "delete", "as its owner left it");
+}
+
+#[test]
+fn a_damaged_file_is_called_damaged() {
+    let (folder, store) = store();
+    let path = folder.path().join("baton.db");
+    drop(store);
+    let length = fs::metadata(&path).unwrap().len();
+    for (from, what) in [(4096, "the pages"), (0, "the header")] {
+        let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(from)).unwrap();
+        file.write_all(&vec![0xa5; (length - from) as usize]).unwrap();
+        drop(file);
+        let error = SqliteStore::open(&path, Options::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged(_)), "{what}: {error:?}");
+        assert!(error.to_string().contains("baton.db"), "{what}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_may_read_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, store) = store();
+    store.secret("cursor", vec![1]).await.unwrap();
+    for name in ["baton.db", "baton.db-wal", "baton.db-shm"] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}

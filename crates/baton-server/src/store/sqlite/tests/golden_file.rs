@@ -1,0 +1,115 @@
+//! A database written by the first version. Every later one must read it.
+
+use super::*;
+use crate::store::record::{fold, write_reply};
+use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled, golden};
+use baton_protocol::domain::Role;
+
+const FILE: &str = "sqlite-v1.db";
+
+fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
+    let story = golden::story();
+    let (task, context) = (golden::task_id(), golden::context_id());
+    story[range].iter().map(|(_, event)| StoredEvent::encode(&task, &context, event)).collect()
+}
+
+fn record(message: &str, task: Option<TaskId>, event: Option<u64>) -> MessageRecord {
+    let message_id = MessageId::parse(message).unwrap();
+    MessageRecord { message_id, hash: [7; 32], task, event, reply: None, at: golden::at(1) }
+}
+
+fn reply() -> MessageRecord {
+    let reply = write_reply(&golden::said("m-9", Role::Agent, "an answer"));
+    MessageRecord { reply: Some(reply), ..record("asked", None, None) }
+}
+
+fn head(state: TaskState, at: u64, work: Work) -> HeadState {
+    let holder = Some(ReplicaId(u64::MAX - 1));
+    HeadState { state, status_at: golden::at(at), work, attempts: 1, holder, fence: 3 }
+}
+
+/// Two tasks with the story: one waits for an answer that is noted already, one has ended and is folded.
+async fn write(store: &SqliteStore, scope: &Scope) {
+    for owned in [scope, &super::scope("ended")] {
+        let mut first = Append {
+            task: golden::task_id(),
+            birth: Some(Birth {
+                context_id: golden::context_id(),
+                generation: Generation::V0_3,
+                created_at: golden::at(0),
+            }),
+            expected: 0,
+            fence: 0,
+            events: events(0..3),
+            head: head(TaskState::Working, 3, Work::Running),
+            snapshot: Some(StoredSnapshot::encode(&golden::snapshot(3))),
+            message: Some(record("m-1", Some(golden::task_id()), Some(1))),
+            settled: Vec::new(),
+        };
+        store.append(owned, first.clone()).await.unwrap();
+        first = Append { birth: None, expected: 3, fence: 3, snapshot: None, message: None, ..first };
+        first.events = events(3..6);
+        first.head = head(TaskState::InputRequired, 6, Work::Idle);
+        store.append(owned, first.clone()).await.unwrap();
+        let message = Some(record("m-3", Some(golden::task_id()), None));
+        let event = events(6..7).remove(0).renumbered(0);
+        let noted =
+            store.request(owned, &golden::task_id(), NewRequest { event, message, most_pending: 16 }).await;
+        let Ok(Requested::Noted { request, .. }) = noted else { panic!("{noted:?}") };
+        if owned != scope {
+            first.expected = 6;
+            first.events = events(6..10);
+            first.head = head(TaskState::Canceled, 10, Work::Idle);
+            first.snapshot = Some(StoredSnapshot::encode(&golden::snapshot(10)));
+            first.settled = vec![Settled { request, event: Some(7) }];
+            store.append(owned, first).await.unwrap();
+        }
+    }
+    assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.put_reply(scope, reply()).await.unwrap(), None);
+    store.secret("cursor", b"not so secret".to_vec()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_first_version_wrote_is_read() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(FILE);
+    let (waiting, ended) = (scope("waiting"), scope("ended"));
+    if golden::must_write(FILE) {
+        let store = open(&path);
+        write(&store, &waiting).await;
+        drop(store);
+        std::fs::copy(&path, golden::path(FILE)).unwrap();
+    }
+    std::fs::copy(golden::path(FILE), &path).unwrap();
+    let store = open(&path);
+    let task = golden::task_id();
+
+    let loaded = store.load(&waiting, &task).await.unwrap().unwrap();
+    assert_eq!(loaded.head.current, head(TaskState::InputRequired, 6, Work::Idle));
+    assert_eq!((loaded.head.version, loaded.head.folded_through), (6, 0));
+    assert_eq!((loaded.head.generation, loaded.head.created_at), (Generation::V0_3, golden::at(0)));
+    assert_eq!(loaded.snapshot.as_ref().unwrap().version(), 3);
+    assert_eq!(fold(&loaded).unwrap(), golden::snapshot(6));
+    assert_eq!(store.events(&waiting, &task, 0, 100).await.unwrap(), events(0..6));
+    let pending: Vec<PendingRequest> = store.requests(&waiting, &task).await.unwrap();
+    assert_eq!(pending.iter().map(|pending| pending.event.renumbered(7)).collect::<Vec<_>>(), events(6..7));
+    let open_tasks = store.open_tasks(TaskKey(0), 10).await.unwrap();
+    assert_eq!(open_tasks, [OpenTask { key: loaded.head.key, scope: waiting.clone(), id: task.clone() }]);
+
+    let loaded = store.load(&ended, &task).await.unwrap().unwrap();
+    assert_eq!((loaded.head.version, loaded.head.folded_through), (10, 10));
+    assert_eq!(fold(&loaded).unwrap(), golden::snapshot(10));
+    assert_eq!(store.events(&ended, &task, 0, 100).await.unwrap(), []);
+
+    for (scope, expected) in [
+        (&waiting, record("m-1", Some(task.clone()), Some(1))),
+        (&waiting, record("m-3", Some(task.clone()), None)),
+        (&ended, record("m-3", Some(task.clone()), Some(7))),
+        (&waiting, reply()),
+    ] {
+        let found = store.message(scope, &expected.message_id, &expected.hash).await.unwrap();
+        assert_eq!(found, Some(expected));
+    }
+    assert_eq!(store.secret("cursor", Vec::new()).await.unwrap(), b"not so secret");
+}

@@ -1,0 +1,67 @@
+//! That statements use the indexes made for them, and that a small write stays small.
+
+use super::super::statements as sql;
+use super::*;
+
+fn explain(explain: &str, statement: &str, column: usize) -> Vec<String> {
+    let (folder, store) = store();
+    drop(store);
+    let connection = rusqlite::Connection::open(folder.path().join("baton.db")).unwrap();
+    let mut explain = connection.prepare(&format!("{explain} {statement}")).unwrap();
+    explain.raw_query().mapped(|row| row.get(column)).map(Result::unwrap).collect()
+}
+
+#[test]
+fn nothing_scans_or_sorts_tasks() {
+    for (name, statement, index) in [
+        ("head", sql::HEAD, "sqlite_autoindex_task_1 (scope=? AND id=?)"),
+        ("load", sql::LOAD, "sqlite_autoindex_task_1 (scope=? AND id=?)"),
+        ("events", sql::EVENTS, "e USING PRIMARY KEY (task=? AND number>?)"),
+        ("requests", sql::REQUESTS, "r USING PRIMARY KEY (task=?)"),
+        ("list", sql::LIST, "task_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))"),
+        (
+            "list of a context",
+            sql::LIST_CONTEXT,
+            "task_by_context (scope=? AND context=? AND status_at>? AND (status_at,id)<(?,?))",
+        ),
+        ("count", sql::COUNT, "COVERING INDEX task_by_time (scope=? AND status_at>? AND status_at<?)"),
+        (
+            "count of a context",
+            sql::COUNT_CONTEXT,
+            "COVERING INDEX task_by_context (scope=? AND context=? AND",
+        ),
+        ("open tasks", sql::OPEN_TASKS, "task USING INDEX task_open (key>?)"),
+        ("fold", sql::FOLDABLE, "task_unfolded (ended_at<?)"),
+        ("purge", sql::PURGEABLE, "task_ended (ended_at<?)"),
+        ("purge records", sql::PURGEABLE_RECORDS, "message_record_by_time (at<?)"),
+    ] {
+        let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
+        assert!(plan.iter().any(|line| line.contains(index)), "{name} does not use {index}: {plan:#?}");
+        // `open` is the page of keys itself.
+        let bad = |line: &&String| {
+            (line.contains("SCAN") && *line != "SCAN open")
+                || line.contains("TEMP B-TREE")
+                || line.contains("AUTOMATIC")
+        };
+        assert_eq!(plan.iter().find(bad), None, "{name}: {plan:#?}");
+    }
+}
+
+#[test]
+fn a_purge_finds_what_a_task_owns_by_key() {
+    for statement in sql::REMOVE_TASK {
+        let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
+        assert!(plan.iter().all(|line| line.starts_with("SEARCH")), "{statement}: {plan:#?}");
+    }
+}
+
+#[test]
+fn an_append_that_leaves_the_status_alone_touches_no_index() {
+    let writes = |statement| {
+        let steps = explain("EXPLAIN", statement, 1);
+        steps.iter().filter(|step| *step == "IdxInsert").count()
+    };
+    assert_eq!(writes(sql::UPDATE_HEAD_STEADY), 0);
+    assert_eq!(writes(sql::NUMBER_REQUEST), 0);
+    assert_eq!(writes(sql::UPDATE_HEAD), 5);
+}

@@ -1,0 +1,107 @@
+//! The demo agent: an echo that can be asked to show every state of a task's life.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `choice` | which words, text prefix or messageId prefix ask for which behaviour |
+//! | `behaviour` | what each of them does |
+
+mod behaviour;
+mod choice;
+
+use async_trait::async_trait;
+use baton_protocol::domain::{AgentCapabilities, AgentCard, AgentSkill, Message, Part};
+use baton_server::{Agent, AgentError, Asked, Builder, MessageAgent, Server, Skill, Turn};
+
+use choice::Behaviour;
+
+const NAME: &str = "Baton demo agent";
+
+/// What the demo agent's card promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// Everything this server can do.
+    Full,
+    /// Tasks and streams, no webhooks.
+    Streaming,
+    /// Tasks alone: no streams, no webhooks.
+    Minimal,
+}
+
+impl Profile {
+    fn capabilities(self) -> AgentCapabilities {
+        let streaming = match self {
+            // The server has no webhooks yet, so there is nothing more to promise in full.
+            Profile::Full | Profile::Streaming => true,
+            Profile::Minimal => false,
+        };
+        AgentCapabilities { streaming: Some(streaming), ..AgentCapabilities::default() }
+    }
+}
+
+/// The demo agent's card, skills and router; where it listens and what it keeps is the caller's.
+pub(crate) fn server(profile: Profile) -> Builder {
+    Server::builder(card(profile))
+        .task_skill(task_skill(), Demo)
+        .message_skill(message_skill(), Answer)
+        .router(route)
+}
+
+fn card(profile: Profile) -> AgentCard {
+    let description = "Echoes what it is sent, and shows every state of a task when asked. \
+                       Made for trying out A2A clients.";
+    let mut card = AgentCard::new(NAME, description, env!("CARGO_PKG_VERSION"));
+    card.capabilities = profile.capabilities();
+    // It echoes whatever comes: text, data and files of any type.
+    card.default_input_modes = vec!["*/*".to_owned()];
+    card.default_output_modes = vec!["*/*".to_owned()];
+    card
+}
+
+fn task_skill() -> AgentSkill {
+    let description = "Works on a task: any text or file comes back as an artifact, and each example \
+                       shows one thing a task can do.";
+    let mut skill = AgentSkill::new("task", "Show a task", description);
+    skill.tags = ["echo", "demo", "task"].map(str::to_owned).to_vec();
+    // A task that simply completes comes first: that is what somebody who tries one example wants to see.
+    skill.examples = vec!["Hello, Baton".to_owned()];
+    skill.examples.extend(choice::words().filter(|words| *words != choice::MESSAGE_WORDS).map(str::to_owned));
+    skill
+}
+
+fn message_skill() -> AgentSkill {
+    let description = "Answers with a message, without a task.";
+    let mut skill = AgentSkill::new("message", "Just answer", description);
+    skill.tags = ["demo", "message"].map(str::to_owned).to_vec();
+    skill.examples = vec![choice::MESSAGE_WORDS.to_owned()];
+    skill
+}
+
+fn route(message: &Message, skills: &[Skill]) -> Option<usize> {
+    let id = if choice::of(message) == Behaviour::Message { "message" } else { "task" };
+    skills.iter().position(|skill| skill.card.id == id)
+}
+
+struct Demo;
+
+#[async_trait]
+impl Agent for Demo {
+    async fn run(&self, turn: Turn) -> Result<(), AgentError> {
+        // A task keeps the behaviour that its first message asked for.
+        let first = turn.task().history.first().unwrap_or(turn.message());
+        behaviour::act(choice::of(first), &turn).await
+    }
+
+    /// Nothing happens outside the task, and artifacts have fixed ids: a second run replaces the first.
+    fn rerunnable(&self) -> bool {
+        true
+    }
+}
+
+struct Answer;
+
+#[async_trait]
+impl MessageAgent for Answer {
+    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+        Ok(vec![Part::text(format!("You said: {}", asked.message.text()))])
+    }
+}

@@ -1,0 +1,3 @@
+//! The agents that come with the binary.
+
+pub(crate) mod demo;

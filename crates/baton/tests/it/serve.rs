@@ -1,0 +1,144 @@
+//! `baton serve`: welcome, mistakes, stores, signals.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::served::{Served, baton, finished, text};
+
+#[test]
+fn the_welcome_names_what_a_newcomer_needs() {
+    let server = Served::start();
+    assert!(server.url.starts_with("http://127.0.0.1:") && !server.url.ends_with(":0"), "{}", server.welcome);
+    assert_eq!(server.line("card"), format!("{}/.well-known/agent-card.json", server.url));
+    assert!(server.line("store").starts_with("memory:"));
+    assert!(server.welcome.contains("Baton"));
+}
+
+#[test]
+fn the_printed_curl_line_works_twice() {
+    let server = Served::start();
+    let line = server.welcome.lines().find(|line| line.contains("curl ")).unwrap();
+    let answers = [(); 2].map(|()| {
+        let output = Command::new("sh").args(["-c", line]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    });
+    for answer in &answers {
+        let task = &answer["result"]["task"];
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{answer}");
+        assert_eq!(task["artifacts"][0]["parts"][0]["text"], "Hello, Baton");
+    }
+    assert_eq!(answers[0], answers[1], "the same message is the same task");
+}
+
+#[test]
+fn a_taken_port_is_said_with_the_flag_to_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, said) = finished(&mut baton(&["serve", "--listen", &address, "--store", "memory:"]));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&address) && said.contains("taken") && said.contains("--listen"), "{said}");
+}
+
+#[test]
+fn a_public_address_needs_consent() {
+    let args = ["serve", "--listen", "0.0.0.0:0", "--store", "memory:"];
+    let (code, said) = finished(&mut baton(&args));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no authentication") && said.contains("--allow-public"), "{said}");
+
+    let server = Served::with(&[&args[..], &["--allow-public"]].concat());
+    assert!(server.url.starts_with("http://127.0.0.1:"), "an address one can call: {}", server.url);
+}
+
+#[test]
+fn a_bad_listen_address_is_said() {
+    let (code, said) = finished(&mut baton(&["serve", "--listen", "nowhere", "--store", "memory:"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--listen nowhere") && said.contains("127.0.0.1:3000"), "{said}");
+}
+
+#[test]
+fn an_unknown_store_is_said_with_what_is_accepted() {
+    for (store, reason) in [
+        ("mongo://user:secret@host/db", "unknown store `mongo`"),
+        ("postgres://user:secret@host/db", "not supported yet"),
+        ("redis://user:secret@host", "not supported yet"),
+    ] {
+        let (code, said) = finished(&mut baton(&["serve", "--listen", "127.0.0.1:0", "--store", store]));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(reason) && said.contains("memory:") && said.contains("sqlite:PATH"), "{said}");
+        assert!(!said.contains("secret"), "a password was repeated: {said}");
+    }
+}
+
+#[tokio::test]
+async fn without_arguments_tasks_are_kept_in_the_working_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || Served::of(baton(&[]).env("BATON_LISTEN", "127.0.0.1:0").current_dir(folder.path()));
+    let server = start();
+    let task = server.send(text("m-1", "keep this")).await;
+    assert!(folder.path().join("baton-data/demo.db").is_file());
+    assert!(server.terminate().success());
+
+    let server = start();
+    assert_eq!(server.get(&task).await, task);
+}
+
+#[test]
+fn a_store_in_use_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("demo.db").display());
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", &store];
+    let _server = Served::with(&args);
+    let (code, said) = finished(&mut baton(&args));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("--store sqlite:"), "{said}");
+}
+
+#[tokio::test]
+async fn the_public_url_is_on_the_card() {
+    let args =
+        ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--public-url", "https://a.example/x/"];
+    let server = Served::with(&args);
+    let card: Value = reqwest::get(server.line("card")).await.unwrap().json().await.unwrap();
+    assert_eq!(card["supportedInterfaces"][0]["url"], "https://a.example/x/");
+    assert_eq!(server.line("known as"), "https://a.example/x/");
+}
+
+#[tokio::test]
+async fn a_stop_is_quick_and_the_next_start_takes_the_work_up_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("demo.db").display());
+    let start = || Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
+    let server = start();
+    let waiting = server.start_task(text("m-1", "tck-cancel")).await;
+    let working = server.start_task(text("m-2", "tck-long-running")).await;
+    server.until(&working, "TASK_STATE_WORKING").await;
+    let since = Instant::now();
+    assert!(server.terminate().success());
+    assert!(since.elapsed() < Duration::from_secs(5), "took {:?}", since.elapsed());
+
+    let server = start();
+    // The subscription ends with the work.
+    server.stream("SubscribeToTask", json!({"id": working["id"]})).await;
+    let done = server.get(&working).await;
+    assert_eq!(done["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(done["artifacts"].as_array().unwrap().len(), 1);
+    assert_eq!(server.cancel(&waiting).await["status"]["state"], "TASK_STATE_CANCELED");
+}
+
+#[tokio::test]
+async fn a_stop_closes_open_streams_properly() {
+    let server = Served::start();
+    let mut stream = server.post("SendStreamingMessage", json!({"message": text("m-1", "tck-cancel")})).await;
+    assert!(stream.chunk().await.unwrap().is_some());
+    let since = Instant::now();
+    assert!(server.terminate().success());
+    assert!(since.elapsed() < Duration::from_secs(5), "took {:?}", since.elapsed());
+    // An end in order, not a broken connection.
+    while stream.chunk().await.unwrap().is_some() {}
+}

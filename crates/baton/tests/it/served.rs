@@ -1,0 +1,199 @@
+//! A served process and the calls a test makes to it.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Longer than any healthy step takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The built binary with these arguments, untouched by the environment of whoever runs the tests.
+pub(crate) fn baton(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+    command.args(args);
+    for name in ["BATON_LISTEN", "BATON_STORE", "BATON_LOG"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a command that should end by itself, and says how.
+pub(crate) fn finished(command: &mut Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// A running server. It is killed when dropped, and what it logged is in every panic of a call.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) welcome: String,
+    pub(crate) url: String,
+    log: Arc<Mutex<String>>,
+    client: reqwest::Client,
+}
+
+impl Served {
+    /// The demo agent at a free port, with its tasks in memory.
+    pub(crate) fn start() -> Self {
+        Self::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:"])
+    }
+
+    pub(crate) fn with(args: &[&str]) -> Self {
+        Self::of(&mut baton(args))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = spawned.unwrap();
+        let log = keep(child.stderr.take().unwrap());
+        let lines = lines(child.stdout.take().unwrap());
+        let client = reqwest::Client::new();
+        let mut served = Served { child, welcome: String::new(), url: String::new(), log, client };
+        while !served.welcome.contains("curl ") {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) => served.welcome += &line,
+                Err(error) => panic!("no welcome: {error}\n{}{}", served.welcome, served.log()),
+            }
+        }
+        served.url = served.line("listening").to_owned();
+        served
+    }
+
+    /// What follows a label of the welcome text.
+    pub(crate) fn line(&self, label: &str) -> &str {
+        let found = self.welcome.lines().find_map(|line| line.trim().strip_prefix(label));
+        found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn terminate(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let signal =
+            |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+        signal("-TERM");
+        let (ended, end) = channel();
+        let status = thread::scope(|scope| {
+            scope.spawn(|| ended.send(self.child.wait().unwrap()));
+            end.recv_timeout(PATIENCE).inspect_err(|_| signal("-KILL"))
+        });
+        status.unwrap_or_else(|_| panic!("it did not stop\n{}", self.log()))
+    }
+
+    /// The response as it begins; a stream is still open then.
+    pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let sent = self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
+        sent.send().await.unwrap_or_else(|error| panic!("{method}: {error}\n{}", self.log()))
+    }
+
+    /// The whole response to a call.
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
+        self.post(method, params).await.json().await.unwrap()
+    }
+
+    /// The result of a call that must succeed.
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
+        let mut response = self.ask(method, params).await;
+        assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
+        response["result"].take()
+    }
+
+    /// Sends a message and waits for the task to end or to ask.
+    pub(crate) async fn send(&self, message: Value) -> Value {
+        self.call("SendMessage", json!({"message": message})).await["task"].take()
+    }
+
+    /// Sends a message without waiting for the work.
+    pub(crate) async fn start_task(&self, message: Value) -> Value {
+        let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+        self.call("SendMessage", params).await["task"].take()
+    }
+
+    pub(crate) async fn get(&self, task: &Value) -> Value {
+        self.call("GetTask", json!({"id": task["id"]})).await
+    }
+
+    pub(crate) async fn cancel(&self, task: &Value) -> Value {
+        self.call("CancelTask", json!({"id": task["id"]})).await
+    }
+
+    /// Every event of a stream, up to its end.
+    pub(crate) async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
+        let body = self.post(method, params).await.text().await.unwrap();
+        let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
+        data.map(|data| serde_json::from_str::<Value>(data).unwrap()["result"].take()).collect()
+    }
+
+    pub(crate) async fn send_stream(&self, message: Value) -> Vec<Value> {
+        self.stream("SendStreamingMessage", json!({"message": message})).await
+    }
+
+    /// The task once it has reached a state; every reading is a call, so a busy loop is kept polite by it.
+    pub(crate) async fn until(&self, task: &Value, state: &str) -> Value {
+        let since = Instant::now();
+        loop {
+            let now = self.get(task).await;
+            if now["status"]["state"] == state {
+                return now;
+            }
+            assert!(since.elapsed() < PATIENCE, "not {state}: {now}\n{}", self.log());
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A user's message with one text part.
+pub(crate) fn text(id: &str, text: &str) -> Value {
+    parts(id, json!([{"text": text}]))
+}
+
+pub(crate) fn parts(id: &str, parts: Value) -> Value {
+    json!({"messageId": id, "role": "ROLE_USER", "parts": parts})
+}
+
+/// The same message, sent to a task.
+pub(crate) fn to(task: &Value, mut message: Value) -> Value {
+    message["taskId"] = task["id"].clone();
+    message
+}
+
+fn keep(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let kept = Arc::new(Mutex::new(String::new()));
+    let log = Arc::clone(&kept);
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            log.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+    });
+    kept
+}
+
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (said, heard) = channel();
+    thread::spawn(move || {
+        let mut from = BufReader::new(from);
+        let mut line = String::new();
+        while let Ok(1..) = from.read_line(&mut line) {
+            // When nobody listens any more the pipe is still emptied, so that the process never blocks on it.
+            let _ = said.send(std::mem::take(&mut line));
+        }
+    });
+    heard
+}

@@ -110,7 +110,8 @@ pub(super) const MESSAGE: &str = concat!(
     " AND m.message_id = $4 AND m.hash = $5"
 );
 
-// Sweeps. Rows that somebody is writing to are left for the next one.
+// Sweeps. Rows that somebody is writing to are left for the next one. `= ANY (ARRAY(…))` is planned as few
+// rows whatever the limit; a join with the chosen rows may be planned as a scan of the whole other table.
 pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM ( \
         (SELECT key FROM task WHERE work <> 0 AND key > $1 ORDER BY key LIMIT $2) \
@@ -122,29 +123,31 @@ pub(super) const FOLD_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \
         SELECT key FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
-    ), dropped AS (DELETE FROM event e USING chosen c WHERE e.task = c.key) \
-    UPDATE task t SET folded_through = t.version, foldable = false FROM chosen c WHERE t.key = c.key";
+    ), dropped AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))) \
+    UPDATE task SET folded_through = version, foldable = false \
+    WHERE key = ANY (ARRAY(SELECT key FROM chosen))";
 pub(super) const PURGE_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \
         SELECT key FROM task WHERE ended AND status_at < $1 ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
-    ), events AS (DELETE FROM event x USING chosen c WHERE x.task = c.key), \
-    requests AS (DELETE FROM request x USING chosen c WHERE x.task = c.key), \
-    snapshots AS (DELETE FROM snapshot x USING chosen c WHERE x.task = c.key), \
-    sendings AS (DELETE FROM outbox x USING chosen c WHERE x.task = c.key), \
-    configs AS (DELETE FROM push_config x USING chosen c WHERE x.task = c.key), \
-    purged AS (DELETE FROM task t USING chosen c WHERE t.key = c.key RETURNING t.key), \
+    ), events AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    requests AS (DELETE FROM request WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    snapshots AS (DELETE FROM snapshot WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    sendings AS (DELETE FROM outbox WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    configs AS (DELETE FROM push_config WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    purged AS (DELETE FROM task WHERE key = ANY (ARRAY(SELECT key FROM chosen)) RETURNING key), \
     counted AS ( \
         UPDATE task_count SET tasks = tasks - (SELECT count(*) FROM purged) \
         WHERE shard = pg_backend_pid() % 16 \
     ) SELECT count(*) FROM purged";
-/// Walks past the old records of living tasks, as SQLite's does.
+/// Walks past the old records of living tasks, as SQLite's does. The rows are locked, so their places hold.
+/// A scalar query is asked per row; NOT EXISTS would be planned as a join with all tasks.
 pub(super) const PURGE_RECORDS: &str = "\
-    DELETE FROM message_record m USING ( \
-        SELECT o.scope, o.message_id, o.hash FROM message_record o \
-        WHERE o.at < $1 AND NOT EXISTS (SELECT 1 FROM task t WHERE t.scope = o.scope AND t.id = o.task) \
-        ORDER BY o.at LIMIT $2 FOR UPDATE SKIP LOCKED \
-    ) o WHERE m.scope = o.scope AND m.message_id = o.message_id AND m.hash = o.hash";
+    DELETE FROM message_record WHERE ctid = ANY (ARRAY( \
+        SELECT m.ctid FROM message_record m \
+        WHERE m.at < $1 AND (SELECT t.key FROM task t WHERE t.scope = m.scope AND t.id = m.task) IS NULL \
+        ORDER BY m.at LIMIT $2 FOR UPDATE SKIP LOCKED \
+    ))";
 
 pub(super) const INSERT_SECRET: &str =
     "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";

@@ -5,7 +5,7 @@
 
 mod append;
 mod extremes;
-mod fixture;
+pub(super) mod fixture;
 mod idempotency;
 mod list;
 mod model;

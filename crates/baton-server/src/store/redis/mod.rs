@@ -114,17 +114,7 @@ impl RedisStore {
 
     async fn check_server(&self, require_log: bool) -> StoreResult<()> {
         let info: String = redis::cmd("INFO").arg("everything").query_async(&mut self.connection()).await?;
-        let says = |line: &str| info.lines().any(|said| said.trim_end() == line);
-        // A server that may evict keys drops logs and idempotency records as it likes.
-        if !says("maxmemory_policy:noeviction") {
-            return Err(StoreError::Unavailable(
-                "this Redis may evict keys; set maxmemory-policy noeviction".to_owned(),
-            ));
-        }
-        if require_log && !says("aof_enabled:1") {
-            return Err(StoreError::Unavailable("this Redis keeps no log; set appendonly yes".to_owned()));
-        }
-        Ok(())
+        may_be_trusted(&info, require_log)
     }
 
     async fn check_format(&self) -> StoreResult<()> {
@@ -142,6 +132,21 @@ impl RedisStore {
         }
         Ok(())
     }
+}
+
+/// Reads what a server says about itself.
+fn may_be_trusted(info: &str, require_log: bool) -> StoreResult<()> {
+    let says = |line: &str| info.lines().any(|said| said.trim_end() == line);
+    // A server that may evict keys drops logs and idempotency records as it likes.
+    if !says("maxmemory_policy:noeviction") {
+        return Err(StoreError::Unavailable(
+            "this Redis may evict keys; set maxmemory-policy noeviction".to_owned(),
+        ));
+    }
+    if require_log && !says("aof_enabled:1") {
+        return Err(StoreError::Unavailable("this Redis keeps no log; set appendonly yes".to_owned()));
+    }
+    Ok(())
 }
 
 #[async_trait]

@@ -122,7 +122,9 @@ fn start_postgres(folder: &Path) -> Result<Server, String> {
         .map_err(|e| format!("{}: {e}", home.display()))?;
     let data = home.join("data");
     let mut initdb = user.command(&program("initdb"));
-    initdb.args(["--username", "baton", "--auth", "trust", "--encoding", "UTF8", "--no-sync", "--pgdata"]);
+    initdb.args(["--username", "baton", "--auth", "trust", "--encoding", "UTF8", "--no-sync"]);
+    // A language's order by default, as many databases have it: listings must not follow it.
+    initdb.args(["--locale-provider", "icu", "--icu-locale", "en-US", "--pgdata"]);
     output(initdb.arg(&data).current_dir(&home))?;
     let address = free_address()?;
     let mut postgres = user.command(&program("postgres"));

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{ContextId, ListFilter, Timestamp};
+use tokio::task::JoinHandle;
 use tokio_postgres::NoTls;
 
 use super::{Options, PostgresStore};
 use crate::store::suite::fixture::*;
-use crate::store::{ListPosition, ListQuery, Store, StoreError, TaskKey};
+use crate::store::{Append, Appended, ListPosition, ListQuery, Store, StoreError, StoreResult, TaskKey};
 
 /// A store in a fresh schema of the server that `cargo xtask test --only stores` starts.
 pub(in crate::store) async fn open() -> PostgresStore {
@@ -65,6 +66,24 @@ async fn tables_of_others_and_of_newer_batons_are_refused() {
     assert!(matches!(connect(odd).await, Err(StoreError::Unavailable(_))));
 }
 
+/// Waits until somebody waits for a lock that has to do with this schema's tasks; answers its process.
+async fn blocked(client: &tokio_postgres::Client, schema: &str) -> i32 {
+    let find = "SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid \
+                WHERE l.relation = $1::text::regclass AND a.wait_event_type = 'Lock'";
+    let table = format!("{schema}.task");
+    loop {
+        if let Some(row) = client.query(find, &[&table]).await.unwrap().first() {
+            return row.get(0);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn spawn_append(store: &Arc<dyn Store>, append: Append) -> JoinHandle<StoreResult<Appended>> {
+    let store = store.clone();
+    tokio::spawn(async move { store.append(&scope(), append).await })
+}
+
 /// What a caller gets when the connection goes while its write is under way, and that the store goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_connection_is_an_error_and_no_more() {
@@ -74,17 +93,9 @@ async fn a_broken_connection_is_an_error_and_no_more() {
     let (mut blocker, killer) = (aside(&options.schema).await, aside(&options.schema).await);
     let lock = blocker.transaction().await.unwrap();
     lock.query("SELECT key FROM task FOR UPDATE", &[]).await.unwrap();
-    let waiting = tokio::spawn({
-        let store = store.clone();
-        async move { store.append(&scope(), next("t", 1)).await }
-    });
-    // Only this test's function reads this schema, so its name tells which backend waits.
-    let kill = "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid \
-                WHERE l.relation = $1::text::regclass AND a.wait_event_type = 'Lock'";
-    let table = format!("{}.task", options.schema);
-    while killer.query(kill, &[&table]).await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let waiting = spawn_append(&store, next("t", 1));
+    let pid = blocked(&killer, &options.schema).await;
+    killer.query("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(StoreError::Unavailable(_))));
     lock.rollback().await.unwrap();
     // The pool may hand the broken connection out once more before it has noticed.
@@ -93,6 +104,39 @@ async fn a_broken_connection_is_an_error_and_no_more() {
     }
     assert_eq!(head(&store, "t").await.version, 1);
     written(&store, next("t", 1)).await;
+}
+
+/// The two moments at which an append has to give way to somebody who committed while it waited.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_birth_that_waited_writes_nothing_when_it_loses() {
+    let options = Options { connections: 2, ..fresh() };
+    let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
+    written(&store, birth("first")).await;
+    let (mut other, watcher) = (aside(&options.schema).await, aside(&options.schema).await);
+
+    // Another birth of the same id is about to commit: the message's record must not stay behind.
+    let winner = other.transaction().await.unwrap();
+    let copy = "INSERT INTO task (scope, id, context, generation, created_at, version, state, status_at, work, \
+                attempts, fence, ended, foldable) \
+                SELECT scope, 'taken', context, generation, created_at, version, state, status_at, work, \
+                attempts, fence, ended, foldable FROM task";
+    winner.execute(copy, &[]).await.unwrap();
+    let loser = spawn_append(&store, birth("taken").saying("m", 1));
+    blocked(&watcher, &options.schema).await;
+    winner.commit().await.unwrap();
+    assert_eq!(loser.await.unwrap().unwrap(), Appended::Conflict);
+    assert_eq!(recorded(&store, "m", 1).await, None);
+
+    // The same message is about to be recorded: no task must be made.
+    let winner = other.transaction().await.unwrap();
+    let keep = "INSERT INTO message_record (scope, message_id, hash, task, at) SELECT scope, 'n', $1, 'first', $2 \
+                FROM task WHERE id = 'first'";
+    winner.execute(keep, &[&&[1_u8; 32][..], &at(0).as_millis()]).await.unwrap();
+    let loser = spawn_append(&store, birth("second").saying("n", 1));
+    blocked(&watcher, &options.schema).await;
+    winner.commit().await.unwrap();
+    assert_eq!(loser.await.unwrap().unwrap(), Appended::Duplicate(record("n", 1, "first")));
+    assert!(!exists(&store, "second").await);
 }
 
 /// Every verb, often enough for the server to settle on plans, on tables too large to be worth scanning.

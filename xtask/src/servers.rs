@@ -18,8 +18,13 @@ const START: Duration = Duration::from_secs(30);
 /// Where Debian puts what it does not put on the path.
 const DEBIAN: &str = "/usr/lib/postgresql/15/bin";
 
+const FEATURES: &str = "postgres,redis";
+
 /// Runs the contract suite, and each backend's own tests, on real servers.
 pub fn test_stores(workspace: &Workspace) -> Result<(), String> {
+    // The clippy stage does not see what is behind a feature.
+    let clippy = ["clippy", "--package", "baton-server", "--all-targets", "--features", FEATURES, "--locked"];
+    execute(workspace.cargo(&clippy).args(["--", "-D", "warnings"]))?;
     let folder = Folder::new()?;
     let postgres = start_postgres(&folder.0)?;
     let redis = start_redis(&folder.0)?;
@@ -31,7 +36,7 @@ pub fn test_stores(workspace: &Workspace) -> Result<(), String> {
         "baton-server",
         "--lib",
         "--features",
-        "postgres,redis",
+        FEATURES,
         "--locked",
         "--profile",
         "stores",

@@ -11,7 +11,11 @@ use crate::engine::agent::Skill;
 
 /// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
 /// that names the member; what it leaves out is switched off.
-pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard, String> {
+pub(crate) fn mounted(
+    mut card: AgentCard,
+    skills: &[Skill],
+    authenticates: bool,
+) -> Result<AgentCard, String> {
     let mut ids = HashSet::new();
     for skill in skills {
         if !ids.insert(skill.card.id.as_str()) {
@@ -48,8 +52,8 @@ pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard
     if capabilities.extended_agent_card == Some(true) {
         return Err("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
     }
-    if !card.security_requirements.is_empty() || !card.security_schemes.is_empty() {
-        return Err("securitySchemes: declared, but this server authenticates nobody yet".to_owned());
+    if !authenticates && (!card.security_requirements.is_empty() || !card.security_schemes.is_empty()) {
+        return Err("securitySchemes: declared, but this server authenticates nobody".to_owned());
     }
     // Interfaces are what is mounted, at the address the server is reached at.
     card.interfaces.clear();
@@ -153,10 +157,10 @@ mod tests {
             (card(), vec![skill("x"), skill("x")], "twice"),
             (card(), vec![], "at least one"),
         ] {
-            let refused = mounted(card, &skills).unwrap_err();
+            let refused = mounted(card, &skills, false).unwrap_err();
             assert!(refused.contains(named), "{refused}");
         }
-        let mounted = mounted(card(), &[skill("x")]).unwrap();
+        let mounted = mounted(card(), &[skill("x")], false).unwrap();
         assert_eq!(mounted.capabilities.streaming, Some(true));
         assert_eq!(mounted.skills[0].id, "x");
     }

@@ -1,5 +1,7 @@
 //! JSON-RPC 2.0 over `POST /`.
 
+use std::borrow::Cow;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
@@ -48,7 +50,7 @@ async fn answer(service: &Service, parts: &Parts, body: Body) -> Result<Response
         let context = CallContext {
             scope: service.scope(&principal, decoded.tenant.as_deref())?,
             generation: Generation::V1,
-            last_event_id: header(&parts.headers, "last-event-id").map(str::to_owned),
+            last_event_id: header(&parts.headers, "last-event-id").map(Cow::into_owned),
             extensions: extensions(&parts.headers),
         };
         service.dispatch(&context, decoded.call).await
@@ -69,8 +71,9 @@ async fn answer(service: &Service, parts: &Parts, body: Body) -> Result<Response
 
 /// The method tells the generation; the version header must agree with it.
 fn operation(parts: &Parts, method: &str) -> Result<Operation, Error> {
+    let said = header(&parts.headers, VERSION_HEADER);
     let query = parts.uri.query().and_then(version_in_query);
-    let asked = AskedVersion::read(header(&parts.headers, VERSION_HEADER), query);
+    let asked = AskedVersion::read(said.as_deref(), query.as_deref());
     if let AskedVersion::Unknown(version) = &asked {
         let version: String = version.chars().take(32).collect();
         let message = format!("A2A-Version {version:?} is not supported; this server speaks 1.0");
@@ -99,15 +102,36 @@ fn operation(parts: &Parts, method: &str) -> Result<Operation, Error> {
     }
 }
 
-fn version_in_query(query: &str) -> Option<&str> {
+fn version_in_query(query: &str) -> Option<String> {
     query.split('&').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;
-        name.eq_ignore_ascii_case("A2A-Version").then_some(value)
+        name.eq_ignore_ascii_case("A2A-Version").then(|| percent_decoded(value))
     })
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+/// Some clients escape every character they can, the dot among them.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let escaped = match rest {
+            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() { &rest[3..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+/// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
+/// its bytes make no sense.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<Cow<'a, str>> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
 }
 
 fn extensions(headers: &HeaderMap) -> Vec<String> {

@@ -75,6 +75,8 @@ impl EventStream {
         loop {
             let reader = self.rest.as_mut()?;
             let event = tokio::select! {
+                // What is committed is shown before a closing server ends the stream.
+                biased;
                 event = reader.next() => event,
                 () = self.closing.cancelled() => {
                     self.rest = None;
@@ -138,6 +140,10 @@ impl Engine {
         let head = inner.head(&turn.scope, &turn.id).await?;
         if let Some(seen) = last_seen {
             check_seen(seen, &head)?;
+            // Asked of the head: the log of an ended task may be folded.
+            if head.current.state.is_terminal() && seen >= head.version {
+                return Err(nothing_left(&turn.id));
+            }
         }
         let after = last_seen.unwrap_or(event).max(event);
         if after < head.folded_through {
@@ -188,7 +194,7 @@ impl Engine {
 }
 
 impl Inner {
-    async fn head(&self, scope: &Scope, id: &TaskId) -> Result<Head, Error> {
+    pub(super) async fn head(&self, scope: &Scope, id: &TaskId) -> Result<Head, Error> {
         self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))
     }
 

@@ -30,6 +30,8 @@ pub struct Limits {
     /// Tasks on a page unless asked otherwise, and at most.
     pub default_page: u32,
     pub max_page: u32,
+    /// How long `tasks/send` waits for the task to come to rest; at once by default.
+    pub legacy_wait: std::time::Duration,
     /// Pause between keep-alive comments on a quiet stream.
     pub keep_alive: std::time::Duration,
 }
@@ -40,6 +42,7 @@ impl Default for Limits {
             max_body_bytes: 4 * 1024 * 1024,
             default_page: 50,
             max_page: 100,
+            legacy_wait: std::time::Duration::ZERO,
             keep_alive: std::time::Duration::from_secs(15),
         }
     }

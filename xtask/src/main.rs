@@ -6,6 +6,7 @@ mod junit;
 mod mission;
 mod process;
 mod python;
+mod servers;
 mod setup;
 mod stages;
 mod tidy;

@@ -1,5 +1,9 @@
 //! The protocol generations, and how a request names the one it speaks.
 
+use crate::error::{Error, ErrorKind};
+use crate::operation::Operation;
+use crate::wire::{v0_1, v0_3};
+
 /// A protocol generation Baton knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Generation {
@@ -75,6 +79,61 @@ impl AskedVersion {
     }
 }
 
+/// What a JSON-RPC method and the version a request asked for come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    Generation(Generation, Operation),
+    /// 0.1 and 0.3 share the name: the generation the task was born in decides, 0.3 where that tells nothing.
+    ByBirth(Operation),
+}
+
+/// The method tells the generation; the version must agree with it.
+pub fn of_method(method: &str, asked: &AskedVersion) -> Result<Named, Error> {
+    if let AskedVersion::Unknown(version) = asked {
+        return Err(unsupported(version));
+    }
+    let refused = |spoken: Generation| {
+        let said = match asked {
+            AskedVersion::Known(said) => format!("but the request says A2A-Version {}", said.version()),
+            AskedVersion::Unsaid | AskedVersion::Unknown(_) => {
+                "and a request without a version counts as 0.3".to_owned()
+            }
+        };
+        let version = spoken.version();
+        let message =
+            format!("{method} is a method of protocol {version}, {said}: send the header `A2A-Version: {version}`");
+        Err(Error::new(ErrorKind::VersionNotSupported, message))
+    };
+    if let Some(operation) = Operation::of_v1_method(method) {
+        return match asked {
+            AskedVersion::Known(Generation::V1) => Ok(Named::Generation(Generation::V1, operation)),
+            _ => refused(Generation::V1),
+        };
+    }
+    let (newer, older) = (v0_3::operation_of(method), v0_1::operation_of(method));
+    let spoken = if newer.is_some() { Generation::V0_3 } else { Generation::V0_1 };
+    match (newer, older, asked) {
+        (None, None, _) => {
+            let method: String = method.chars().take(64).collect();
+            Err(Error::new(ErrorKind::MethodNotFound, format!("Method not found: {method:?}")))
+        }
+        (_, _, AskedVersion::Known(Generation::V1)) => refused(spoken),
+        (Some(operation), Some(_), AskedVersion::Known(Generation::V0_3)) => {
+            Ok(Named::Generation(Generation::V0_3, operation))
+        }
+        (Some(operation), Some(_), _) => Ok(Named::ByBirth(operation)),
+        (Some(operation), None, _) => Ok(Named::Generation(Generation::V0_3, operation)),
+        (None, Some(operation), _) => Ok(Named::Generation(Generation::V0_1, operation)),
+    }
+}
+
+/// The version is none this server speaks.
+pub fn unsupported(version: &str) -> Error {
+    let version: String = version.chars().take(32).collect();
+    let message = format!("A2A-Version {version:?} is not supported; this server speaks 1.0, 0.3 and 0.1");
+    Error::new(ErrorKind::VersionNotSupported, message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +163,41 @@ mod tests {
             (Some("01.0"), None, unknown("01.0")),
         ] {
             assert_eq!(AskedVersion::read(header, query), expected, "{header:?} {query:?}");
+        }
+    }
+
+    #[test]
+    fn p07_the_method_tells_the_generation() {
+        let named = |generation, operation| Ok(Named::Generation(generation, operation));
+        let (v1, v0_3, v0_1) = (Generation::V1, Generation::V0_3, Generation::V0_1);
+        let refused = Err(ErrorKind::VersionNotSupported);
+        for (method, version, expected) in [
+            ("SendMessage", "1.0", named(v1, Operation::SendMessage)),
+            ("SendMessage", "", refused),
+            ("SendMessage", "0.3", refused),
+            ("SendMessage", "2.0", refused),
+            ("message/send", "", named(v0_3, Operation::SendMessage)),
+            ("message/send", "0.3", named(v0_3, Operation::SendMessage)),
+            ("message/send", "1.0", refused),
+            ("message/send", "9", refused),
+            ("tasks/list", "", named(v0_3, Operation::ListTasks)),
+            ("tasks/subscribe", "", named(v0_3, Operation::SubscribeToTask)),
+            ("agent/getExtendedCard", "", named(v0_3, Operation::GetExtendedCard)),
+            ("tasks/pushNotificationConfig/create", "", named(v0_3, Operation::CreatePushConfig)),
+            ("tasks/send", "", named(v0_1, Operation::SendMessage)),
+            ("tasks/sendSubscribe", "0.1", named(v0_1, Operation::SendStreamingMessage)),
+            ("tasks/pushNotification/set", "", named(v0_1, Operation::CreatePushConfig)),
+            ("tasks/get", "", Ok(Named::ByBirth(Operation::GetTask))),
+            ("tasks/get", "0.1", Ok(Named::ByBirth(Operation::GetTask))),
+            ("tasks/get", "0.3", named(v0_3, Operation::GetTask)),
+            ("tasks/cancel", "", Ok(Named::ByBirth(Operation::CancelTask))),
+            ("tasks/resubscribe", "", Ok(Named::ByBirth(Operation::SubscribeToTask))),
+            ("tasks/get", "1.0", refused),
+            ("sendMessage", "1.0", Err(ErrorKind::MethodNotFound)),
+            ("rpc.discover", "", Err(ErrorKind::MethodNotFound)),
+        ] {
+            let got = of_method(method, &AskedVersion::read(Some(version), None));
+            assert_eq!(got.map_err(|error| error.kind()), expected, "{method} {version}");
         }
     }
 }

@@ -11,7 +11,11 @@ use crate::engine::agent::Skill;
 
 /// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
 /// that names the member; what it leaves out is switched off.
-pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard, String> {
+pub(crate) fn mounted(
+    mut card: AgentCard,
+    skills: &[Skill],
+    authenticates: bool,
+) -> Result<AgentCard, String> {
     let mut ids = HashSet::new();
     for skill in skills {
         if !ids.insert(skill.card.id.as_str()) {
@@ -41,6 +45,8 @@ pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard
         Some(true) => {}
         Some(false) => tracing::info!("streaming is switched off, as the card says"),
     }
+    // Kept with every task, whatever the card says; 1.0 has no word for it.
+    capabilities.state_transition_history.get_or_insert(true);
     if capabilities.push_notifications == Some(true) {
         return Err("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
     }
@@ -48,8 +54,8 @@ pub(crate) fn mounted(mut card: AgentCard, skills: &[Skill]) -> Result<AgentCard
     if capabilities.extended_agent_card == Some(true) {
         return Err("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
     }
-    if !card.security_requirements.is_empty() || !card.security_schemes.is_empty() {
-        return Err("securitySchemes: declared, but this server authenticates nobody yet".to_owned());
+    if !authenticates && (!card.security_requirements.is_empty() || !card.security_schemes.is_empty()) {
+        return Err("securitySchemes: declared, but this server authenticates nobody".to_owned());
     }
     // Interfaces are what is mounted, at the address the server is reached at.
     card.interfaces.clear();
@@ -101,12 +107,19 @@ impl ServedCard {
 
     fn at(&self, base: &str) -> AgentCard {
         let mut card = self.card.clone();
-        card.interfaces = vec![AgentInterface {
-            url: format!("{base}/"),
-            protocol_binding: "JSONRPC".to_owned(),
-            protocol_version: Generation::V1.version().to_owned(),
+        // JSON-RPC first, and 1.0 before 0.3: clients take the first they know.
+        let interface = |binding: &str, url: String, generation: Generation| AgentInterface {
+            url,
+            protocol_binding: binding.to_owned(),
+            protocol_version: generation.version().to_owned(),
             tenant: None,
-        }];
+        };
+        card.interfaces = vec![
+            interface("JSONRPC", format!("{base}/"), Generation::V1),
+            interface("JSONRPC", format!("{base}/"), Generation::V0_3),
+            interface("HTTP+JSON", base.to_owned(), Generation::V1),
+            interface("HTTP+JSON", base.to_owned(), Generation::V0_3),
+        ];
         card
     }
 }
@@ -153,10 +166,10 @@ mod tests {
             (card(), vec![skill("x"), skill("x")], "twice"),
             (card(), vec![], "at least one"),
         ] {
-            let refused = mounted(card, &skills).unwrap_err();
+            let refused = mounted(card, &skills, false).unwrap_err();
             assert!(refused.contains(named), "{refused}");
         }
-        let mounted = mounted(card(), &[skill("x")]).unwrap();
+        let mounted = mounted(card(), &[skill("x")], false).unwrap();
         assert_eq!(mounted.capabilities.streaming, Some(true));
         assert_eq!(mounted.skills[0].id, "x");
     }

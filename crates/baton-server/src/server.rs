@@ -192,7 +192,8 @@ impl Builder {
 
     /// Checks the card against what is mounted and puts everything together.
     pub async fn build(self) -> Result<Server, StartError> {
-        let card = card::mounted(self.card, &self.skills).map_err(StartError::Card)?;
+        let card = card::mounted(self.card, &self.skills, self.authenticator.enforces())
+            .map_err(StartError::Card)?;
         let cursors = Cursors::load(&*self.store).await?;
         let logic = AgentLogic { skills: self.skills, router: self.router };
         let agents = HashMap::from([(Arc::from(ONLY_AGENT), logic)]);

@@ -59,7 +59,7 @@ impl File {
     /// Lines of code that is not a test: without comments, and without inline `#[cfg(test)]` modules and
     /// `tests` files.
     pub fn shipped_lines(&self) -> Vec<(usize, &str)> {
-        let is_test_file = self.path.split('/').any(|part| part == "tests" || part == "tests.rs");
+        let is_test_file = self.path.split('/').any(|part| ["tests", "tests.rs", "suite"].contains(&part));
         if is_test_file {
             return Vec::new();
         }

@@ -1,10 +1,27 @@
 //! How things are spelled: envelopes, frames, and one codec per generation.
 
+pub mod dialect;
+pub mod http_json;
 pub mod jsonrpc;
 pub mod sse;
+pub mod v0_1;
+pub mod v0_3;
 pub mod v1;
 
+mod objects;
 mod read;
 mod scalars;
+mod stream_item;
 mod time;
 mod write;
+
+use crate::operation::Call;
+
+pub use self::stream_item::StreamItem;
+
+/// A call with the tenant its parameters named; generations before 1.0 have no tenants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    pub tenant: Option<String>,
+    pub call: Call,
+}

@@ -60,6 +60,14 @@ fn not_json(subject: Subject, error: &serde_json::Error) -> Error {
 }
 
 impl Subject {
+    pub(crate) const PARAMS: Subject =
+        Subject { kind: ErrorKind::InvalidParams, title: "Invalid parameters", root: "params" };
+
+    /// Something an agent sent. What is wrong with it is the agent's fault, not the caller's.
+    pub(crate) const fn reply(root: &'static str) -> Subject {
+        Subject { kind: ErrorKind::InvalidAgentResponse, title: "Invalid response", root }
+    }
+
     pub(crate) fn refuse(self, field: impl Into<String>, description: impl Into<String>) -> Error {
         let (field, description) = (field.into(), description.into());
         Error::new(self.kind, format!("{}: {field} {description}", self.title))
@@ -148,6 +156,16 @@ pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserialize
 /// Like [`object`], for twins that borrow nothing.
 pub(crate) fn twin<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     object(deserializer)
+}
+
+/// Any twin, read as an object where a value of the domain could stand.
+#[derive(Default)]
+pub(crate) struct Twin<T>(pub(crate) T);
+
+impl<G, T: DeserializeOwned> FromWire<G> for Twin<T> {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        twin(deserializer).map(Twin)
+    }
 }
 
 impl<G, T: FromWire<G>> FromWire<G> for Vec<T> {

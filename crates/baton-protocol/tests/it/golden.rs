@@ -10,7 +10,7 @@ use baton_protocol::wire::v1;
 use baton_protocol::{Error, ErrorKind};
 
 /// Reads a text and writes what was understood.
-type Rewrite = fn(&str) -> Result<Vec<u8>, Error>;
+pub(crate) type Rewrite = fn(&str) -> Result<Vec<u8>, Error>;
 
 /// One row per folder of `fixtures/wire/v1`.
 const OBJECTS: &[(&str, Rewrite)] = &[
@@ -71,18 +71,22 @@ fn part(text: &str) -> Result<Vec<u8>, Error> {
     Ok(whole[BEFORE.len()..whole.len() - 2].to_vec())
 }
 
-fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out);
     out
 }
 
+pub(crate) fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/wire/v1")
+    fixtures().join("wire/v1")
 }
 
 /// The `.json` files right inside a folder, sorted; empty when there is no such folder.
-fn cases(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn cases(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -90,12 +94,12 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn content(path: &Path) -> String {
+pub(crate) fn content(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.strip_suffix('\n').unwrap_or_else(|| panic!("{} must end with a newline", path.display())).to_owned()
 }
 
-fn check(path: &Path, rewrite: Rewrite, expected: &str) {
+pub(crate) fn check(path: &Path, rewrite: Rewrite, expected: &str) {
     let text = content(path);
     let got = rewrite(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(!got.contains(&b'\n') && !got.contains(&b'\r'), "{} would break an SSE line", path.display());
@@ -128,15 +132,19 @@ fn p01_lenient_files_are_understood_as_their_canonical_form() {
     assert!(seen > 30, "only {seen} lenient files were found");
 }
 
-/// File names are `<object>.<case>.json`, with `-` for the `/` of requests.
 #[test]
 fn p01_refused_files_name_the_member_and_what_to_do() {
-    let files = cases(&root().join("refused"));
+    check_refused(&root().join("refused"), OBJECTS);
+}
+
+/// File names are `<object>.<case>.json`, with `-` for the `/` of requests.
+pub(crate) fn check_refused(folder: &Path, objects: &[(&str, Rewrite)]) {
+    let files = cases(folder);
     assert!(!files.is_empty());
     for path in files {
         let name = path.file_name().unwrap().to_str().unwrap();
         let object = name.split('.').next().unwrap();
-        let (found, rewrite) = OBJECTS.iter().find(|(folder, _)| folder.replace('/', "-") == object).unwrap();
+        let (found, rewrite) = objects.iter().find(|(folder, _)| folder.replace('/', "-") == object).unwrap();
         let error = rewrite(&content(&path)).expect_err(name);
         let told: Vec<_> =
             error.violations().iter().map(|v| format!("{}: {}", v.field, v.description)).collect();
@@ -151,17 +159,22 @@ fn p01_refused_files_name_the_member_and_what_to_do() {
     }
 }
 
-/// A folder without a row in the table would be a folder nobody checks.
 #[test]
 fn every_folder_is_checked() {
+    check_folders(&root(), OBJECTS, &["error-details"]);
+}
+
+/// A folder without a row in the table would be a folder nobody checks.
+pub(crate) fn check_folders(root: &Path, objects: &[(&str, Rewrite)], elsewhere: &[&str]) {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(root()).unwrap().chain(fs::read_dir(root().join("request")).unwrap()) {
+    for entry in fs::read_dir(root).unwrap().chain(fs::read_dir(root.join("request")).unwrap()) {
         let path = entry.unwrap().path();
-        folders.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+        folders.push(path.strip_prefix(root).unwrap().to_str().unwrap().to_owned());
     }
-    folders.retain(|folder| !["request", "refused", "error-details"].contains(&folder.as_str()));
+    folders.retain(|folder| !["request", "refused"].contains(&folder.as_str()));
+    folders.retain(|folder| !elsewhere.contains(&folder.as_str()));
     for folder in folders {
-        assert!(OBJECTS.iter().any(|(object, _)| *object == folder), "{folder} is not in the table");
+        assert!(objects.iter().any(|(object, _)| *object == folder), "{folder} is not in the table");
     }
 }
 

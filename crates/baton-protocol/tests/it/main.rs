@@ -7,6 +7,8 @@
 mod fold;
 /// Golden files: each reads into the domain and writes back byte for byte.
 mod golden;
+/// Golden files of the legacy generation, and what is only ever written.
+mod golden_v0_1;
 /// The JSON-RPC envelope, request by request.
 mod jsonrpc;
 /// Domain to wire to domain gives the same value, minus a written list of losses.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use baton_protocol::Error;
+use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::jsonrpc::{self, RpcId};
-use baton_protocol::wire::{sse, v1};
-use baton_protocol::{Error, Generation};
+use baton_protocol::wire::{http_json, sse};
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, Version};
@@ -18,15 +19,30 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// Proxies that buffer would hold events back.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// What stands around each frame's JSON.
+pub(super) enum Envelope {
+    /// A JSON-RPC response; the part before the result is the same in every frame.
+    Rpc { id: RpcId, prefix: Vec<u8> },
+    Bare,
+}
+
+impl Envelope {
+    pub(super) fn rpc(id: RpcId) -> Self {
+        let mut prefix = Vec::with_capacity(64);
+        jsonrpc::result_prefix(&mut prefix, &id);
+        Envelope::Rpc { id, prefix }
+    }
+}
+
 pub(super) fn response(
     stream: EventStream,
-    id: RpcId,
+    dialect: Dialect,
+    facts: AnswerFacts,
+    envelope: Envelope,
     keep_alive: Duration,
     version: Version,
 ) -> Response<Body> {
-    let mut prefix = Vec::with_capacity(64);
-    jsonrpc::result_prefix(&mut prefix, &id);
-    let writer = Writer { stream, id, prefix, keep_alive };
+    let writer = Writer { stream, dialect, facts, envelope, keep_alive };
     let writes = futures_util::stream::unfold(writer, |mut writer| async move {
         let bytes = writer.next_write().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(bytes), writer))
@@ -44,9 +60,9 @@ pub(super) fn response(
 
 struct Writer {
     stream: EventStream,
-    id: RpcId,
-    /// The envelope up to the result: the same in every frame.
-    prefix: Vec<u8>,
+    dialect: Dialect,
+    facts: AnswerFacts,
+    envelope: Envelope,
     keep_alive: Duration,
 }
 
@@ -70,29 +86,49 @@ impl Writer {
     }
 
     fn put(&self, out: &mut BytesMut, frame: &Frame) {
+        let dialect = self.dialect;
         let mut json = Vec::new();
         let number = match frame {
             Frame::Event(event) => {
-                sse::write_event(out, Some(event.number), None, &[&self.prefix, &event.json(), b"}"]);
+                match self.stream.spelled(event, dialect) {
+                    Ok(json) => self.frame(out, Some(event.number), dialect.event_name(event.kind), &json),
+                    Err(error) => self.put_error(out, &error),
+                }
                 return;
             }
             Frame::Task { number, snapshot } => {
-                v1::write_stream_task(&mut json, &snapshot.task);
+                dialect.write_stream_task(&mut json, &snapshot.task);
                 Some(*number)
             }
             Frame::Message(message) => {
-                v1::write_stream_message(&mut json, message);
+                dialect.write_stream_message(&mut json, message, &self.facts);
                 None
             }
         };
-        sse::write_event(out, number, None, &[&self.prefix, &json, b"}"]);
+        self.frame(out, number, dialect.opening_name(), &json);
+    }
+
+    fn frame(&self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: &[u8]) {
+        match &self.envelope {
+            Envelope::Rpc { prefix, .. } => sse::write_event(out, number, name, &[prefix, json, b"}"]),
+            Envelope::Bare => sse::write_event(out, number, name, &[json]),
+        }
     }
 
     /// The last event of a stream that broke.
     fn put_error(&self, out: &mut BytesMut, error: &Error) {
         tracing::warn!(kind = error.kind().row().reason, cause = error.log(), "a stream broke");
         let mut json = Vec::new();
-        jsonrpc::write_error(&mut json, Some(&self.id), Generation::V1, error);
-        sse::write_event(out, None, None, &[&json]);
+        let generation = self.dialect.generation();
+        match &self.envelope {
+            Envelope::Rpc { id, .. } => {
+                jsonrpc::write_error(&mut json, Some(id), generation, error);
+                sse::write_event(out, None, None, &[&json]);
+            }
+            Envelope::Bare => {
+                http_json::write_error(&mut json, generation, error);
+                sse::write_event(out, None, Some("error"), &[&json]);
+            }
+        }
     }
 }

@@ -1,14 +1,19 @@
-//! Sockets on one side, the service on the other. Bindings hold no rules.
+//! Sockets on one side, the service on the other. Bindings hold no rules: they find the dialect of a request,
+//! decode a call, and spell what comes back.
 
 mod agent_card;
 mod event_stream;
+mod front;
+mod http_json;
+mod incoming;
 mod jsonrpc;
+mod respond;
 
 use std::future::{Future, IntoFuture as _};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +23,9 @@ use crate::service::Service;
 /// How long connections may finish what is under way after the drain.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The mount table.
+/// One door: paths with colons, tenants and slashes at the end are ours to read.
 pub(crate) fn router(service: Service) -> Router {
-    Router::new()
-        .route("/", post(jsonrpc::handle))
-        .route("/.well-known/agent-card.json", get(agent_card::get).options(agent_card::options))
-        .with_state(service)
+    Router::new().fallback(front::handle).with_state(service)
 }
 
 /// Accepts connections until `drained`, then lets those under way finish.
@@ -50,8 +52,9 @@ pub(crate) async fn serve(
         drained.await;
         stopping.cancel();
     };
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
     tokio::select! {
-        served = axum::serve(listener, router).with_graceful_shutdown(drained).into_future() => served,
+        served = axum::serve(listener, service).with_graceful_shutdown(drained).into_future() => served,
         // A client that never finishes its request must not keep the process alive.
         () = patience => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! How many turns run at once, and who waits for a place.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
@@ -21,6 +21,8 @@ struct Shared {
 struct State {
     running: usize,
     queue: VecDeque<(Scope, TaskId)>,
+    /// The same tasks: one that is looked at again does not wait twice.
+    waiting: HashSet<(Scope, TaskId)>,
     /// Places in the queue promised to tasks that are being stored right now.
     promised: usize,
 }
@@ -87,7 +89,10 @@ impl Admission {
 
     /// Lets a stored task wait. Takes no place into account: what was accepted before must not be dropped.
     pub(crate) fn enqueue(&self, scope: Scope, task: TaskId) {
-        self.shared.state().queue.push_back((scope, task));
+        let mut state = self.shared.state();
+        if state.waiting.insert((scope.clone(), task.clone())) {
+            state.queue.push_back((scope, task));
+        }
     }
 
     /// The next waiting task, with the right to run it.
@@ -96,9 +101,10 @@ impl Admission {
         if state.running >= self.shared.max_running {
             return None;
         }
-        let (scope, task) = state.queue.pop_front()?;
+        let next = state.queue.pop_front()?;
+        state.waiting.remove(&next);
         state.running += 1;
-        Some((Permit(Arc::clone(&self.shared)), scope, task))
+        Some((Permit(Arc::clone(&self.shared)), next.0, next.1))
     }
 }
 

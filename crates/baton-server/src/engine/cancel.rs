@@ -9,6 +9,7 @@ use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 
 use super::desk::Desk;
+use super::detach::finish;
 use super::{Engine, Inner, from_store, not_found, write_down};
 use crate::store::{Append, Appended, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record};
 
@@ -29,7 +30,8 @@ impl Engine {
         id: &TaskId,
         metadata: Option<JsonObject>,
     ) -> Result<Canceled, Error> {
-        self.inner.cancel(scope, id, metadata).await
+        let (inner, scope, id) = (Arc::clone(&self.inner), scope.clone(), id.clone());
+        finish(&self.inner.tracker, async move { inner.cancel(&scope, &id, metadata).await }).await
     }
 }
 

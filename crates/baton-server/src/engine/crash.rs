@@ -10,6 +10,8 @@ use std::sync::Arc;
 use baton_protocol::domain::{EventBody, Part, Scope, StatusUpdate, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
 
+use tokio::runtime::Handle;
+
 use super::Inner;
 use super::admission::{Permit, Place};
 use super::desk::Desk;
@@ -40,6 +42,10 @@ impl Inner {
     /// A request was noted: ring the task's run, or look after the task here.
     pub(super) fn attend(self: &Arc<Self>, scope: &Scope, id: &TaskId) {
         if self.runs.ring(scope, id) {
+            return;
+        }
+        if Handle::try_current().is_err() {
+            // The process is ending; the next start looks.
             return;
         }
         let (inner, scope, id) = (Arc::clone(self), scope.clone(), id.clone());
@@ -110,7 +116,7 @@ impl Inner {
         let everything =
             || pending.iter().map(|request| Settled { request: request.request, event: None }).collect();
         let (bodies, settled): (Vec<EventBody>, Vec<Settled>) = match &plan {
-            Plan::Nothing => return Ok(true),
+            Plan::Nothing => return Ok(!registration.leave()),
             Plan::Settle => (Vec::new(), everything()),
             Plan::Cancel => (cancel_events(), everything()),
             Plan::Fail => (vec![failed(&snapshot)], everything()),
@@ -121,6 +127,8 @@ impl Inner {
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());
+                            // A place may have come free since.
+                            self.admit_waiting();
                             return Ok(true);
                         }
                     }

@@ -172,6 +172,11 @@ impl Desk {
         }
     }
 
+    /// Does a message wait that the agent has not taken?
+    pub(crate) fn has_messages(&self) -> bool {
+        !self.state().inbox.is_empty()
+    }
+
     pub(crate) fn offer(&self, request: RequestId, message: Message) {
         self.state().inbox.push_back((request, message));
         self.changed.notify_waiters();

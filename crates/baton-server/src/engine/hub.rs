@@ -8,6 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::wire::dialect::Dialect;
+use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::store::{StoreError, StoredEvent, TaskKey};
@@ -43,6 +45,8 @@ struct State {
     settled: Option<Arc<Snapshot>>,
     /// The run could not write; waiters must not hang on it.
     trouble: Option<StoreError>,
+    /// Events of the tail in other spellings than the stored one: each is made once, however many watch.
+    forms: HashMap<(u64, Dialect), Bytes>,
     /// Counts rings, so that a waiter can tell "nothing new" from "look again".
     rings: u64,
 }
@@ -104,6 +108,7 @@ impl Bell {
                 // Another path committed in between: what is kept no longer joins up.
                 state.tail.clear();
                 state.tail_bytes = 0;
+                state.forms.clear();
             }
             state.version = version;
             state.rings += 1;
@@ -115,6 +120,9 @@ impl Bell {
             while state.tail.len() > TAIL_EVENTS || (state.tail_bytes > TAIL_BYTES && state.tail.len() > 1) {
                 if let Some(dropped) = state.tail.pop_front() {
                     state.tail_bytes -= dropped.record().len();
+                    if !state.forms.is_empty() {
+                        state.forms.retain(|(number, _), _| *number > dropped.number);
+                    }
                 }
             }
             if settled.is_some() {
@@ -158,6 +166,24 @@ impl Bell {
             }
             _ => Ok(Heard::AskStore),
         }
+    }
+
+    /// The event in another spelling, made by `make` unless somebody else did before.
+    pub(crate) fn form<E>(
+        &self,
+        number: u64,
+        dialect: Dialect,
+        make: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        if let Some(form) = self.state().forms.get(&(number, dialect)) {
+            return Ok(form.clone());
+        }
+        let form = make()?;
+        let mut state = self.state();
+        if state.tail.front().is_some_and(|first| first.number <= number) {
+            state.forms.insert((number, dialect), form.clone());
+        }
+        Ok(form)
     }
 
     /// The task as of `version` or later, if a turn ended there and the bell still knows.

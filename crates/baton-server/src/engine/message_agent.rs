@@ -11,12 +11,13 @@ use tokio::sync::watch;
 
 use super::agent::{AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
-use super::send::message_record;
+use super::send::{message_record, stopping};
 use super::{Accepted, Incoming, Inner, from_store};
 use crate::store::{MessageRecord, record};
 
 type Key = (Scope, MessageId, [u8; 32]);
-type Outcome = Option<Result<Message, Error>>;
+/// The reply, and whether an earlier turn made it.
+type Outcome = Option<Result<(Message, bool), Error>>;
 
 /// Replies being made right now, so that repeats wait with the first instead of asking the agent again.
 #[derive(Debug, Default)]
@@ -35,9 +36,9 @@ impl Inner {
         agent: Arc<dyn MessageAgent>,
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
-        let key = (scope.clone(), incoming.message.id.clone(), incoming.hash);
+        let key = (scope.clone(), incoming.record_id.clone(), incoming.hash);
         let known =
-            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
         if let Some(record) = known {
             return self.replay(scope, record).await;
         }
@@ -46,6 +47,9 @@ impl Inner {
             match in_flight.get(&key) {
                 Some(outcome) => (outcome.clone(), false),
                 None => {
+                    if self.stopping.is_cancelled() {
+                        return Err(stopping());
+                    }
                     let Some(permit) = self.admission.run_now() else {
                         return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
                     };
@@ -67,8 +71,8 @@ impl Inner {
         let waited = tokio::time::timeout(self.options.send_wait, outcome.wait_for(Option::is_some)).await;
         match waited {
             Ok(Ok(done)) => {
-                let message = done.clone().expect("waited for it")?;
-                Ok(Accepted::Reply { message, replayed: !first })
+                let (message, earlier) = done.clone().expect("waited for it")?;
+                Ok(Accepted::Reply { message, replayed: earlier || !first })
             }
             Ok(Err(_)) => Err(Error::of(ErrorKind::Internal).with_log("a message turn vanished")),
             Err(_) => {
@@ -83,7 +87,13 @@ impl Inner {
         scope: &Scope,
         agent: &dyn MessageAgent,
         incoming: Incoming,
-    ) -> Result<Message, Error> {
+    ) -> Result<(Message, bool), Error> {
+        let (id, hash) = (&incoming.record_id, &incoming.hash);
+        // Looked up again: the first turn may have ended between the caller's look and its claim.
+        let known = self.store.message(scope, id, hash).await.map_err(from_store)?;
+        if let Some(reply) = known.and_then(|record| record.reply) {
+            return Ok((record::read_reply(&reply).map_err(from_store)?, true));
+        }
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
@@ -106,9 +116,11 @@ impl Inner {
             ..message_record(&incoming, None, None, self.clock.now())
         };
         match self.store.put_reply(scope, record).await.map_err(from_store)? {
-            None => Ok(message),
+            None => Ok((message, false)),
             // Another replica answered first: there is one reply to a message.
-            Some(MessageRecord { reply: Some(reply), .. }) => record::read_reply(&reply).map_err(from_store),
+            Some(MessageRecord { reply: Some(reply), .. }) => {
+                Ok((record::read_reply(&reply).map_err(from_store)?, true))
+            }
             Some(_) => {
                 Err(Error::of(ErrorKind::InvalidAgentResponse)
                     .with_log("a message turned from task to reply"))

@@ -13,6 +13,8 @@ mod admission;
 mod cancel;
 mod crash;
 mod desk;
+mod detach;
+mod follow_up;
 mod hub;
 mod message_agent;
 mod reader;
@@ -26,7 +28,7 @@ mod wait;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use baton_protocol::domain::{Event, EventBody, Scope, Task, TaskId, Timestamp};
@@ -104,22 +106,28 @@ impl Engine {
         let admission = Admission::new(options.max_running, options.max_queued);
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
-        Engine {
-            inner: Arc::new(Inner {
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let inner = inner.clone();
+            Inner {
                 store,
                 hub: Hub::new(),
                 agents,
                 options,
                 clock,
                 me,
-                runs: Runs::default(),
+                runs: Runs::new(move |scope, id| {
+                    if let Some(inner) = inner.upgrade() {
+                        inner.attend(scope, id);
+                    }
+                }),
                 admission,
                 in_flight: InFlight::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
                 tracker: TaskTracker::new(),
-            }),
-        }
+            }
+        });
+        Engine { inner }
     }
 
     pub fn options(&self) -> &Options {

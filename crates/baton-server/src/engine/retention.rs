@@ -76,8 +76,10 @@ impl Inner {
                 break;
             }
         }
+        // Counted from the message, not from the task's end: no record goes before its task has.
+        let oldest = before(retention.ended.saturating_add(retention.records));
         loop {
-            let records = self.store.purge_records(before(retention.records), BATCH).await?;
+            let records = self.store.purge_records(oldest, BATCH).await?;
             swept.records += records;
             if records < u64::from(BATCH) {
                 break;

@@ -3,27 +3,25 @@
 //! The agent is polled here, in a task of its own, never inside a connection's future. Whatever it says in
 //! one poll is appended together; what it says while an append is under way waits for the next one.
 
+mod said;
+
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{
-    Artifact, ArtifactUpdate, EventBody, EventKind, Message, Part, StatusUpdate, TaskState,
-};
-use baton_protocol::lifecycle::{Refused, Snapshot};
+use baton_protocol::domain::{EventBody, EventKind, Message};
+use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::Inner;
 use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic};
-use super::desk::{Desk, Lying, Said, Stop};
+use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::runs::Registration;
-use super::size;
-use super::turn::{Turn, agent_message};
-use super::write_down;
+use super::turn::Turn;
 use crate::store::{
     Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
 };
@@ -37,8 +35,8 @@ enum End {
     /// The agent returned.
     Returned(Result<(), AgentError>),
     Panicked,
-    /// Stopped by us after the grace time.
-    Stopped(Stop),
+    /// Left behind after the grace time.
+    Stopped,
     /// The agent broke the protocol.
     Invalid(String),
 }
@@ -57,6 +55,8 @@ struct Run {
     seen: Option<RequestId>,
     /// The client wants the task canceled.
     cancel: bool,
+    /// The turn is over, the task is not: messages wait for the next turn.
+    hands_over: bool,
     /// When the agent, told to stop, is left behind.
     grace_ends: Option<Instant>,
     deadline: Instant,
@@ -114,6 +114,7 @@ impl Inner {
             to_settle: Vec::new(),
             seen: None,
             cancel: false,
+            hands_over: false,
             grace_ends: None,
             deadline: now + self.options.turn_deadline,
             last_said: now,
@@ -170,7 +171,7 @@ impl Run {
                     break;
                 }
             }
-            let wake = self.wake_at();
+            let wake = self.wake_at(commit.is_none() && !closed_by_end);
             tokio::select! {
                 biased;
                 result = &mut work, if end.is_none() => {
@@ -178,6 +179,9 @@ impl Run {
                         Ok(result) => End::Returned(result),
                         Err(_panic) => End::Panicked,
                     });
+                    if self.registration.handle.is_rung() {
+                        self.look_at_requests().await;
+                    }
                 }
                 result = under_way(&mut commit), if commit.is_some() => {
                     let done = commit.take().expect("it was under way");
@@ -244,102 +248,10 @@ impl Run {
             self.desk.close();
             *closed = true;
         }
-        if events.is_empty() && settled.is_empty() {
+        if events.is_empty() && settled.is_empty() && !self.hands_over {
             return None;
         }
         Some(self.append(expected, events, settled))
-    }
-
-    fn take_down(
-        &mut self,
-        said: Said,
-        events: &mut Vec<StoredEvent>,
-        settled: &mut Vec<Settled>,
-    ) -> Result<(), String> {
-        let most = self.engine.options.max_event_bytes;
-        match said {
-            Said::Took(request, message) => {
-                let event =
-                    self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
-                settled.push(Settled { request, event: Some(event.number) });
-                events.push(event);
-            }
-            Said::Text(chunk) => {
-                let mut artifact = Artifact::new(chunk.artifact, vec![Part::text(chunk.text)]);
-                artifact.name = chunk.name;
-                let (append, last_chunk) = (chunk.append, chunk.last);
-                let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
-                self.take_artifact(update, events)?;
-            }
-            Said::Event(EventBody::Artifact(update)) => self.take_artifact(update, events)?,
-            Said::Event(body) => {
-                if let EventBody::Status(StatusUpdate { message: Some(message), .. }) = &body {
-                    let bytes = size::of_message(message);
-                    if bytes > most {
-                        return Err(format!("a status message of {bytes} bytes; {most} are allowed"));
-                    }
-                }
-                events.push(self.write(body).map_err(|refused| refused.to_string())?);
-            }
-        }
-        Ok(())
-    }
-
-    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut Vec<StoredEvent>) -> Result<(), String> {
-        let most = self.engine.options.max_event_bytes;
-        let parts = size::split(update, most).map_err(|too_large| {
-            let bytes = too_large.bytes;
-            format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
-        })?;
-        for mut update in parts {
-            update.ordinal = self.snapshot.ordinal(&update.artifact.id);
-            events.push(self.write(EventBody::Artifact(update)).map_err(|refused| refused.to_string())?);
-        }
-        Ok(())
-    }
-
-    /// The state a turn leaves behind, if its agent did not say.
-    fn take_end(&mut self, end: &End, events: &mut Vec<StoredEvent>) {
-        let state = self.snapshot.state();
-        if state.is_terminal() {
-            return;
-        }
-        let (end_state, reason) = if self.cancel {
-            (TaskState::Canceled, None)
-        } else {
-            match end {
-                End::Returned(Ok(())) if state.is_interrupted() => return,
-                End::Returned(Ok(())) => (TaskState::Completed, None),
-                // Told to stop because the server goes down: the crash rule decides at the next start.
-                End::Returned(Err(_)) | End::Stopped(Stop::Shutdown)
-                    if self.desk.stop_reason() == Some(Stop::Shutdown) =>
-                {
-                    return;
-                }
-                End::Returned(Err(error)) => (TaskState::Failed, Some(error.message().to_owned())),
-                End::Panicked => (TaskState::Failed, Some("The agent stopped unexpectedly".to_owned())),
-                // Nobody answered: the agent goes, the question stays.
-                End::Stopped(_) if state.is_interrupted() => return,
-                End::Stopped(_) => (TaskState::Failed, Some("The agent took too long".to_owned())),
-                End::Invalid(fault) => {
-                    (TaskState::Failed, Some(format!("The agent gave an invalid response: {fault}")))
-                }
-            }
-        };
-        let task = &self.snapshot.task;
-        let message = reason.map(|text| agent_message(&task.id, &task.context_id, vec![Part::text(text)]));
-        let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
-        match self.write(status) {
-            Ok(event) => events.push(event),
-            Err(refused) => {
-                tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended")
-            }
-        }
-    }
-
-    fn write(&mut self, body: EventBody) -> Result<StoredEvent, Refused> {
-        let at = self.engine.time_for(&self.snapshot);
-        write_down(Arc::make_mut(&mut self.snapshot), at, body)
     }
 
     fn append(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Append {
@@ -353,7 +265,7 @@ impl Run {
             self.unsnapped = (0, 0);
             StoredSnapshot::encode(&self.snapshot)
         });
-        let work = if rests { Work::Idle } else { Work::Running };
+        let work = if rests || self.hands_over { Work::Idle } else { Work::Running };
         Append {
             task: self.registration.id().clone(),
             birth: None,
@@ -450,7 +362,8 @@ impl Run {
         self.grace_ends.get_or_insert(Instant::now() + self.engine.options.cancel_grace);
     }
 
-    fn wake_at(&self) -> Instant {
+    /// When to look at the clock. Text that grows is waited for only while it could be written.
+    fn wake_at(&self, may_write: bool) -> Instant {
         let options = &self.engine.options;
         let quiet =
             if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
@@ -461,7 +374,7 @@ impl Run {
         if let Some(look_again) = self.look_again {
             wake = wake.min(look_again);
         }
-        if self.desk.lying() == Lying::GrowingText {
+        if may_write && self.desk.lying() == Lying::GrowingText {
             wake = wake.min(self.last_commit + options.text_merge);
         }
         wake
@@ -476,7 +389,7 @@ impl Run {
             Some(grace_ends) if grace_ends <= now => {
                 if end.is_none() {
                     tracing::warn!(task.id = %self.registration.id(), "the agent did not stop in its grace time");
-                    *end = Some(End::Stopped(self.desk.stop_reason().unwrap_or(Stop::Deadline)));
+                    *end = Some(End::Stopped);
                 }
                 // Nothing is left to wait for.
                 self.grace_ends = Some(now + Duration::from_secs(3600));

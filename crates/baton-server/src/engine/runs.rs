@@ -1,6 +1,7 @@
 //! The runs of this process: at most one per task, found by scope and id.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,16 +11,24 @@ use tokio::sync::Notify;
 use super::desk::{Desk, Stop};
 
 type Key = (Scope, TaskId);
+type Missed = dyn Fn(&Scope, &TaskId) + Send + Sync;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Runs {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
 struct Shared {
     live: Mutex<HashMap<Key, Arc<RunHandle>>>,
     emptied: Notify,
+    /// Told of a task whose claim was given up while a ring was unanswered.
+    missed: Box<Missed>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runs").field("live", &self.live().len()).finish_non_exhaustive()
+    }
 }
 
 /// How others reach a run.
@@ -35,6 +44,10 @@ impl RunHandle {
     pub(crate) fn ring(&self) {
         self.asked.store(true, Ordering::SeqCst);
         self.rung.notify_one();
+    }
+
+    pub(crate) fn is_rung(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
     }
 
     /// Was the run rung since it last looked?
@@ -68,6 +81,11 @@ impl Shared {
 }
 
 impl Runs {
+    pub(crate) fn new(missed: impl Fn(&Scope, &TaskId) + Send + Sync + 'static) -> Self {
+        let (live, emptied) = (Mutex::default(), Notify::new());
+        Runs { shared: Arc::new(Shared { live, emptied, missed: Box::new(missed) }) }
+    }
+
     /// `None` when the task has a run already.
     pub(crate) fn register(&self, scope: &Scope, id: &TaskId, desk: Arc<Desk>) -> Option<Registration> {
         let key = (scope.clone(), id.clone());
@@ -139,8 +157,13 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if !self.gone {
-            self.shared.remove(&self.key);
+        if self.gone {
+            return;
+        }
+        self.shared.remove(&self.key);
+        // Who rang was told that a run is here: somebody has to look.
+        if self.handle.take_ring() {
+            (self.shared.missed)(&self.key.0, &self.key.1);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+    ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -12,23 +12,24 @@ use super::admission::Place;
 use super::agent::Logic;
 use super::clock::{fresh_context_id, fresh_task_id};
 use super::desk::Desk;
+use super::detach::finish;
 use super::hub::Bell;
 use super::turn::agent_message;
-use super::{Engine, Inner, from_store, not_found, write_down};
+use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
-    Append, Appended, Birth, Head, HeadState, MessageRecord, NewRequest, Requested, StoredEvent,
-    StoredSnapshot, Work, record,
+    Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
-
-/// How often a lost race is decided anew before giving up.
-const TRIES: usize = 16;
 
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
 pub struct Incoming {
     pub message: Message,
+    /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
+    pub record_id: MessageId,
     /// Of the message and its target, as they were sent.
     pub hash: [u8; 32],
+    /// A task the client named: continued if it exists, else created under that id.
+    pub client_task_id: Option<TaskId>,
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
@@ -51,7 +52,7 @@ pub struct TurnRef {
     pub(crate) scope: Scope,
     pub(crate) id: TaskId,
     pub(crate) bell: Arc<Bell>,
-    pub(crate) message: (baton_protocol::domain::MessageId, [u8; 32]),
+    pub(crate) message: (MessageId, [u8; 32]),
     /// Number of the message in the log; `None` while it waits for a busy task.
     pub(crate) event: Option<u64>,
     /// The task as of that number, when it is at hand.
@@ -68,7 +69,8 @@ impl TurnRef {
 impl Engine {
     /// Takes a message in. When this answers, the message is stored.
     pub async fn send(&self, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
-        self.inner.send(scope, incoming).await
+        let (inner, scope) = (Arc::clone(&self.inner), scope.clone());
+        finish(&self.inner.tracker, async move { inner.send(&scope, incoming).await }).await
     }
 }
 
@@ -84,16 +86,43 @@ impl Inner {
                 )),
             };
         }
+        if let Some(id) = incoming.client_task_id.clone() {
+            return self.send_named(scope, id, incoming).await;
+        }
         match incoming.message.task_id.clone() {
             Some(id) => self.send_to_task(scope, id, incoming).await,
-            None => self.send_new(scope, incoming).await,
+            None => self.send_new(scope, incoming).await?.ok_or_else(taken),
         }
     }
 
+    /// The client makes the ids: whether the task exists decides what the message means.
+    async fn send_named(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: TaskId,
+        mut incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        if let Some(accepted) = self.on_record(scope, &incoming).await? {
+            return Ok(accepted);
+        }
+        if self.store.head(scope, &id).await.map_err(from_store)?.is_none()
+            && let Some(accepted) = self.send_new(scope, incoming.clone()).await?
+        {
+            return Ok(accepted);
+        }
+        // It exists, or came to be while we looked.
+        incoming.message.task_id = Some(id.clone());
+        self.send_to_task(scope, id, incoming).await
+    }
+
     /// The same message came before: answer with the same turn or reply.
-    async fn on_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+    pub(super) async fn on_record(
+        &self,
+        scope: &Scope,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let found =
-            self.store.message(scope, &incoming.message.id, &incoming.hash).await.map_err(from_store)?;
+            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
         match found {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
@@ -129,35 +158,52 @@ impl Inner {
         }))
     }
 
-    async fn send_new(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    /// `None`: the id the client named is taken by now.
+    async fn send_new(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
         let skill =
             (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
         match skill.map(|skill| &skill.logic) {
-            Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await,
+            Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
             None => self.create_failed(scope, incoming).await,
         }
     }
 
-    async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Option<Accepted>, Error> {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
         let Some(place) = self.admission.reserve() else {
             // A repeat is answered even when there is no room for anything new.
             return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(accepted),
+                Some(accepted) => Ok(Some(accepted)),
                 None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
             };
         };
+        let created = self.create_at(scope, incoming, place).await;
+        // The place may have come back unused, and others wait for one.
+        self.admit_waiting();
+        created
+    }
+
+    async fn create_at(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+        place: Place,
+    ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options.max_event_bytes));
-        let registration = self.runs.register(scope, &new.id, Arc::clone(&desk));
-        let registration =
-            registration.ok_or_else(|| Error::of(ErrorKind::Internal).with_log("a fresh id is taken"))?;
+        let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
+            return Ok(None);
+        };
         let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
@@ -173,10 +219,8 @@ impl Inner {
         let record = append.message.clone();
         let key = match self.store.append(scope, append).await.map_err(from_store)? {
             Appended::Written(key) => key,
-            Appended::Duplicate(found) => return self.replay(scope, found).await,
-            Appended::Conflict => {
-                return Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken"));
-            }
+            Appended::Duplicate(found) => return self.replay(scope, found).await.map(Some),
+            Appended::Conflict => return Ok(None),
         };
         let bell = self.hub.bell(key);
         bell.ring(snapshot.version, &events, None);
@@ -195,18 +239,19 @@ impl Inner {
                 self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
             }
             Place::Wait(place) => {
-                registration.leave();
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());
-                drop(place);
-                // A place may have come free since.
-                self.admit_waiting();
+                drop((registration, place));
             }
         }
-        Ok(Accepted::Turn(turn))
+        Ok(Some(Accepted::Turn(turn)))
     }
 
     /// No skill fits: the task exists and says so.
-    async fn create_failed(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    async fn create_failed(
+        self: &Arc<Self>,
+        scope: &Scope,
+        incoming: Incoming,
+    ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
         let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
@@ -220,7 +265,7 @@ impl Inner {
                 let bell = self.hub.bell(key);
                 bell.ring(snapshot.version, &events, Some(Arc::new(snapshot)));
                 let record = record.expect("a new task comes with its message record");
-                Ok(Accepted::Turn(TurnRef {
+                Ok(Some(Accepted::Turn(TurnRef {
                     scope: scope.clone(),
                     id: start.task.id.clone(),
                     bell,
@@ -228,163 +273,11 @@ impl Inner {
                     event: Some(1),
                     start: Some(start),
                     replayed: false,
-                }))
+                })))
             }
-            Appended::Duplicate(found) => self.replay(scope, found).await,
-            Appended::Conflict => Err(Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")),
+            Appended::Duplicate(found) => self.replay(scope, found).await.map(Some),
+            Appended::Conflict => Ok(None),
         }
-    }
-
-    async fn send_to_task(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: TaskId,
-        mut incoming: Incoming,
-    ) -> Result<Accepted, Error> {
-        // Before any rule about the task's state: the first copy may have changed it.
-        if let Some(accepted) = self.on_record(scope, &incoming).await? {
-            return Ok(accepted);
-        }
-        for _ in 0..TRIES {
-            let head =
-                self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
-            check_target(&head, &id, &incoming.message)?;
-            incoming.message.context_id = Some(head.context_id.clone());
-            if self.stopping.is_cancelled() {
-                return Err(stopping());
-            }
-            let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
-            let done = if busy {
-                self.note(scope, &id, &incoming).await?
-            } else {
-                self.next_turn(scope, &id, &incoming).await?
-            };
-            if let Some(accepted) = done {
-                return Ok(accepted);
-            }
-        }
-        Err(Error::of(ErrorKind::Unavailable)
-            .with_retry_after(1)
-            .with_log("lost too many races for one task"))
-    }
-
-    /// Notes a message for a busy task. `None`: things have changed, look again.
-    async fn note(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: &TaskId,
-        incoming: &Incoming,
-    ) -> Result<Option<Accepted>, Error> {
-        let at = self.clock.now();
-        let context = incoming.message.context_id.as_ref().expect("set from the head");
-        let body = EventBody::UserMessage(incoming.message.clone());
-        let event = StoredEvent::encode(id, context, &baton_protocol::domain::Event { number: 0, at, body });
-        let request = NewRequest {
-            event,
-            message: Some(message_record(incoming, Some(id.clone()), None, at)),
-            most_pending: self.options.max_pending_messages,
-        };
-        match self.store.request(scope, id, request).await.map_err(from_store)? {
-            Requested::Noted { head, .. } => {
-                let turn = TurnRef {
-                    scope: scope.clone(),
-                    id: id.clone(),
-                    bell: self.hub.bell(head.key),
-                    message: (incoming.message.id.clone(), incoming.hash),
-                    event: None,
-                    start: None,
-                    replayed: false,
-                };
-                self.attend(scope, id);
-                Ok(Some(Accepted::Turn(turn)))
-            }
-            Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
-            Requested::Full => {
-                let most = self.options.max_pending_messages;
-                Err(Error::new(
-                    ErrorKind::QuotaExceeded,
-                    format!("{most} messages wait for this task already; send again when it has taken some"),
-                )
-                .with_retry_after(1)
-                .with_info("taskId", id.as_str()))
-            }
-            Requested::Ended(_) => Err(ended(id)),
-            Requested::NotFound => Err(not_found(id)),
-        }
-    }
-
-    /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
-    async fn next_turn(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: &TaskId,
-        incoming: &Incoming,
-    ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
-            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-        };
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
-        let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
-        let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
-        check_target(&loaded.head, id, &incoming.message)?;
-        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
-        let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
-        let at = self.time_for(&snapshot);
-        let attempt = snapshot.attempts + 1;
-        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
-        let (work, fence) = match &place {
-            Place::Run(_) => {
-                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
-                (Work::Running, old_fence + 1)
-            }
-            Place::Wait(_) => (Work::Queued, old_fence),
-        };
-        let mut events = Vec::with_capacity(bodies.len());
-        let mut start = None;
-        for body in bodies {
-            events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
-            start.get_or_insert_with(|| Arc::new(snapshot.clone()));
-        }
-        let append = Append {
-            task: id.clone(),
-            birth: None,
-            expected,
-            fence: old_fence,
-            events: events.clone(),
-            head: self.head_state(&snapshot, work, fence),
-            snapshot: None,
-            message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
-            settled: Vec::new(),
-        };
-        let key = match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => key,
-            Appended::Duplicate(found) => return Ok(Some(self.replay(scope, found).await?)),
-            Appended::Conflict => return Ok(None),
-        };
-        let bell = self.hub.bell(key);
-        bell.ring(snapshot.version, &events, None);
-        let turn = TurnRef {
-            scope: scope.clone(),
-            id: id.clone(),
-            bell: Arc::clone(&bell),
-            message: (incoming.message.id.clone(), incoming.hash),
-            event: Some(expected + 1),
-            start,
-            replayed: false,
-        };
-        match place {
-            Place::Run(permit) => {
-                let message = incoming.message.clone();
-                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
-            }
-            Place::Wait(place) => {
-                registration.leave();
-                self.admission.enqueue(scope.clone(), id.clone());
-                drop(place);
-                self.admit_waiting();
-            }
-        }
-        Ok(Some(Accepted::Turn(turn)))
     }
 
     pub(super) fn head_state(&self, snapshot: &Snapshot, work: Work, fence: u64) -> HeadState {
@@ -415,7 +308,7 @@ struct NewTask {
 
 impl NewTask {
     fn begin(mut incoming: Incoming, at: Timestamp) -> Self {
-        let id = fresh_task_id();
+        let id = incoming.client_task_id.clone().unwrap_or_else(fresh_task_id);
         let context_id: ContextId = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         incoming.message.task_id = Some(id.clone());
         incoming.message.context_id = Some(context_id.clone());
@@ -464,7 +357,7 @@ pub(super) fn message_record(
     at: Timestamp,
 ) -> MessageRecord {
     MessageRecord {
-        message_id: incoming.message.id.clone(),
+        message_id: incoming.record_id.clone(),
         hash: incoming.hash,
         task,
         event,
@@ -477,25 +370,10 @@ pub(super) fn working() -> EventBody {
     EventBody::Status(StatusUpdate { state: TaskState::Working, message: None, metadata: None })
 }
 
-fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error> {
-    if let Some(context) = &message.context_id
-        && *context != head.context_id
-    {
-        return Err(Error::invalid(
-            "message.contextId",
-            "is not the context of the task named by message.taskId",
-        ));
-    }
-    if head.current.state.is_terminal() {
-        return Err(ended(id));
-    }
-    Ok(())
-}
-
-fn ended(id: &TaskId) -> Error {
-    Error::of(ErrorKind::TaskEnded).with_info("taskId", id.as_str())
-}
-
-fn stopping() -> Error {
+pub(super) fn stopping() -> Error {
     Error::new(ErrorKind::Unavailable, "The server is shutting down; send again shortly").with_retry_after(1)
+}
+
+fn taken() -> Error {
+    Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")
 }

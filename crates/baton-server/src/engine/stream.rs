@@ -5,9 +5,12 @@ use std::sync::Arc;
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::operation::HistoryLength;
+use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::{Error, ErrorKind};
+use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use super::hub::Bell;
 use super::reader::LogReader;
 use super::send::TurnRef;
 use super::{Engine, Inner, from_store, not_found};
@@ -29,6 +32,8 @@ pub enum Frame {
 /// When a stream closes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseAt {
+    /// As soon as the task rests: where every interruption looks like input-required.
+    Rest,
     /// With the turn: on a terminal state and on input-required.
     TurnEnd,
     /// On a terminal state only: a 1.0 subscription.
@@ -37,7 +42,12 @@ pub enum CloseAt {
 
 impl CloseAt {
     fn closes(self, state: TaskState) -> bool {
-        state.is_terminal() || (self == Self::TurnEnd && state == TaskState::InputRequired)
+        state.is_terminal()
+            || match self {
+                Self::Rest => state.is_interrupted(),
+                Self::TurnEnd => state == TaskState::InputRequired,
+                Self::TaskEnd => false,
+            }
     }
 }
 
@@ -45,17 +55,41 @@ impl CloseAt {
 pub struct EventStream {
     first: Option<Frame>,
     rest: Option<LogReader>,
+    /// Kept beyond the last event: forms of events are shared through it.
+    bell: Option<Arc<Bell>>,
     close: CloseAt,
     closing: CancellationToken,
 }
 
 impl EventStream {
+    fn new(first: Option<Frame>, reader: LogReader, close: CloseAt, closing: &CancellationToken) -> Self {
+        let bell = Some(Arc::clone(&reader.bell));
+        EventStream { first, rest: Some(reader), bell, close, closing: closing.clone() }
+    }
+
     pub fn of_message(message: Message) -> Self {
         EventStream {
             first: Some(Frame::Message(message)),
             rest: None,
+            bell: None,
             close: CloseAt::TurnEnd,
             closing: CancellationToken::new(),
+        }
+    }
+
+    /// An event in a dialect's spelling: the stored bytes in 1.0, made once for all watchers in the others.
+    pub fn spelled(&self, event: &StoredEvent, dialect: Dialect) -> Result<Bytes, Error> {
+        if dialect == Dialect::V1 {
+            return Ok(event.json());
+        }
+        let make = || {
+            let mut json = Vec::with_capacity(256);
+            dialect.write_stream_update(&mut json, &event.item().map_err(from_store)?);
+            Ok(Bytes::from(json))
+        };
+        match &self.bell {
+            Some(bell) => bell.form(event.number, dialect, make),
+            None => make(),
         }
     }
 
@@ -75,6 +109,8 @@ impl EventStream {
         loop {
             let reader = self.rest.as_mut()?;
             let event = tokio::select! {
+                // What is committed is shown before a closing server ends the stream.
+                biased;
                 event = reader.next() => event,
                 () = self.closing.cancelled() => {
                     self.rest = None;
@@ -124,34 +160,43 @@ impl EventStream {
 
 impl Engine {
     /// The stream of a turn: from its task, or from where the reader left off.
-    pub async fn stream_turn(&self, turn: &TurnRef, last_seen: Option<u64>) -> Result<EventStream, Error> {
+    pub async fn stream_turn(
+        &self,
+        turn: &TurnRef,
+        last_seen: Option<u64>,
+        close: CloseAt,
+    ) -> Result<EventStream, Error> {
         let inner = &self.inner;
         let Some(event) = inner.event_of(turn).await? else {
             // The task ended before it took the message: its end is all there is to show.
             let head = inner.head(&turn.scope, &turn.id).await?;
-            return inner.fresh(&turn.scope, &turn.id, &head, CloseAt::TurnEnd).await;
+            return inner.fresh(&turn.scope, &turn.id, &head, close).await;
         };
         if let (None, Some(start)) = (last_seen, &turn.start) {
             let first = Frame::Task { number: event, snapshot: Arc::clone(start) };
-            return Ok(inner.stream(turn, event, Some(first)));
+            return Ok(inner.stream(turn, event, Some(first), close));
         }
         let head = inner.head(&turn.scope, &turn.id).await?;
         if let Some(seen) = last_seen {
             check_seen(seen, &head)?;
+            // Asked of the head: the log of an ended task may be folded.
+            if head.current.state.is_terminal() && seen >= head.version {
+                return Err(nothing_left(&turn.id));
+            }
         }
         let after = last_seen.unwrap_or(event).max(event);
         if after < head.folded_through {
-            return inner.fresh(&turn.scope, &turn.id, &head, CloseAt::TurnEnd).await;
+            return inner.fresh(&turn.scope, &turn.id, &head, close).await;
         }
         if last_seen.is_none() {
             let snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
             let first = Frame::Task { number: event, snapshot: Arc::new(snapshot) };
-            return Ok(inner.stream(turn, event, Some(first)));
+            return Ok(inner.stream(turn, event, Some(first), close));
         }
-        if inner.turn_is_over(&turn.scope, &turn.id, event, after).await? {
+        if inner.turn_is_over(turn, event, after, close).await? {
             return Err(nothing_left(&turn.id));
         }
-        Ok(inner.stream(turn, after, None))
+        Ok(inner.stream(turn, after, None, close))
     }
 
     /// A subscription: the task first, or where the reader left off.
@@ -183,12 +228,12 @@ impl Engine {
             return inner.fresh(scope, id, &head, close).await;
         }
         let reader = inner.reader(scope, id, &head, seen);
-        Ok(EventStream { first: None, rest: Some(reader), close, closing: inner.closing.clone() })
+        Ok(EventStream::new(None, reader, close, &inner.closing))
     }
 }
 
 impl Inner {
-    async fn head(&self, scope: &Scope, id: &TaskId) -> Result<Head, Error> {
+    pub(super) async fn head(&self, scope: &Scope, id: &TaskId) -> Result<Head, Error> {
         self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))
     }
 
@@ -196,10 +241,10 @@ impl Inner {
         LogReader::new(Arc::clone(&self.store), self.hub.bell(head.key), scope.clone(), id.clone(), after)
     }
 
-    fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>) -> EventStream {
+    fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
         let (store, bell) = (Arc::clone(&self.store), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
-        EventStream { first, rest: Some(reader), close: CloseAt::TurnEnd, closing: self.closing.clone() }
+        EventStream::new(first, reader, close, &self.closing)
     }
 
     /// The task as it is now, then what follows.
@@ -216,12 +261,11 @@ impl Inner {
         reader.after = snapshot.version;
         let over = close.closes(snapshot.state());
         let first = Frame::Task { number: snapshot.version, snapshot };
-        Ok(EventStream {
-            first: Some(first),
-            rest: (!over).then_some(reader),
-            close,
-            closing: self.closing.clone(),
-        })
+        let mut stream = EventStream::new(Some(first), reader, close, &self.closing);
+        if over {
+            stream.rest = None;
+        }
+        Ok(stream)
     }
 
     /// The task as it was at an earlier number, folded from the log.
@@ -244,15 +288,21 @@ impl Inner {
     }
 
     /// Has the turn that began at `event` been shown to its end by the time of `after`?
-    async fn turn_is_over(&self, scope: &Scope, id: &TaskId, event: u64, after: u64) -> Result<bool, Error> {
+    async fn turn_is_over(
+        &self,
+        turn: &TurnRef,
+        event: u64,
+        after: u64,
+        close: CloseAt,
+    ) -> Result<bool, Error> {
         let mut at = event;
         while at < after {
             let left = (after - at).min(256) as u32;
-            let events = self.store.events(scope, id, at, left).await.map_err(from_store)?;
+            let events = self.store.events(&turn.scope, &turn.id, at, left).await.map_err(from_store)?;
             let Some(last) = events.last() else { return Ok(false) };
             at = last.number;
             let closes = |event: &StoredEvent| match event.kind {
-                EventKind::Status(state) => CloseAt::TurnEnd.closes(state),
+                EventKind::Status(state) => close.closes(state),
                 _ => false,
             };
             if events.iter().any(closes) {

@@ -14,10 +14,13 @@ use super::send::TurnRef;
 use super::{Engine, Inner, from_store};
 
 impl Engine {
-    /// The task when the turn has ended or waits for input; at the deadline, the task as it is.
-    pub async fn wait(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
-        let patience = self.inner.options.send_wait;
+    /// The task when the turn has ended or waits for input; after `patience`, the task as it is.
+    pub async fn wait(&self, turn: &TurnRef, patience: Duration) -> Result<Arc<Snapshot>, Error> {
         let until = Instant::now() + patience;
+        // The log of an ended task may be folded: there would be nothing to wait for.
+        if turn.replayed && self.inner.head(&turn.scope, &turn.id).await?.current.state.is_terminal() {
+            return self.inner.load(&turn.scope, &turn.id).await;
+        }
         let Ok(event) = tokio::time::timeout(patience, self.inner.event_of(turn)).await else {
             return self.inner.load(&turn.scope, &turn.id).await;
         };
@@ -92,10 +95,12 @@ impl Inner {
             if head.is_none_or(|head| head.current.state.is_terminal()) {
                 return Ok(None);
             }
-            if self.closing.is_cancelled() {
-                return Err(Error::of(ErrorKind::Unavailable).with_retry_after(1));
+            tokio::select! {
+                () = turn.bell.rung_since(rings) => {}
+                () = self.closing.cancelled() => {
+                    return Err(Error::of(ErrorKind::Unavailable).with_retry_after(1));
+                }
             }
-            turn.bell.rung_since(rings).await;
         }
     }
 }

@@ -10,7 +10,7 @@ mod subscribe;
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{AgentCard, Scope};
+use baton_protocol::domain::{AgentCard, Scope, TaskId};
 use baton_protocol::operation::{Call, CancelTask, GetTask, Reply};
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::HeaderMap;
@@ -19,7 +19,7 @@ pub use cursor::Cursors;
 
 use crate::auth::{Authenticator, Principal};
 use crate::card::ServedCard;
-use crate::engine::{Canceled, Engine, EventStream};
+use crate::engine::{Canceled, Engine, EventStream, from_store};
 
 /// Bounds on what comes in.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct Limits {
     /// Tasks on a page unless asked otherwise, and at most.
     pub default_page: u32,
     pub max_page: u32,
+    /// How long `tasks/send` waits for the task to come to rest; at once by default.
+    pub legacy_wait: std::time::Duration,
     /// Pause between keep-alive comments on a quiet stream.
     pub keep_alive: std::time::Duration,
 }
@@ -40,6 +42,7 @@ impl Default for Limits {
             max_body_bytes: 4 * 1024 * 1024,
             default_page: 50,
             max_page: 100,
+            legacy_wait: std::time::Duration::ZERO,
             keep_alive: std::time::Duration::from_secs(15),
         }
     }
@@ -130,6 +133,24 @@ impl Service {
             tenant: Arc::from(tenant),
             owner: Arc::clone(&principal.owner),
         })
+    }
+
+    /// The generation a task was born in, if it exists.
+    pub async fn birth_of(&self, scope: &Scope, task: &TaskId) -> Result<Option<Generation>, Error> {
+        let head = self.engine().store().head(scope, task).await.map_err(from_store)?;
+        Ok(head.map(|head| head.generation))
+    }
+
+    /// The declared extensions among those a request names, as its answer lists them.
+    pub fn active_extensions(&self, asked: &[String]) -> String {
+        let declared = &self.declared().capabilities.extensions;
+        let known = asked.iter().filter(|uri| declared.iter().any(|extension| extension.uri == **uri));
+        known.map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Do legacy answers show the states a task went through?
+    pub fn shows_state_history(&self) -> bool {
+        self.declared().capabilities.state_transition_history == Some(true)
     }
 
     pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {

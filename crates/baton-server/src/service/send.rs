@@ -1,29 +1,37 @@
 //! SendMessage and SendStreamingMessage.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use baton_protocol::Error;
 use baton_protocol::domain::{Message, Role};
 use baton_protocol::operation::{Reply, SendMessage};
 use baton_protocol::wire::v1;
+use baton_protocol::{Error, Generation};
 use sha2::{Digest, Sha256};
 
 use super::{CallContext, Outcome, Service, media, subscribe};
+use crate::engine::clock::fresh_message_id;
 use crate::engine::{Accepted, EventStream, Incoming};
 
 impl Service {
     pub(super) async fn send(&self, context: &CallContext, send: SendMessage) -> Result<Outcome, Error> {
-        let (history_length, at_once) = (send.history_length, send.return_immediately);
-        let incoming = self.incoming(context, send.message, false)?;
+        let history_length = send.history_length;
+        let patience = match context.generation {
+            // The oldest clients expect an answer as soon as the task is stored.
+            Generation::V0_1 => self.inner.limits.legacy_wait,
+            Generation::V0_3 | Generation::V1 if send.return_immediately => Duration::ZERO,
+            Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
+        };
+        let incoming = self.incoming(context, send, false)?;
         match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => {
                 Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed })
             }
             Accepted::Turn(turn) => {
-                let snapshot = if at_once {
+                let snapshot = if patience.is_zero() {
                     self.engine().now_or_start(&turn).await?
                 } else {
-                    self.engine().wait(&turn).await?
+                    self.engine().wait(&turn, patience).await?
                 };
                 let mut task = Arc::unwrap_or_clone(snapshot).task;
                 history_length.trim(&mut task.history);
@@ -38,15 +46,25 @@ impl Service {
         send: SendMessage,
     ) -> Result<Outcome, Error> {
         let last_seen = subscribe::last_seen(context)?;
-        let incoming = self.incoming(context, send.message, last_seen.is_some())?;
+        let history_length = send.history_length;
+        let incoming = self.incoming(context, send, last_seen.is_some())?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
-            Accepted::Turn(turn) => (self.engine().stream_turn(&turn, last_seen).await?, turn.replayed),
+            Accepted::Turn(turn) => {
+                let close = subscribe::turn_end(context.generation);
+                (self.engine().stream_turn(&turn, last_seen, close).await?, turn.replayed)
+            }
         };
-        Ok(Outcome::Stream { stream: stream.with_history(send.history_length), replayed })
+        Ok(Outcome::Stream { stream: stream.with_history(history_length), replayed })
     }
 
-    fn incoming(&self, context: &CallContext, message: Message, known_only: bool) -> Result<Incoming, Error> {
+    fn incoming(
+        &self,
+        context: &CallContext,
+        send: SendMessage,
+        known_only: bool,
+    ) -> Result<Incoming, Error> {
+        let SendMessage { mut message, client_task_id, .. } = send;
         if message.role != Role::User {
             return Err(Error::invalid("message.role", "must be ROLE_USER: agents answer, they do not ask"));
         }
@@ -55,7 +73,13 @@ impl Service {
             return Err(Error::invalid("message.parts", format!("holds more than {most} parts")));
         }
         media::check(self.declared(), &message)?;
-        Ok(Incoming { hash: hash(&message), message, generation: context.generation, known_only })
+        let (hash, record_id) = (hash(&message), message.id.clone());
+        if client_task_id.is_some() {
+            // Messages of that generation have no id; the codec put the task's in its place.
+            message.id = fresh_message_id();
+        }
+        let generation = context.generation;
+        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only })
     }
 }
 

@@ -14,11 +14,19 @@ impl Service {
     ) -> Result<Outcome, Error> {
         let close = match context.generation {
             Generation::V1 => CloseAt::TaskEnd,
-            Generation::V0_3 | Generation::V0_1 => CloseAt::TurnEnd,
+            older => turn_end(older),
         };
         let last_seen = last_seen(context)?;
         let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close).await?;
         Ok(Outcome::Stream { stream, replayed: false })
+    }
+}
+
+/// When the stream of a turn closes. 0.1 has no auth-required: to its clients that is input-required, too.
+pub(super) fn turn_end(generation: Generation) -> CloseAt {
+    match generation {
+        Generation::V1 | Generation::V0_3 => CloseAt::TurnEnd,
+        Generation::V0_1 => CloseAt::Rest,
     }
 }
 

@@ -6,8 +6,6 @@
 //!
 //! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
 
-#[cfg(test)]
-mod golden;
 pub mod memory;
 pub mod record;
 pub mod sqlite;

@@ -21,7 +21,7 @@ use baton_protocol::domain::{
     Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::wire::v1::{self, StreamItem};
+use baton_protocol::wire::{StreamItem, v1};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -130,6 +130,17 @@ impl StoredEvent {
         StoredEvent { number, ..self.clone() }
     }
 
+    /// The update, with the ids its frame carries.
+    pub fn item(&self) -> Result<StreamItem, StoreError> {
+        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
+        let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
+        let mut item = v1::read_stream_item(text).map_err(|e| damaged(&e))?;
+        if let StreamItem::Artifact { update, .. } = &mut item {
+            update.ordinal = self.ordinal;
+        }
+        Ok(item)
+    }
+
     pub fn decode(&self) -> Result<Event, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
@@ -146,16 +157,11 @@ impl StoredEvent {
                 let metadata = asked.metadata.map(|raw| JsonObject::parse(raw.get())).transpose();
                 EventBody::CancelRequested { metadata: metadata.map_err(|e| damaged(&e))? }
             }
-            EventKind::Status(_) | EventKind::Artifact => {
-                match v1::read_stream_item(text).map_err(|e| damaged(&e))? {
-                    StreamItem::Status { update, .. } => EventBody::Status(update),
-                    StreamItem::Artifact { mut update, .. } => {
-                        update.ordinal = self.ordinal;
-                        EventBody::Artifact(update)
-                    }
-                    StreamItem::Task(_) | StreamItem::Message(_) => return Err(damaged(&"not an update")),
-                }
-            }
+            EventKind::Status(_) | EventKind::Artifact => match self.item()? {
+                StreamItem::Status { update, .. } => EventBody::Status(update),
+                StreamItem::Artifact { update, .. } => EventBody::Artifact(update),
+                StreamItem::Task(_) | StreamItem::Message(_) => return Err(damaged(&"not an update")),
+            },
         };
         Ok(Event { number: self.number, at: self.at, body })
     }

@@ -2,13 +2,11 @@
 //! raw JSON-RPC: no codec of ours stands between a test and the bytes.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_protocol::wire::sse::{SseEvent, SseParser};
-use baton_server::store::Store;
 use baton_server::{Agent, Builder, Server};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -153,6 +151,22 @@ impl TestServer {
         self.call("GetTask", json!({"id": id})).await.result().clone()
     }
 
+    /// Asks until the task is in that state.
+    #[track_caller]
+    pub(crate) fn eventually<'a>(&'a self, id: &'a str, wanted: &'a str) -> impl Future<Output = Value> + 'a {
+        let caller = std::panic::Location::caller();
+        async move {
+            let give_up = tokio::time::Instant::now() + HANG;
+            loop {
+                let task = self.get(id).await;
+                if state(&task) == wanted {
+                    return task;
+                }
+                assert!(tokio::time::Instant::now() < give_up, "{caller}: not {wanted}: {task}");
+            }
+        }
+    }
+
     /// Stops it as SIGTERM would, and waits until it is gone.
     pub(crate) async fn stop(mut self) {
         let _ = self.stop.take().expect("stopped once").send(());
@@ -258,6 +272,9 @@ pub(crate) fn id(task: &Value) -> &str {
     task["id"].as_str().expect("a task has an id")
 }
 
-pub(crate) fn memory() -> Arc<dyn Store> {
-    Arc::new(baton_server::store::memory::MemoryStore::new())
+/// A follow-up: the same as [`message`], to that task.
+pub(crate) fn message_to(task: &Value, text: &str) -> Value {
+    let mut params = message(text);
+    params["message"]["taskId"] = task["id"].clone();
+    params
 }

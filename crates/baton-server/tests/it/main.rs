@@ -1,5 +1,61 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
+/// Agents the tests share.
+mod agents;
+/// Who calls: owners told by a header, and an authenticator that refuses everybody.
+mod callers;
+/// A store that fails, or dawdles, where a test wants it to.
+mod faults;
 mod harness;
+/// Requests byte by byte, for what no HTTP client would send.
+mod socket;
+/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
+mod stage;
+
+/// How many turns run, how many wait, and what the next one is told.
+mod admission;
+/// Authentication: who is refused, before what, and what owners and tenants see of each other.
+mod auth;
+/// Cancel: the token, the grace time, and the race with the agent's own end.
+mod cancel;
+/// What the card does not declare is refused; what it requires is asked for.
+mod capability;
+/// A full server says so, and when to come back.
+mod capacity;
+/// The public card: where it is, who may read it, and that it is true.
+mod card;
+/// Content types of requests and parts, and how much a body may hold.
+mod content_type;
+/// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
+mod disconnect;
+/// The JSON-RPC envelope: what is no request, and the id in every answer.
+mod envelope;
+/// GetTask: how much history, and tasks that are not the caller's.
+mod get;
+/// The same message again: one task, one call, the same answer.
+mod idempotency;
+/// Task and context ids: who makes them, which go together, what they may hold.
+mod ids;
+/// ListTasks: filters and what a listed task holds.
+mod list;
+/// Hundreds of requests with one fault each: the right error, and nothing stored.
+mod malformed;
+/// Conversations: questions and answers, messages to a busy task, whose turn it is.
+mod multi_turn;
+/// Walking a list page by page, and the tokens that lead on.
+mod pages;
+/// `Last-Event-ID`: a stream goes on where its reader left off.
+mod resume;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// Event streams: what comes, in which order, and when they close.
+mod stream;
+/// Streams under load: many events, slow readers, large events, awkward characters.
+mod stream_volume;
+/// The protocol version a request names, in its header or its query.
+mod version;
+/// Nothing hangs: stores that fail, agents that are silent, late or wrong.
+mod waits;

@@ -67,8 +67,8 @@ async fn s06_nothing_acknowledged_is_lost_by_kill_9() {
         let before = next.load(Ordering::Relaxed);
         // Some load first, then a moment that the seed chooses.
         wait_until(|| next.load(Ordering::Relaxed) > before + 10).await;
-        // tidy: allow-sleep the moment of the kill is what is random here
-        tokio::time::sleep(Duration::from_micros(random.below(60_000))).await;
+        let moment = Duration::from_micros(random.below(60_000));
+        tokio::time::sleep(moment).await; // tidy: allow-sleep the moment of the kill is what is random here
         drop(server); // SIGKILL
         server = start(&database);
         address.send(server.url.clone()).unwrap();

@@ -6,11 +6,13 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use super::V1;
-use super::security::{write_requirement, write_schemes};
+use super::security::STYLE;
 use crate::domain::security::{SecurityRequirement, SecurityScheme};
 use crate::domain::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, CardSignature,
-    JsonObject,
+};
+use crate::wire::objects::{
+    write_extension, write_named_requirement, write_provider, write_schemes, write_signature, write_skill,
 };
 use crate::wire::read::{FromWire, Pairs, one, optional, or_default, text, twin};
 use crate::wire::write::Object;
@@ -20,12 +22,7 @@ pub fn write_card(out: &mut Vec<u8>, card: &AgentCard) {
     object.string("name", &card.name);
     object.string("description", &card.description);
     object.list("supportedInterfaces", &card.interfaces, write_interface);
-    if let Some(AgentProvider { organization, url }) = &card.provider {
-        let mut provider = Object::begin(object.member("provider"));
-        provider.string("url", url);
-        provider.string("organization", organization);
-        provider.end();
-    }
+    write_provider(&mut object, card.provider.as_ref());
     object.string("version", &card.version);
     // These two have presence: a card that says `""` is signed with it.
     if let Some(url) = &card.documentation_url {
@@ -33,12 +30,14 @@ pub fn write_card(out: &mut Vec<u8>, card: &AgentCard) {
     }
     write_capabilities(object.member("capabilities"), &card.capabilities);
     if !card.security_schemes.is_empty() {
-        write_schemes(object.member("securitySchemes"), &card.security_schemes);
+        write_schemes(object.member("securitySchemes"), &card.security_schemes, &STYLE);
     }
-    object.list_unless_empty("securityRequirements", &card.security_requirements, write_requirement);
+    write_requirements(&mut object, &card.security_requirements);
     object.strings("defaultInputModes", &card.default_input_modes);
     object.strings("defaultOutputModes", &card.default_output_modes);
-    object.list("skills", &card.skills, write_skill);
+    object.list("skills", &card.skills, |out, skill| {
+        write_skill(out, skill, |object| write_requirements(object, &skill.security_requirements));
+    });
     object.list_unless_empty("signatures", &card.signatures, write_signature);
     if let Some(url) = &card.icon_url {
         object.string("iconUrl", url);
@@ -55,6 +54,10 @@ fn write_interface(out: &mut Vec<u8>, interface: &AgentInterface) {
     object.end();
 }
 
+fn write_requirements(object: &mut Object<'_>, requirements: &[SecurityRequirement]) {
+    object.list_unless_empty("securityRequirements", requirements, write_named_requirement);
+}
+
 fn write_capabilities(out: &mut Vec<u8>, capabilities: &AgentCapabilities) {
     let mut object = Object::begin(out);
     if let Some(streaming) = capabilities.streaming {
@@ -67,36 +70,6 @@ fn write_capabilities(out: &mut Vec<u8>, capabilities: &AgentCapabilities) {
     if let Some(extended) = capabilities.extended_agent_card {
         object.flag("extendedAgentCard", extended);
     }
-    object.end();
-}
-
-fn write_extension(out: &mut Vec<u8>, extension: &AgentExtension) {
-    let mut object = Object::begin(out);
-    object.string("uri", &extension.uri);
-    object.optional("description", extension.description.as_deref());
-    object.flag_if_set("required", extension.required);
-    object.optional_raw("params", extension.params.as_ref().map(JsonObject::as_str));
-    object.end();
-}
-
-fn write_skill(out: &mut Vec<u8>, skill: &AgentSkill) {
-    let mut object = Object::begin(out);
-    object.string("id", &skill.id);
-    object.string("name", &skill.name);
-    object.string("description", &skill.description);
-    object.strings("tags", &skill.tags);
-    object.strings_unless_empty("examples", &skill.examples);
-    object.strings_unless_empty("inputModes", &skill.input_modes);
-    object.strings_unless_empty("outputModes", &skill.output_modes);
-    object.list_unless_empty("securityRequirements", &skill.security_requirements, write_requirement);
-    object.end();
-}
-
-fn write_signature(out: &mut Vec<u8>, signature: &CardSignature) {
-    let mut object = Object::begin(out);
-    object.string("protected", &signature.protected);
-    object.string("signature", &signature.signature);
-    object.optional_raw("header", signature.header.as_ref().map(JsonObject::as_str));
     object.end();
 }
 
@@ -176,21 +149,6 @@ impl FromWire<V1> for AgentInterface {
 }
 
 #[derive(Deserialize)]
-struct ProviderTwin {
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    url: String,
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    organization: String,
-}
-
-impl FromWire<V1> for AgentProvider {
-    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let ProviderTwin { url, organization } = twin(deserializer)?;
-        Ok(AgentProvider { organization, url })
-    }
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CapabilitiesTwin {
     #[serde(default, deserialize_with = "optional::<V1, _, _>")]
@@ -214,25 +172,6 @@ impl FromWire<V1> for AgentCapabilities {
             state_transition_history: None,
             extensions,
         })
-    }
-}
-
-#[derive(Deserialize)]
-struct ExtensionTwin {
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    uri: String,
-    #[serde(default, deserialize_with = "text")]
-    description: Option<String>,
-    #[serde(default, deserialize_with = "or_default::<V1, _, _>")]
-    required: bool,
-    #[serde(default, deserialize_with = "optional::<V1, _, _>")]
-    params: Option<JsonObject>,
-}
-
-impl FromWire<V1> for AgentExtension {
-    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let ExtensionTwin { uri, description, required, params } = twin(deserializer)?;
-        Ok(AgentExtension { uri, description, required, params })
     }
 }
 
@@ -270,22 +209,5 @@ impl FromWire<V1> for AgentSkill {
             output_modes: skill.output_modes,
             security_requirements: skill.security_requirements,
         })
-    }
-}
-
-#[derive(Deserialize)]
-struct SignatureTwin {
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    protected: String,
-    #[serde(deserialize_with = "one::<V1, _, _>")]
-    signature: String,
-    #[serde(default, deserialize_with = "optional::<V1, _, _>")]
-    header: Option<JsonObject>,
-}
-
-impl FromWire<V1> for CardSignature {
-    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let SignatureTwin { protected, signature, header } = twin(deserializer)?;
-        Ok(CardSignature { protected, signature, header })
     }
 }

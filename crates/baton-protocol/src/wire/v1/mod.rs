@@ -12,10 +12,13 @@ mod security;
 mod to_domain;
 mod types;
 
+use serde::de::Deserializer;
+
+use super::objects::{AnyState, EnumValue, Sent, Spelling};
 use super::read::{Subject, read};
-use crate::domain::{AgentCard, ArtifactUpdate, ContextId, Message, StatusUpdate, Task, TaskId, Timestamp};
+use crate::domain::{AgentCard, Message, Part, Role, Task, TaskState};
 use crate::error::{Error, ErrorKind};
-use crate::operation::{Call, Operation, Reply};
+use crate::operation::{Operation, Reply};
 
 pub use self::card::write_card;
 pub use self::details::write_error_details;
@@ -25,45 +28,22 @@ pub use self::from_domain::{
 };
 pub use self::methods::{decode_call, write_call};
 pub use self::names::{parse_state, state_name};
+pub use super::Decoded;
+pub use super::stream_item::StreamItem;
 pub use super::time::{parse_timestamp, write_timestamp};
-
-/// A call with the tenant its parameters named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded {
-    pub tenant: Option<String>,
-    pub call: Call,
-}
-
-/// One `StreamResponse`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StreamItem {
-    Task(Task),
-    Message(Message),
-    Status {
-        task_id: TaskId,
-        context_id: ContextId,
-        at: Timestamp,
-        update: StatusUpdate,
-    },
-    /// The ordinal is not on the wire: it is 0 here, and `lifecycle` knows the right one.
-    Artifact {
-        task_id: TaskId,
-        context_id: ContextId,
-        update: ArtifactUpdate,
-    },
-}
 
 /// Reads the `result` of a call that does not stream.
 pub fn read_reply(operation: Operation, text: &str) -> Result<Reply, Error> {
     match operation {
-        Operation::SendMessage => read::<V1, to_domain::Sent>(text, reply("reply")).map(|sent| sent.0),
+        Operation::SendMessage => read::<V1, Sent>(text, Subject::reply("reply")).map(|sent| sent.0),
         Operation::GetTask | Operation::CancelTask => read_task(text).map(Reply::Task),
-        Operation::ListTasks => read::<V1, _>(text, reply("task list")).map(Reply::Tasks),
+        Operation::ListTasks => read::<V1, _>(text, Subject::reply("task list")).map(Reply::Tasks),
         Operation::CreatePushConfig | Operation::GetPushConfig => {
-            read::<V1, _>(text, reply("push config")).map(Reply::PushConfig)
+            read::<V1, _>(text, Subject::reply("push config")).map(Reply::PushConfig)
         }
         Operation::ListPushConfigs => {
-            read::<V1, to_domain::PushConfigs>(text, reply("push config list")).map(|configs| configs.0)
+            read::<V1, to_domain::PushConfigs>(text, Subject::reply("push config list"))
+                .map(|configs| configs.0)
         }
         // Servers answer `null`, `{}` or nothing at all.
         Operation::DeletePushConfig => Ok(Reply::PushConfigDeleted),
@@ -75,53 +55,58 @@ pub fn read_reply(operation: Operation, text: &str) -> Result<Reply, Error> {
 }
 
 pub fn read_task(text: &str) -> Result<Task, Error> {
-    read::<V1, _>(text, reply("task"))
+    read::<V1, _>(text, Subject::reply("task"))
 }
 
 pub fn read_message(text: &str) -> Result<Message, Error> {
-    read::<V1, _>(text, reply("message"))
+    read::<V1, _>(text, Subject::reply("message"))
 }
 
 pub fn read_stream_item(text: &str) -> Result<StreamItem, Error> {
-    read::<V1, _>(text, reply("stream event"))
+    read::<V1, _>(text, Subject::reply("stream event"))
 }
 
 pub fn read_card(text: &str) -> Result<AgentCard, Error> {
-    read::<V1, _>(text, reply("agent card"))
+    read::<V1, _>(text, Subject::reply("agent card"))
 }
 
 /// Marks this generation's spelling among the readers.
 struct V1;
 
-const PARAMS: Subject =
-    Subject { kind: ErrorKind::InvalidParams, title: "Invalid parameters", root: "params" };
+impl Spelling for V1 {
+    const ROLES: &'static str = "ROLE_USER or ROLE_AGENT";
+    const STATES: &'static str = "the name of a task state, such as TASK_STATE_WORKING";
 
-/// Something an agent sent. What is wrong with it is the agent's fault, not the caller's.
-const fn reply(root: &'static str) -> Subject {
-    Subject { kind: ErrorKind::InvalidAgentResponse, title: "Invalid response", root }
-}
-
-struct StatusEvent {
-    task_id: TaskId,
-    context_id: ContextId,
-    at: Timestamp,
-    update: StatusUpdate,
-}
-
-impl From<StatusEvent> for StreamItem {
-    fn from(StatusEvent { task_id, context_id, at, update }: StatusEvent) -> Self {
-        StreamItem::Status { task_id, context_id, at, update }
+    fn role_name(role: Role) -> &'static str {
+        names::role_name(role)
     }
-}
 
-struct ArtifactEvent {
-    task_id: TaskId,
-    context_id: ContextId,
-    update: ArtifactUpdate,
-}
+    fn role(value: EnumValue<'_>) -> Option<Role> {
+        match value {
+            Ok(name) => names::parse_role(name),
+            Err(1) => Some(Role::User),
+            Err(2) => Some(Role::Agent),
+            Err(_) => None,
+        }
+    }
 
-impl From<ArtifactEvent> for StreamItem {
-    fn from(ArtifactEvent { task_id, context_id, update }: ArtifactEvent) -> Self {
-        StreamItem::Artifact { task_id, context_id, update }
+    fn state_name(state: TaskState) -> &'static str {
+        names::state_name(state)
+    }
+
+    fn state(value: EnumValue<'_>) -> Option<AnyState> {
+        match value {
+            Ok(names::STATE_UNSPECIFIED) => Some(AnyState(None)),
+            Ok(name) => names::parse_state(name).map(|state| AnyState(Some(state))),
+            Err(number) => AnyState::from_number(number),
+        }
+    }
+
+    fn read_part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
+        to_domain::part(deserializer)
+    }
+
+    fn write_part(out: &mut Vec<u8>, part: &Part) {
+        from_domain::write_part(out, part);
     }
 }

@@ -4,9 +4,6 @@ use crate::domain::{Role, TaskState};
 
 pub(super) const STATE_UNSPECIFIED: &str = "TASK_STATE_UNSPECIFIED";
 
-/// For error messages.
-pub(super) const STATES: &str = "the name of a task state, such as TASK_STATE_WORKING";
-
 pub fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "TASK_STATE_SUBMITTED",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::super::golden;
+use super::super::suite::golden;
 use super::*;
 use baton_protocol::domain::Role;
 

@@ -6,6 +6,7 @@
 mod append;
 mod extremes;
 mod fixture;
+pub(in crate::store) mod golden;
 mod idempotency;
 mod list;
 mod model;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::store::record::{fold, write_reply};
-use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled, golden};
+use crate::store::suite::golden;
+use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
 use baton_protocol::domain::Role;
 
 const FILE: &str = "sqlite-v1.db";

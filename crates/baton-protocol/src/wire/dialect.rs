@@ -1,0 +1,115 @@
+//! A dialect is how one request and its answers are spelled: a generation and, where a generation has two
+//! spellings, which. It supplies decode and encode, and nothing more.
+
+use super::{Decoded, StreamItem, v0_1, v0_3, v1};
+use crate::domain::{EventKind, Message, Task, TaskId};
+use crate::error::Error;
+use crate::generation::Generation;
+use crate::operation::{HistoryLength, Operation, Reply};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// 1.0: the same JSON in JSON-RPC and HTTP+JSON.
+    V1,
+    /// 0.3 in JSON-RPC: objects told apart by `kind`.
+    V0_3,
+    /// 0.3 in HTTP+JSON: ProtoJSON.
+    V0_3Rest,
+    /// Legacy 0.1, JSON-RPC only.
+    V0_1,
+}
+
+/// What an answer depends on beside the value answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// Legacy `history` is the list of states.
+    pub state_history: bool,
+    /// Trims the legacy list of states; the list of messages comes trimmed.
+    pub history_length: HistoryLength,
+    /// The task the caller named; legacy answers need one even where a skill answers with a message alone.
+    pub task_id: Option<TaskId>,
+}
+
+impl Dialect {
+    pub fn generation(self) -> Generation {
+        match self {
+            Self::V1 => Generation::V1,
+            Self::V0_3 | Self::V0_3Rest => Generation::V0_3,
+            Self::V0_1 => Generation::V0_1,
+        }
+    }
+
+    pub fn decode_call(self, operation: Operation, params: Option<&str>) -> Result<Decoded, Error> {
+        match self {
+            Self::V1 => v1::decode_call(operation, params),
+            Self::V0_3 => v0_3::decode_call(operation, params),
+            Self::V0_3Rest => v0_3::proto_json::decode_call(operation, params),
+            Self::V0_1 => v0_1::decode_call(operation, params),
+        }
+    }
+
+    pub fn write_reply(self, out: &mut Vec<u8>, reply: &Reply, facts: &AnswerFacts) {
+        match self {
+            Self::V1 => v1::write_reply(out, reply),
+            Self::V0_3 => v0_3::write_reply(out, reply),
+            Self::V0_3Rest => v0_3::proto_json::write_reply(out, reply),
+            Self::V0_1 => v0_1::write_reply(out, reply, &legacy(facts)),
+        }
+    }
+
+    pub fn write_stream_task(self, out: &mut Vec<u8>, task: &Task) {
+        match self {
+            Self::V1 => v1::write_stream_task(out, task),
+            Self::V0_3 => v0_3::write_stream_task(out, task),
+            Self::V0_3Rest => v0_3::proto_json::write_stream_task(out, task),
+            Self::V0_1 => v0_1::write_stream_task(out, task),
+        }
+    }
+
+    pub fn write_stream_message(self, out: &mut Vec<u8>, message: &Message, facts: &AnswerFacts) {
+        match self {
+            Self::V1 => v1::write_stream_message(out, message),
+            Self::V0_3 => v0_3::write_stream_message(out, message),
+            Self::V0_3Rest => v0_3::proto_json::write_stream_message(out, message),
+            Self::V0_1 => v0_1::write_stream_message(out, facts.task_id.as_ref(), message),
+        }
+    }
+
+    /// An update read from its stored 1.0 form, in this spelling. The ordinal is the legacy `index`.
+    pub fn write_stream_update(self, out: &mut Vec<u8>, item: &StreamItem) {
+        match item {
+            StreamItem::Task(task) => self.write_stream_task(out, task),
+            StreamItem::Message(message) => self.write_stream_message(out, message, &AnswerFacts::default()),
+            StreamItem::Status { task_id, context_id, at, update } => match self {
+                Self::V1 => v1::write_stream_status(out, task_id, context_id, *at, update),
+                Self::V0_3 => v0_3::write_stream_status(out, task_id, context_id, *at, update),
+                Self::V0_3Rest => v0_3::proto_json::write_stream_status(out, task_id, context_id, *at, update),
+                Self::V0_1 => v0_1::write_stream_status(out, task_id, *at, update),
+            },
+            StreamItem::Artifact { task_id, context_id, update } => match self {
+                Self::V1 => v1::write_stream_artifact(out, task_id, context_id, update),
+                Self::V0_3 => v0_3::write_stream_artifact(out, task_id, context_id, update),
+                Self::V0_3Rest => v0_3::proto_json::write_stream_artifact(out, task_id, context_id, update),
+                Self::V0_1 => v0_1::write_stream_artifact(out, task_id, update),
+            },
+        }
+    }
+
+    /// The SSE event name of an update; only the legacy generation names its events.
+    pub fn event_name(self, kind: EventKind) -> Option<&'static str> {
+        match self {
+            Self::V0_1 => v0_1::event_name(kind),
+            Self::V1 | Self::V0_3 | Self::V0_3Rest => None,
+        }
+    }
+
+    /// The SSE event name of the task or message that opens a stream.
+    pub fn opening_name(self) -> Option<&'static str> {
+        (self == Self::V0_1).then_some(v0_1::STATUS_EVENT)
+    }
+}
+
+fn legacy(facts: &AnswerFacts) -> v0_1::LegacyOptions {
+    let AnswerFacts { state_history, history_length, task_id } = facts.clone();
+    v0_1::LegacyOptions { state_history, history_length, task_id }
+}

@@ -1,0 +1,155 @@
+//! The client's side: from a call to method, path, query and body.
+
+use super::percent::{decode_id, encode};
+use crate::domain::{ContextId, JsonObject, ListFilter};
+use crate::generation::Generation;
+use crate::operation::{Call, CancelTask, GetTask, HistoryLength, ListTasks, SubscribeToTask};
+use crate::wire::v1;
+use crate::wire::write::Object;
+
+/// A request, relative to the URL of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRequest {
+    pub method: &'static str,
+    pub path_and_query: String,
+    pub body: Option<Vec<u8>>,
+}
+
+/// Builds the request of a call. None where the call has no path: in 0.1, for a push config without a task, and
+/// for ids that a proxy on the way might take for a way out of the folder (`..`).
+///
+/// `write_v0_3` writes the ProtoJSON body of a send or of a new push config in 0.3; for other operations and for
+/// 1.0 it is not called.
+pub fn path_of(
+    generation: Generation,
+    tenant: Option<&str>,
+    call: &Call,
+    write_v0_3: impl FnOnce(&mut Vec<u8>, &Call),
+) -> Option<HttpRequest> {
+    let mut path = Path(match (generation, tenant) {
+        (Generation::V0_1, _) => return None,
+        (Generation::V0_3, _) => "/v1".to_owned(),
+        (Generation::V1, None) => String::new(),
+        (Generation::V1, Some(tenant)) => {
+            let mut prefix = "/".to_owned();
+            encode(&mut prefix, tenant);
+            prefix
+        }
+    });
+    let with_body = |path: Path| {
+        let mut body = Vec::new();
+        match generation {
+            // The path names the tenant.
+            Generation::V1 => v1::write_call(&mut body, None, call),
+            Generation::V0_3 | Generation::V0_1 => write_v0_3(&mut body, call),
+        }
+        HttpRequest { method: "POST", path_and_query: path.0, body: Some(body) }
+    };
+    let bare = |method, path: Path| HttpRequest { method, path_and_query: path.0, body: None };
+    Some(match call {
+        Call::SendMessage(_) => with_body(path.and("/message:send")),
+        Call::SendStreamingMessage(_) => with_body(path.and("/message:stream")),
+        Call::GetTask(GetTask { id, history_length }) => {
+            let mut path = path.and("/tasks").id(id.as_str())?;
+            path.history_length(*history_length);
+            bare("GET", path)
+        }
+        Call::ListTasks(list) => {
+            path = path.and("/tasks");
+            path.list(list);
+            bare("GET", path)
+        }
+        Call::CancelTask(CancelTask { id, metadata }) => {
+            let path = path.and("/tasks").id(id.as_str())?.and(":cancel");
+            let mut body = Vec::new();
+            let mut object = Object::begin(&mut body);
+            object.optional_raw("metadata", metadata.as_ref().map(JsonObject::as_str));
+            object.end();
+            HttpRequest { method: "POST", path_and_query: path.0, body: Some(body) }
+        }
+        Call::SubscribeToTask(SubscribeToTask { id }) => {
+            bare("GET", path.and("/tasks").id(id.as_str())?.and(":subscribe"))
+        }
+        Call::CreatePushConfig(config) => with_body(path.configs(config.task_id.as_ref()?.as_str())?),
+        Call::GetPushConfig { task_id, id } => {
+            // A config made without an id has the task's.
+            let id = id.as_ref().map_or(task_id.as_str(), |id| id.as_str());
+            bare("GET", path.configs(task_id.as_str())?.id(id)?)
+        }
+        Call::ListPushConfigs { task_id, page_size, page_token } => {
+            let mut path = path.configs(task_id.as_str())?;
+            path.page(*page_size, page_token.as_deref());
+            bare("GET", path)
+        }
+        Call::DeletePushConfig { task_id, id } => {
+            bare("DELETE", path.configs(task_id.as_str())?.id(id.as_str())?)
+        }
+        Call::GetExtendedCard if generation == Generation::V1 => bare("GET", path.and("/extendedAgentCard")),
+        Call::GetExtendedCard => bare("GET", path.and("/card")),
+    })
+}
+
+/// A path being written, then its query.
+struct Path(String);
+
+impl Path {
+    fn and(mut self, text: &str) -> Self {
+        self.0.push_str(text);
+        self
+    }
+
+    /// One more segment. Whether it reads back is asked of the reader itself.
+    fn id(mut self, id: &str) -> Option<Self> {
+        self.0.push('/');
+        let start = self.0.len();
+        encode(&mut self.0, id);
+        decode_id(&self.0[start..])?;
+        Some(self)
+    }
+
+    fn configs(self, task_id: &str) -> Option<Self> {
+        Some(self.and("/tasks").id(task_id)?.and("/pushNotificationConfigs"))
+    }
+
+    fn parameter(&mut self, name: &str, value: &str) {
+        self.0.push(if self.0.contains('?') { '&' } else { '?' });
+        self.0.push_str(name);
+        self.0.push('=');
+        encode(&mut self.0, value);
+    }
+
+    fn history_length(&mut self, length: HistoryLength) {
+        if let HistoryLength::Last(most) = length {
+            self.parameter("historyLength", &most.min(i32::MAX as u32).to_string());
+        }
+    }
+
+    fn page(&mut self, size: Option<i32>, token: Option<&str>) {
+        if let Some(size) = size {
+            self.parameter("pageSize", &size.to_string());
+        }
+        if let Some(token) = token.filter(|token| !token.is_empty()) {
+            self.parameter("pageToken", token);
+        }
+    }
+
+    fn list(&mut self, list: &ListTasks) {
+        let ListFilter { context_id, states, updated_since } = &list.filter;
+        if let Some(id) = context_id.as_ref().map(ContextId::as_str) {
+            self.parameter("contextId", id);
+        }
+        for state in states {
+            self.parameter("status", v1::state_name(*state));
+        }
+        self.page(list.page_size, list.page_token.as_deref());
+        self.history_length(list.history_length);
+        if let Some(since) = updated_since {
+            let mut time = Vec::new();
+            v1::write_timestamp(&mut time, *since);
+            self.parameter("statusTimestampAfter", &String::from_utf8_lossy(&time));
+        }
+        if list.include_artifacts {
+            self.parameter("includeArtifacts", "true");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The JSON of 0.1, the legacy generation. JSON-RPC only.
+//!
+//! Messages have no ids, artifacts are told apart by their place, events carry no context, and clients choose
+//! the task's id. `null` stands for an absent member everywhere. What 0.1 cannot say is listed in
+//! `docs/generations.md`.
+
+mod card;
+mod from_domain;
+mod methods;
+mod names;
+mod to_domain;
+mod types;
+
+use super::StreamItem;
+use super::read::{Subject, read};
+use crate::domain::{AgentCard, EventKind, Task, TaskId};
+use crate::error::{Error, ErrorKind};
+use crate::operation::{HistoryLength, Operation, Reply};
+
+pub use self::card::{LegacyCardFacts, write_card};
+pub use self::from_domain::{
+    write_push_config, write_reply, write_stream_artifact, write_stream_message, write_stream_status,
+    write_stream_task, write_task,
+};
+pub use self::methods::{decode_call, method_of, operation_of, write_call};
+pub use self::names::{parse_state, state_name};
+
+/// What a reply depends on beside the value replied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LegacyOptions {
+    /// `history` is the list of states the task went through; otherwise it is the messages.
+    pub state_history: bool,
+    /// Trims whichever list is shown.
+    pub history_length: HistoryLength,
+    /// The task the caller named: a skill that answers with a message alone has none of its own.
+    pub task_id: Option<TaskId>,
+}
+
+/// The SSE event name of a log entry, if it has a frame at all. A task's first frame is a `status`.
+pub fn event_name(kind: EventKind) -> Option<&'static str> {
+    match kind {
+        EventKind::Status(_) => Some(STATUS_EVENT),
+        EventKind::Artifact => Some(ARTIFACT_EVENT),
+        EventKind::UserMessage | EventKind::AttemptStarted | EventKind::CancelRequested => None,
+    }
+}
+
+/// SSE name of task, message and status frames.
+pub const STATUS_EVENT: &str = "status";
+/// SSE name of artifact frames.
+pub const ARTIFACT_EVENT: &str = "artifact";
+
+/// Reads the `result` of a call that does not stream.
+pub fn read_reply(operation: Operation, text: &str) -> Result<Reply, Error> {
+    match operation {
+        Operation::SendMessage => read_task(text).map(Reply::SentTask),
+        Operation::GetTask | Operation::CancelTask => read_task(text).map(Reply::Task),
+        Operation::CreatePushConfig | Operation::GetPushConfig => {
+            read::<V0_1, to_domain::TaskPushConfig>(text, Subject::reply("push config"))
+                .map(|config| Reply::PushConfig(config.0))
+        }
+        Operation::SendStreamingMessage | Operation::SubscribeToTask => {
+            Err(Error::of(ErrorKind::Internal).with_log("a streaming operation has no single reply"))
+        }
+        Operation::ListTasks
+        | Operation::ListPushConfigs
+        | Operation::DeletePushConfig
+        | Operation::GetExtendedCard => {
+            Err(Error::of(ErrorKind::UnsupportedOperation).with_log("0.1 has no such operation"))
+        }
+    }
+}
+
+pub fn read_task(text: &str) -> Result<Task, Error> {
+    read::<V0_1, _>(text, Subject::reply("task"))
+}
+
+/// A status or an artifact event. The context of both is the task itself: 0.1 does not say it.
+pub fn read_stream_item(text: &str) -> Result<StreamItem, Error> {
+    read::<V0_1, _>(text, Subject::reply("stream event"))
+}
+
+pub fn read_card(text: &str) -> Result<AgentCard, Error> {
+    read::<V0_1, _>(text, Subject::reply("agent card"))
+}
+
+/// Marks this generation's spelling among the readers.
+struct V0_1;

@@ -1,0 +1,44 @@
+//! The enum names of 0.1.
+
+use crate::domain::{Role, TaskState};
+
+/// For error messages.
+pub(super) const STATES: &str = "a task state, such as working";
+
+/// 0.1 has six states of our eight. A rejected task has failed; one that waits for credentials waits for input.
+pub fn state_name(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Submitted => "submitted",
+        TaskState::Working => "working",
+        TaskState::InputRequired | TaskState::AuthRequired => "input-required",
+        TaskState::Completed => "completed",
+        TaskState::Failed | TaskState::Rejected => "failed",
+        TaskState::Canceled => "canceled",
+    }
+}
+
+/// Also takes the British spelling, and the two states that later generations added.
+pub fn parse_state(name: &str) -> Option<TaskState> {
+    match name {
+        "submitted" => Some(TaskState::Submitted),
+        "working" => Some(TaskState::Working),
+        "input-required" => Some(TaskState::InputRequired),
+        "auth-required" => Some(TaskState::AuthRequired),
+        "completed" => Some(TaskState::Completed),
+        "failed" => Some(TaskState::Failed),
+        "canceled" | "cancelled" => Some(TaskState::Canceled),
+        "rejected" => Some(TaskState::Rejected),
+        _ => None,
+    }
+}
+
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Agent => "agent",
+    }
+}
+
+pub(super) fn parse_role(name: &str) -> Option<Role> {
+    [Role::User, Role::Agent].into_iter().find(|role| role_name(*role) == name)
+}

@@ -1,0 +1,273 @@
+//! From 0.1 JSON to domain values. What 0.1 does not say is filled with what is nearest: the task's id stands for
+//! the ids its messages lack, the artifact's place for the artifact's id.
+
+use serde::de::{Deserializer, Error as _};
+
+use super::types::*;
+use super::{V0_1, names};
+use crate::domain::{
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, JsonObject, Message, MessageId, Part, PartContent,
+    PushAuthentication, PushConfig, PushConfigId, Role, Status, StatusUpdate, Task, TaskId, TaskState,
+    Timestamp, Transition,
+};
+use crate::wire::StreamItem;
+use crate::wire::read::{FromWire, from_str, twin};
+
+/// The time of a status that came without one: the domain has no clock to ask.
+const NO_TIME: i64 = 0;
+
+const SAME_RULES: &str = "every id follows the same rules";
+
+/// The task's id as the id of something that 0.1 leaves nameless.
+pub(super) fn message_id(task_id: &TaskId) -> MessageId {
+    MessageId::parse(task_id.as_str()).expect(SAME_RULES)
+}
+
+/// 0.1 knows one webhook per task, so that setting it again replaces it.
+pub(super) fn push_config_id(task_id: &TaskId) -> PushConfigId {
+    PushConfigId::parse(task_id.as_str()).expect(SAME_RULES)
+}
+
+fn own_context(context_id: Option<ContextId>, task_id: &TaskId) -> ContextId {
+    context_id.unwrap_or_else(|| ContextId::parse(task_id.as_str()).expect(SAME_RULES))
+}
+
+fn time(timestamp: Option<Timestamp>) -> Timestamp {
+    timestamp.unwrap_or(Timestamp::from_millis(NO_TIME))
+}
+
+/// A message that still lacks its id.
+pub(super) struct Said {
+    role: Role,
+    parts: Vec<Part>,
+    metadata: Option<JsonObject>,
+}
+
+impl Said {
+    pub(super) fn into_message(self, id: MessageId) -> Message {
+        Message { metadata: self.metadata, ..Message::new(id, self.role, self.parts) }
+    }
+}
+
+impl FromWire<V0_1> for Said {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let MessageTwin { role, parts, metadata } = twin(deserializer)?;
+        Ok(Said { role, parts, metadata })
+    }
+}
+
+impl FromWire<V0_1> for Role {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_str(deserializer, "user or agent", |text| {
+            names::parse_role(text).ok_or_else(|| "must be user or agent".to_owned())
+        })
+    }
+}
+
+impl FromWire<V0_1> for TaskState {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_str(deserializer, names::STATES, |text| {
+            names::parse_state(text).ok_or_else(|| format!("must be {}", names::STATES))
+        })
+    }
+}
+
+impl FromWire<V0_1> for Part {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let PartTwin { kind, text, file, data, metadata } = twin(deserializer)?;
+        let inferred = || match (&text, &file, &data) {
+            (Some(_), None, None) => Some("text"),
+            (None, Some(_), None) => Some("file"),
+            (None, None, Some(_)) => Some("data"),
+            _ => None,
+        };
+        let kind = match &kind {
+            Some(kind) => kind.as_str(),
+            None => inferred().ok_or_else(|| D::Error::custom("must hold one of text, file and data"))?,
+        };
+        let (content, filename, media_type) = match kind {
+            "text" => (PartContent::Text(text.ok_or_else(|| D::Error::missing_field("text"))?), None, None),
+            "file" => {
+                let File { content, name, mime_type } =
+                    file.ok_or_else(|| D::Error::missing_field("file"))?;
+                (content, name, mime_type)
+            }
+            "data" => (PartContent::Data(data.ok_or_else(|| D::Error::missing_field("data"))?), None, None),
+            _ => return Err(D::Error::custom("must have the type text, file or data")),
+        };
+        Ok(Part { content, filename, media_type, metadata })
+    }
+}
+
+pub(super) struct File {
+    content: PartContent,
+    name: Option<String>,
+    mime_type: Option<String>,
+}
+
+impl FromWire<V0_1> for File {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let FileTwin { name, mime_type, bytes, uri } = twin(deserializer)?;
+        // Writers that print every member send the one they do not mean as an empty string.
+        let content = match (bytes, uri) {
+            (Some(bytes), None) => PartContent::Raw(bytes.0),
+            (None, Some(uri)) => PartContent::Url(uri),
+            (Some(bytes), Some(uri)) if uri.is_empty() => PartContent::Raw(bytes.0),
+            (Some(bytes), Some(uri)) if bytes.0.is_empty() => PartContent::Url(uri),
+            _ => return Err(D::Error::custom("must hold exactly one of bytes and uri")),
+        };
+        Ok(File { content, name, mime_type })
+    }
+}
+
+/// An artifact with the index it stated, if any, and its chunk flags.
+pub(super) struct Placed(ArtifactTwin);
+
+impl Placed {
+    fn into_artifact(self, place: u32) -> Artifact {
+        let ArtifactTwin { name, description, parts, metadata, .. } = self.0;
+        let id = ArtifactId::parse(&place.to_string()).expect("digits");
+        Artifact { id, name, description, parts, metadata, extensions: Vec::new() }
+    }
+}
+
+impl FromWire<V0_1> for Placed {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        twin(deserializer).map(Placed)
+    }
+}
+
+/// Agents that never think of `index` leave 0 on every artifact: where two are the same, the order counts.
+fn place(artifacts: Vec<Placed>) -> Vec<Artifact> {
+    let mut stated: Vec<_> = artifacts.iter().filter_map(|placed| placed.0.index).collect();
+    stated.sort_unstable();
+    stated.dedup();
+    let all_apart = stated.len() == artifacts.len();
+    (0..)
+        .zip(artifacts)
+        .map(|(n, placed)| {
+            let place = placed.0.index.filter(|_| all_apart).unwrap_or(n);
+            placed.into_artifact(place)
+        })
+        .collect()
+}
+
+/// A status whose message still lacks its id.
+pub(super) struct SaidStatus {
+    state: TaskState,
+    message: Option<Said>,
+    timestamp: Timestamp,
+}
+
+impl FromWire<V0_1> for SaidStatus {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let StatusTwin { state, message, timestamp } = twin(deserializer)?;
+        Ok(SaidStatus { state, message, timestamp: time(timestamp) })
+    }
+}
+
+/// An entry of `history`, which is one of two lists.
+pub(super) enum Happened {
+    Said(Said),
+    Changed(Transition),
+}
+
+impl FromWire<V0_1> for Happened {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let HappenedTwin { state, timestamp, role, parts, metadata } = twin(deserializer)?;
+        match (state, role) {
+            (Some(state), None) => Ok(Happened::Changed(Transition { state, at: time(timestamp) })),
+            (None, Some(role)) => Ok(Happened::Said(Said { role, parts, metadata })),
+            _ => Err(D::Error::custom("must hold a state, or the role and parts of a message")),
+        }
+    }
+}
+
+impl FromWire<V0_1> for Task {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let TaskTwin { id, session_id, status, artifacts, history, metadata } = twin(deserializer)?;
+        let SaidStatus { state, message, timestamp } = status;
+        let message = message.map(|said| said.into_message(message_id(&id)));
+        let (mut messages, mut transitions) = (Vec::new(), Vec::new());
+        for entry in history {
+            match entry {
+                Happened::Said(said) => messages.push(said.into_message(message_id(&id))),
+                Happened::Changed(transition) => transitions.push(transition),
+            }
+        }
+        Ok(Task {
+            context_id: own_context(session_id, &id),
+            id,
+            status: Status { state, message, timestamp },
+            artifacts: place(artifacts),
+            history: messages,
+            metadata,
+            transitions,
+        })
+    }
+}
+
+impl FromWire<V0_1> for StreamItem {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let StreamTwin { id: task_id, status, artifact, metadata } = twin(deserializer)?;
+        let context_id = own_context(None, &task_id);
+        match (status, artifact) {
+            (Some(SaidStatus { state, message, timestamp }), None) => {
+                let message = message.map(|said| said.into_message(message_id(&task_id)));
+                let update = StatusUpdate { state, message, metadata };
+                Ok(StreamItem::Status { task_id, context_id, at: timestamp, update })
+            }
+            (None, Some(placed)) => {
+                let ordinal = placed.0.index.unwrap_or_default();
+                let (append, last_chunk) = (placed.0.append, placed.0.last_chunk);
+                let artifact = placed.into_artifact(ordinal);
+                let update = ArtifactUpdate { artifact, append, last_chunk, ordinal, metadata };
+                Ok(StreamItem::Artifact { task_id, context_id, update })
+            }
+            _ => Err(D::Error::custom("must hold exactly one of status and artifact")),
+        }
+    }
+}
+
+/// An event kind a webhook can ask for.
+pub(super) struct EventName;
+
+impl FromWire<V0_1> for EventName {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_str(deserializer, "status or artifact", |text| match text {
+            super::STATUS_EVENT | super::ARTIFACT_EVENT => Ok(EventName),
+            _ => Err("must be status or artifact".to_owned()),
+        })
+    }
+}
+
+impl FromWire<V0_1> for PushConfig {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let PushConfigTwin { url, token, authentication, _events: () } = twin(deserializer)?;
+        Ok(PushConfig { id: None, task_id: None, url, token, authentication })
+    }
+}
+
+impl FromWire<V0_1> for PushAuthentication {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let AuthenticationTwin { schemes, credentials } = twin(deserializer)?;
+        match schemes.into_iter().next() {
+            Some(scheme) => Ok(PushAuthentication { scheme, credentials }),
+            None => Err(D::Error::custom("must name a scheme in schemes")),
+        }
+    }
+}
+
+/// A webhook under the task it belongs to.
+pub(super) struct TaskPushConfig(pub(super) PushConfig);
+
+impl FromWire<V0_1> for TaskPushConfig {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let TaskPushConfigTwin { id, push_notification_config } = twin(deserializer)?;
+        Ok(TaskPushConfig(of_task(push_notification_config, &id)))
+    }
+}
+
+pub(super) fn of_task(config: PushConfig, task_id: &TaskId) -> PushConfig {
+    PushConfig { id: Some(push_config_id(task_id)), task_id: Some(task_id.clone()), ..config }
+}

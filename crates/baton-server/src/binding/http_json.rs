@@ -1,0 +1,128 @@
+//! HTTP+JSON: 1.0 at the root and under a tenant, 0.3 under `/v1`.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use baton_protocol::generation::{self, AskedVersion};
+use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
+use baton_protocol::wire::http_json::{self, Route};
+use baton_protocol::{Error, ErrorKind, Generation};
+use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+
+use super::event_stream::{self, Envelope};
+use super::{incoming, respond};
+use crate::service::{CallContext, Outcome, Service};
+
+pub(super) async fn handle(service: &Service, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let asked = incoming::asked_version(&parts);
+    // Tenants of a server are those its agents declare; none is called `v1` here.
+    let route = http_json::route(parts.method.as_str(), parts.uri.path(), &asked, |_| false);
+    let route = match route {
+        Ok(Some(route)) => route,
+        Ok(None) => {
+            let message = "Nothing is here; the agent's card is at /.well-known/agent-card.json";
+            return failed(Generation::V1, &parts.headers, &Error::new(ErrorKind::MethodNotFound, message));
+        }
+        Err(wrong) => {
+            let message = format!("This path takes {}", wrong.allow);
+            let error = Error::new(ErrorKind::InvalidRequest, message);
+            let mut response = failed(Generation::V1, &parts.headers, &error);
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(wrong.allow));
+            return response;
+        }
+    };
+    match answer(service, &parts, &asked, &route, body).await {
+        Ok(response) => response,
+        Err(error) => failed(route.generation, &parts.headers, &error),
+    }
+}
+
+async fn answer(
+    service: &Service,
+    parts: &Parts,
+    asked: &AskedVersion,
+    route: &Route,
+    body: Body,
+) -> Result<Response<Body>, Error> {
+    let principal = service.authenticate(&parts.headers).await?;
+    check_version(asked, route.generation)?;
+    let body = incoming::read_body(service, &parts.headers, body).await?;
+    if !body.is_empty() {
+        incoming::check_content_type(&parts.headers)?;
+    }
+    let text = std::str::from_utf8(&body)
+        .map_err(|error| Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})")))?;
+    let text = (!text.trim().is_empty()).then_some(text);
+    let dialect = match route.generation {
+        Generation::V1 => Dialect::V1,
+        Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
+    };
+    let decoded = http_json::call_of(route, parts.uri.query(), text, |operation, body| {
+        Dialect::V0_3Rest.decode_call(operation, Some(body))
+    })?;
+    let extensions = incoming::extensions(&parts.headers);
+    let context = CallContext {
+        scope: service.scope(&principal, decoded.tenant.as_deref())?,
+        generation: route.generation,
+        last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
+        extensions: extensions.clone(),
+    };
+    let facts = AnswerFacts::default();
+    match service.dispatch(&context, decoded.call).await? {
+        Outcome::Reply { reply, replayed } => {
+            let mut json = Vec::with_capacity(1024);
+            dialect.write_reply(&mut json, &reply, &facts);
+            if json == b"null" {
+                // A deleted config has nothing to show; an object is what every reader can parse.
+                json = b"{}".to_vec();
+            }
+            let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
+            Ok(respond::answered(response, service, &extensions, replayed))
+        }
+        Outcome::Stream { stream, replayed } => {
+            let keep_alive = service.limits().keep_alive;
+            let response =
+                event_stream::response(stream, dialect, facts, Envelope::Bare, keep_alive, parts.version);
+            Ok(respond::answered(response, service, &extensions, replayed))
+        }
+    }
+}
+
+/// The path tells the generation; a version that is said must agree. Unlike in JSON-RPC nothing is lost by
+/// taking a 1.0 path at its word, but the specification counts silence as 0.3.
+fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> {
+    match (asked, spoken) {
+        (AskedVersion::Unknown(version), _) => Err(generation::unsupported(version)),
+        (AskedVersion::Known(Generation::V1), Generation::V1) => Ok(()),
+        (AskedVersion::Unsaid | AskedVersion::Known(Generation::V0_3), Generation::V0_3) => Ok(()),
+        (_, spoken) => {
+            let version = spoken.version();
+            let message = format!("This path is of protocol {version}: send the header `A2A-Version: {version}`");
+            Err(Error::new(ErrorKind::VersionNotSupported, message))
+        }
+    }
+}
+
+/// The request's kind of JSON goes out again; without a body, what it accepts, and in 1.0 the protocol's own.
+fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
+    let says = |name: http::HeaderName, kind: &str| {
+        incoming::header(headers, name.as_str()).is_some_and(|value| value.to_ascii_lowercase().contains(kind))
+    };
+    if generation != Generation::V1 || says(CONTENT_TYPE, "application/json") {
+        return respond::JSON;
+    }
+    let plain_only = says(ACCEPT, "application/json") && !says(ACCEPT, "application/a2a+json");
+    if plain_only && !says(CONTENT_TYPE, "application/a2a+json") { respond::JSON } else { respond::A2A_JSON }
+}
+
+fn failed(generation: Generation, headers: &HeaderMap, error: &Error) -> Response<Body> {
+    let mut json = Vec::with_capacity(512);
+    http_json::write_error(&mut json, generation, error);
+    let status = StatusCode::from_u16(http_json::http_status(generation, error.kind()));
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    respond::error(respond::json(status, media_type(generation, headers), json), error)
+}

@@ -1,0 +1,68 @@
+//! What every binding reads of a request: headers, media type, body.
+
+use std::borrow::Cow;
+
+use axum::body::{Body, to_bytes};
+use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
+use baton_protocol::wire::http_json::version_in;
+use baton_protocol::{Error, ErrorKind};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+
+use crate::service::Service;
+
+/// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
+/// its bytes make no sense.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<Cow<'a, str>> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
+}
+
+pub(super) fn asked_version(parts: &Parts) -> AskedVersion {
+    let said = header(&parts.headers, VERSION_HEADER);
+    let query = parts.uri.query().and_then(version_in);
+    AskedVersion::read(said.as_deref(), query.as_deref())
+}
+
+/// URIs of `A2A-Extensions`, and of the older spelling.
+pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
+    let named = ["a2a-extensions", "x-a2a-extensions"].into_iter().flat_map(|name| headers.get_all(name));
+    let values = named.filter_map(|value| value.to_str().ok());
+    let uris = values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
+    let mut all: Vec<String> = Vec::new();
+    for uri in uris {
+        if !all.iter().any(|known| known == uri) {
+            all.push(uri.to_owned());
+        }
+    }
+    all
+}
+
+/// JSON by any of its names. A missing type is let through: the body tells.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
+    let Some(content_type) = header(headers, CONTENT_TYPE.as_str()) else { return Ok(()) };
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Ok(());
+    }
+    let essence: String = essence.chars().take(64).collect();
+    let message = format!("Content-Type is {essence:?}; send the request as application/json");
+    Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
+}
+
+pub(super) async fn read_body(service: &Service, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
+    let most = service.limits().max_body_bytes;
+    let too_large =
+        || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {most} bytes"));
+    // Refused before it is read, where the client says how long it is.
+    let said = header(headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok());
+    if said.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    to_bytes(body, most).await.map_err(|error| {
+        let limit = std::error::Error::source(&error)
+            .is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>());
+        if limit { too_large() } else { Error::of(ErrorKind::InvalidRequest).with_log(error) }
+    })
+}

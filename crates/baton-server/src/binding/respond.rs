@@ -1,0 +1,64 @@
+//! Responses, and what all bindings put on them.
+
+use axum::body::Body;
+use baton_protocol::{Error, ErrorKind};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+
+use crate::service::Service;
+
+/// Tells a client that its message had been taken before.
+const REPLAY_HEADER: HeaderName = HeaderName::from_static("a2a-idempotent-replay");
+const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
+
+pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// An error that goes out: when to come back is told, and the log keeps what only it may see.
+pub(super) fn error(mut response: Response<Body>, error: &Error) -> Response<Body> {
+    let kind = error.kind().row().reason;
+    match error.log() {
+        Some(cause) if matches!(error.kind(), ErrorKind::Internal) => {
+            tracing::error!(kind, cause, "a request failed");
+        }
+        Some(cause) => tracing::warn!(kind, cause, "a request was refused"),
+        None => tracing::debug!(kind, "a request was refused"),
+    }
+    if let Some(seconds) = error.retry_after_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// An answer that went well.
+pub(super) fn answered(
+    mut response: Response<Body>,
+    service: &Service,
+    asked_extensions: &[String],
+    replayed: bool,
+) -> Response<Body> {
+    if replayed {
+        response.headers_mut().insert(REPLAY_HEADER, HeaderValue::from_static("true"));
+    }
+    let active = service.active_extensions(asked_extensions);
+    if !active.is_empty()
+        && let Ok(value) = HeaderValue::from_str(&active)
+    {
+        response.headers_mut().insert(EXTENSIONS_HEADER, value);
+    }
+    response
+}

@@ -1,0 +1,202 @@
+//! A message to a task that exists: its next turn, or a word to the turn that is running.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{Event, EventBody, Message, Scope, TaskId};
+use baton_protocol::{Error, ErrorKind};
+
+use super::admission::Place;
+use super::desk::Desk;
+use super::send::{Accepted, Incoming, TurnRef, message_record, stopping, working};
+use super::{Inner, from_store, not_found, write_down};
+use crate::store::{Append, Appended, Head, NewRequest, Requested, StoredEvent, Work, record};
+
+/// How often a lost race is decided anew before giving up.
+const TRIES: usize = 16;
+
+impl Inner {
+    pub(super) async fn send_to_task(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: TaskId,
+        incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        // Before any rule about the task's state: the first copy may have changed it.
+        if let Some(accepted) = self.on_record(scope, &incoming).await? {
+            return Ok(accepted);
+        }
+        let followed = self.follow_up(scope, id, incoming.clone()).await;
+        // The place may have come back unused, and others wait for one.
+        self.admit_waiting();
+        match followed {
+            // It may have changed the state only now, between the two looks.
+            Err(refused) => self.on_record(scope, &incoming).await?.ok_or(refused),
+            accepted => accepted,
+        }
+    }
+
+    async fn follow_up(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: TaskId,
+        mut incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        for _ in 0..TRIES {
+            let head =
+                self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
+            check_target(&head, &id, &incoming.message)?;
+            incoming.message.context_id = Some(head.context_id.clone());
+            if self.stopping.is_cancelled() {
+                return Err(stopping());
+            }
+            let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
+            let done = if busy {
+                self.note(scope, &id, &incoming).await?
+            } else {
+                self.next_turn(scope, &id, &incoming).await?
+            };
+            if let Some(accepted) = done {
+                return Ok(accepted);
+            }
+        }
+        Err(Error::of(ErrorKind::Unavailable)
+            .with_retry_after(1)
+            .with_log("lost too many races for one task"))
+    }
+
+    /// Notes a message for a busy task. `None`: things have changed, look again.
+    async fn note(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
+        let at = self.clock.now();
+        let context = incoming.message.context_id.as_ref().expect("set from the head");
+        let body = EventBody::UserMessage(incoming.message.clone());
+        let event = StoredEvent::encode(id, context, &Event { number: 0, at, body });
+        let request = NewRequest {
+            event,
+            message: Some(message_record(incoming, Some(id.clone()), None, at)),
+            most_pending: self.options.max_pending_messages,
+        };
+        match self.store.request(scope, id, request).await.map_err(from_store)? {
+            Requested::Noted { head, .. } => {
+                let turn = TurnRef {
+                    scope: scope.clone(),
+                    id: id.clone(),
+                    bell: self.hub.bell(head.key),
+                    message: (incoming.record_id.clone(), incoming.hash),
+                    event: None,
+                    start: None,
+                    replayed: false,
+                };
+                self.attend(scope, id);
+                Ok(Some(Accepted::Turn(turn)))
+            }
+            Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
+            Requested::Full => {
+                let most = self.options.max_pending_messages;
+                Err(Error::new(
+                    ErrorKind::QuotaExceeded,
+                    format!("{most} messages wait for this task already; send again when it has taken some"),
+                )
+                .with_retry_after(1)
+                .with_info("taskId", id.as_str()))
+            }
+            Requested::Ended(_) => Err(ended(id)),
+            Requested::NotFound => Err(not_found(id)),
+        }
+    }
+
+    /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
+    async fn next_turn(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        incoming: &Incoming,
+    ) -> Result<Option<Accepted>, Error> {
+        let Some(place) = self.admission.reserve() else {
+            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
+        };
+        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
+        let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+        check_target(&loaded.head, id, &incoming.message)?;
+        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
+        let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
+        let at = self.time_for(&snapshot);
+        let attempt = snapshot.attempts + 1;
+        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
+        let (work, fence) = match &place {
+            Place::Run(_) => {
+                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
+                (Work::Running, old_fence + 1)
+            }
+            Place::Wait(_) => (Work::Queued, old_fence),
+        };
+        let mut events = Vec::with_capacity(bodies.len());
+        let mut start = None;
+        for body in bodies {
+            events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
+            start.get_or_insert_with(|| Arc::new(snapshot.clone()));
+        }
+        let append = Append {
+            task: id.clone(),
+            birth: None,
+            expected,
+            fence: old_fence,
+            events: events.clone(),
+            head: self.head_state(&snapshot, work, fence),
+            snapshot: None,
+            message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
+            settled: Vec::new(),
+        };
+        let key = match self.store.append(scope, append).await.map_err(from_store)? {
+            Appended::Written(key) => key,
+            Appended::Duplicate(found) => return Ok(Some(self.replay(scope, found).await?)),
+            Appended::Conflict => return Ok(None),
+        };
+        let bell = self.hub.bell(key);
+        bell.ring(snapshot.version, &events, None);
+        let turn = TurnRef {
+            scope: scope.clone(),
+            id: id.clone(),
+            bell: Arc::clone(&bell),
+            message: (incoming.record_id.clone(), incoming.hash),
+            event: Some(expected + 1),
+            start,
+            replayed: false,
+        };
+        match place {
+            Place::Run(permit) => {
+                let message = incoming.message.clone();
+                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
+            }
+            Place::Wait(place) => {
+                self.admission.enqueue(scope.clone(), id.clone());
+                drop((registration, place));
+            }
+        }
+        Ok(Some(Accepted::Turn(turn)))
+    }
+}
+
+fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error> {
+    if let Some(context) = &message.context_id
+        && *context != head.context_id
+    {
+        return Err(Error::invalid(
+            "message.contextId",
+            "is not the context of the task named by message.taskId",
+        ));
+    }
+    if head.current.state.is_terminal() {
+        return Err(ended(id));
+    }
+    Ok(())
+}
+
+fn ended(id: &TaskId) -> Error {
+    Error::of(ErrorKind::TaskEnded).with_info("taskId", id.as_str())
+}

@@ -1,0 +1,117 @@
+//! What an agent said, and how its turn ended, as events of the log.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{Artifact, ArtifactUpdate, EventBody, Part, StatusUpdate, TaskState};
+use baton_protocol::lifecycle::Refused;
+
+use super::super::desk::{Said, Stop};
+use super::super::turn::agent_message;
+use super::super::{size, write_down};
+use super::{End, Run};
+use crate::store::{Settled, StoredEvent};
+
+impl Run {
+    pub(super) fn take_down(
+        &mut self,
+        said: Said,
+        events: &mut Vec<StoredEvent>,
+        settled: &mut Vec<Settled>,
+    ) -> Result<(), String> {
+        let most = self.engine.options.max_event_bytes;
+        match said {
+            Said::Took(request, message) => {
+                let event =
+                    self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
+                settled.push(Settled { request, event: Some(event.number) });
+                events.push(event);
+            }
+            Said::Text(chunk) => {
+                let mut artifact = Artifact::new(chunk.artifact, vec![Part::text(chunk.text)]);
+                artifact.name = chunk.name;
+                let (append, last_chunk) = (chunk.append, chunk.last);
+                let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
+                self.take_artifact(update, events)?;
+            }
+            Said::Event(EventBody::Artifact(update)) => self.take_artifact(update, events)?,
+            Said::Event(body) => {
+                if let EventBody::Status(StatusUpdate { message: Some(message), .. }) = &body {
+                    let bytes = size::of_message(message);
+                    if bytes > most {
+                        return Err(format!("a status message of {bytes} bytes; {most} are allowed"));
+                    }
+                }
+                events.push(self.write(body).map_err(|refused| refused.to_string())?);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut Vec<StoredEvent>) -> Result<(), String> {
+        let most = self.engine.options.max_event_bytes;
+        let parts = size::split(update, most).map_err(|too_large| {
+            let bytes = too_large.bytes;
+            format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
+        })?;
+        for mut update in parts {
+            update.ordinal = self.snapshot.ordinal(&update.artifact.id);
+            events.push(self.write(EventBody::Artifact(update)).map_err(|refused| refused.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// The state a turn leaves behind, if its agent did not say.
+    pub(super) fn take_end(&mut self, end: &End, events: &mut Vec<StoredEvent>) {
+        let state = self.snapshot.state();
+        if state.is_terminal() {
+            return;
+        }
+        let told = self.desk.stop_reason();
+        let (end_state, reason) = if self.cancel {
+            (TaskState::Canceled, None)
+        } else {
+            match end {
+                End::Invalid(fault) => {
+                    (TaskState::Failed, Some(format!("The agent gave an invalid response: {fault}")))
+                }
+                End::Panicked => (TaskState::Failed, Some("The agent stopped unexpectedly".to_owned())),
+                End::Returned(Ok(())) if state.is_interrupted() => return,
+                // Said nothing about the end, and there is more to do: the next turn does it.
+                End::Returned(Ok(())) if self.desk.has_messages() => {
+                    self.hands_over = true;
+                    return;
+                }
+                End::Returned(Ok(())) => (TaskState::Completed, None),
+                // Told to stop because the server goes down: the crash rule decides at the next start.
+                End::Returned(Err(_)) | End::Stopped if told == Some(Stop::Shutdown) => return,
+                // Nobody answered: the agent goes, the question stays.
+                End::Returned(Err(_)) | End::Stopped
+                    if told == Some(Stop::Deadline) && state.is_interrupted() =>
+                {
+                    return;
+                }
+                End::Returned(Err(_)) if told == Some(Stop::Deadline) => too_long(),
+                End::Returned(Err(error)) => (TaskState::Failed, Some(error.message().to_owned())),
+                End::Stopped => too_long(),
+            }
+        };
+        let task = &self.snapshot.task;
+        let message = reason.map(|text| agent_message(&task.id, &task.context_id, vec![Part::text(text)]));
+        let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
+        match self.write(status) {
+            Ok(event) => events.push(event),
+            Err(refused) => {
+                tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended")
+            }
+        }
+    }
+
+    fn write(&mut self, body: EventBody) -> Result<StoredEvent, Refused> {
+        let at = self.engine.time_for(&self.snapshot);
+        write_down(Arc::make_mut(&mut self.snapshot), at, body)
+    }
+}
+
+fn too_long() -> (TaskState, Option<String>) {
+    (TaskState::Failed, Some("The agent took too long".to_owned()))
+}

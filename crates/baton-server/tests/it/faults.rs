@@ -1,0 +1,169 @@
+//! A store that fails, or dawdles, where a test wants it to.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_server::store::{
+    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+};
+use tokio::sync::watch;
+
+use crate::harness::HANG;
+use crate::stage::Gate;
+
+type Rule = Box<dyn FnMut(&str, Option<&Append>) -> Option<StoreError> + Send>;
+
+/// Another store, and what goes wrong with it.
+pub(crate) struct FaultyStore {
+    inner: Arc<dyn Store>,
+    rule: Mutex<Option<Rule>>,
+    /// Answers of appends wait here: the write is done, its caller does not know yet.
+    slow_appends: Mutex<Option<Gate>>,
+    appends: watch::Sender<usize>,
+}
+
+impl fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyStore").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl FaultyStore {
+    pub(crate) fn over(inner: Arc<dyn Store>) -> Arc<Self> {
+        let (appends, _) = watch::channel(0);
+        Arc::new(FaultyStore { inner, rule: Mutex::default(), slow_appends: Mutex::default(), appends })
+    }
+
+    /// From now on calls fail when the rule says so. It sees the name of the call, and an append.
+    pub(crate) fn fail(
+        &self,
+        rule: impl FnMut(&str, Option<&Append>) -> Option<StoreError> + Send + 'static,
+    ) {
+        *self.rule.lock().unwrap() = Some(Box::new(rule));
+    }
+
+    pub(crate) fn recover(&self) {
+        *self.rule.lock().unwrap() = None;
+    }
+
+    pub(crate) fn slow_appends(&self, gate: Option<&Gate>) {
+        *self.slow_appends.lock().unwrap() = gate.cloned();
+    }
+
+    /// Appends done so far.
+    pub(crate) fn appends(&self) -> usize {
+        *self.appends.borrow()
+    }
+
+    pub(crate) async fn appended(&self, count: usize) {
+        let mut appends = self.appends.subscribe();
+        let done = appends.wait_for(|done| *done >= count);
+        tokio::time::timeout(HANG, done).await.expect("appends go on").expect("the store is there");
+    }
+
+    fn check(&self, call: &str, append: Option<&Append>) -> StoreResult<()> {
+        let mut rule = self.rule.lock().unwrap();
+        match rule.as_mut().and_then(|rule| rule(call, append)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+        self.check("append", Some(&append))?;
+        let done = self.inner.append(scope, append).await;
+        self.appends.send_modify(|done| *done += 1);
+        let gate = self.slow_appends.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
+        done
+    }
+
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+        self.check("request", None)?;
+        self.inner.request(scope, task, request).await
+    }
+
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        self.check("requests", None)?;
+        self.inner.requests(scope, task).await
+    }
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        self.check("head", None)?;
+        self.inner.head(scope, task).await
+    }
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        self.check("load", None)?;
+        self.inner.load(scope, task).await
+    }
+
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>> {
+        self.check("events", None)?;
+        self.inner.events(scope, task, after, limit).await
+    }
+
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+        self.check("list", None)?;
+        self.inner.list(scope, query).await
+    }
+
+    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
+        self.check("count", None)?;
+        self.inner.count(scope, filter, not_after).await
+    }
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>> {
+        self.check("message", None)?;
+        self.inner.message(scope, id, hash).await
+    }
+
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
+        self.check("put_reply", None)?;
+        self.inner.put_reply(scope, record).await
+    }
+
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        self.check("open_tasks", None)?;
+        self.inner.open_tasks(after, limit).await
+    }
+
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
+        self.inner.secret(name, fresh).await
+    }
+
+    async fn task_count(&self) -> StoreResult<u64> {
+        self.inner.task_count().await
+    }
+
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.inner.fold_ended(before, limit).await
+    }
+
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.inner.purge_ended(before, limit).await
+    }
+
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.inner.purge_records(before, limit).await
+    }
+}

@@ -1,0 +1,289 @@
+use std::time::Duration;
+
+use baton_server::engine::options::Options;
+use baton_server::{AgentError, Turn};
+use serde_json::{Value, json};
+
+use crate::harness::{TestServer, id, message_to, serve, serve_agent, state, with_agent};
+use crate::stage::{Gate, agent_with};
+
+async fn answer(server: &TestServer, task: &Value, text: &str) -> Value {
+    server.call("SendMessage", message_to(task, text)).await.result()["task"].clone()
+}
+
+/// Sends without waiting; the message is stored when this returns.
+async fn drop_in(server: &TestServer, task: &Value, text: &str) -> Value {
+    let mut params = message_to(task, text);
+    params["configuration"] = json!({"returnImmediately": true});
+    server.call("SendMessage", params).await.result()["task"].clone()
+}
+
+fn history(task: &Value) -> Vec<String> {
+    let said = task["history"].as_array().expect("a history");
+    said.iter().map(|said| said["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn artifacts(task: &Value) -> Vec<String> {
+    let all = task["artifacts"].as_array().cloned().unwrap_or_default();
+    all.iter().map(|artifact| artifact["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Asks and ends the turn, twice; the answer of each starts the next.
+async fn by_turns(turn: Turn) -> Result<(), AgentError> {
+    let asked = turn.task().history.iter().filter(|said| said.text().ends_with('?')).count();
+    match asked {
+        0 => drop(turn.ask("colour?")),
+        1 => drop(turn.ask("size?")),
+        _ => turn.text_artifact("order", turn.text()).await?,
+    }
+    Ok(())
+}
+
+/// The same conversation within one turn.
+async fn in_one_turn(turn: Turn) -> Result<(), AgentError> {
+    turn.ask("colour?").await?;
+    let size = turn.ask("size?").await?;
+    turn.text_artifact("order", size.text()).await?;
+    assert_eq!(turn.attempt(), 1);
+    Ok(())
+}
+
+async fn converse(server: TestServer) {
+    let task = server.send("a shirt").await;
+    assert_eq!(
+        (state(&task), &task["status"]["message"]["parts"][0]["text"]),
+        ("INPUT_REQUIRED", &json!("colour?"))
+    );
+    let task = answer(&server, &task, "blue").await;
+    assert_eq!(
+        (state(&task), &task["status"]["message"]["parts"][0]["text"]),
+        ("INPUT_REQUIRED", &json!("size?"))
+    );
+    assert_eq!(history(&task), ["a shirt", "colour?", "blue"]);
+    let task = answer(&server, &task, "large").await;
+    assert_eq!(state(&task), "COMPLETED");
+    assert_eq!(history(&task), ["a shirt", "colour?", "blue", "size?", "large"]);
+    assert_eq!(artifacts(&task), ["large"]);
+    for said in task["history"].as_array().unwrap() {
+        assert_eq!((&said["taskId"], &said["contextId"]), (&task["id"], &task["contextId"]));
+    }
+    assert_eq!(server.get(id(&task)).await, task);
+    let refused = server.call("SendMessage", message_to(&task, "one more")).await;
+    assert_eq!(refused.error_code(), -32004, "an ended task takes no more messages");
+}
+
+#[tokio::test]
+async fn p02_an_answer_starts_the_next_turn() {
+    converse(serve_agent(by_turns).await).await;
+}
+
+#[tokio::test]
+async fn p02_an_answer_reaches_the_agent_that_waits_for_it() {
+    converse(serve_agent(in_one_turn).await).await;
+}
+
+#[tokio::test]
+async fn the_context_is_inferred_and_another_one_refused() {
+    let server = serve_agent(by_turns).await;
+    let task = server.send("a shirt").await;
+    let mut wrong = message_to(&task, "blue");
+    wrong["message"]["contextId"] = json!("another");
+    assert_eq!(server.call("SendMessage", wrong).await.error_code(), -32602);
+    assert_eq!(state(&server.get(id(&task)).await), "INPUT_REQUIRED");
+    let mut right = message_to(&task, "blue");
+    right["message"]["contextId"] = task["contextId"].clone();
+    let next = server.call("SendMessage", right).await.result()["task"].clone();
+    assert_eq!(next["contextId"], task["contextId"]);
+    assert_eq!(history(&next), ["a shirt", "colour?", "blue"]);
+}
+
+#[tokio::test]
+async fn messages_to_a_working_task_are_offered_to_its_turn_in_order() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        let mut taken = 0;
+        while taken < 3 {
+            match turn.next_message() {
+                Some(said) => {
+                    turn.text_artifact("heard", said.text()).await?;
+                    taken += 1;
+                }
+                None => tokio::task::yield_now().await,
+            }
+        }
+        turn.complete().await?;
+        Ok(())
+    }))
+    .await;
+    let task = server.start("listen").await;
+    for text in ["one", "two", "three"] {
+        assert_eq!(state(&drop_in(&server, &task, text).await), "WORKING");
+    }
+    gate.let_pass(1);
+    let task = server.eventually(id(&task), "COMPLETED").await;
+    assert_eq!(artifacts(&task), ["one", "two", "three"]);
+    assert_eq!(history(&task), ["listen", "one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn messages_that_were_not_taken_start_the_next_turns() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        turn.text_artifact("turn", format!("{} {}", turn.attempt(), turn.text())).await?;
+        match turn.text().as_str() {
+            "last" => turn.complete().await?,
+            _ => drop(turn.ask("next?")),
+        }
+        Ok(())
+    }))
+    .await;
+    let task = server.start("first").await;
+    drop_in(&server, &task, "second").await;
+    let waiting = tokio::join!(answer(&server, &task, "last"), async { gate.let_pass(3) }).0;
+    assert_eq!(state(&waiting), "COMPLETED", "its own turn is waited for");
+    assert_eq!(artifacts(&waiting), ["1 first", "2 second", "3 last"]);
+    assert_eq!(history(&waiting), ["first", "next?", "second", "next?", "last"]);
+}
+
+#[tokio::test]
+async fn a_turn_that_just_returns_leaves_waiting_messages_to_the_next() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        turn.text_artifact("turn", turn.text()).await?;
+        Ok(())
+    }))
+    .await;
+    let task = server.start("first").await;
+    for text in ["second", "third"] {
+        drop_in(&server, &task, text).await;
+    }
+    gate.let_pass(3);
+    let task = server.eventually(id(&task), "COMPLETED").await;
+    assert_eq!(artifacts(&task), ["first", "second", "third"]);
+    assert_eq!(history(&task), ["first", "second", "third"]);
+}
+
+#[tokio::test]
+async fn a_stream_of_a_waiting_message_begins_with_its_turn() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        match turn.text().as_str() {
+            "last" => turn.complete().await?,
+            _ => drop(turn.ask("next?")),
+        }
+        Ok(())
+    }))
+    .await;
+    let task = server.start("first").await;
+    let stream = server.stream("SendStreamingMessage", message_to(&task, "last"), None);
+    let (stream, ()) = tokio::join!(stream, async {
+        server.get(id(&task)).await;
+        gate.let_pass(2);
+    });
+    let events = stream.ok().unwrap().rest().await;
+    assert_eq!(crate::harness::kinds(&events), ["task", "working", "completed"]);
+    assert_eq!(history(&events[0].result()["task"]), ["first", "next?", "last"]);
+}
+
+#[tokio::test]
+async fn s12_the_seventeenth_waiting_message_is_refused() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        turn.complete().await?;
+        Ok(())
+    }))
+    .await;
+    let task = server.start("work").await;
+    for n in 0..16 {
+        drop_in(&server, &task, &n.to_string()).await;
+    }
+    let refused = server.call("SendMessage", message_to(&task, "one too many")).await;
+    assert_eq!((refused.status, refused.error_code()), (429, -32050));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // The task ends without having taken them: who waits is told, and nothing is left behind.
+    let waiting = server.call("CancelTask", json!({"id": id(&task)}));
+    let (canceled, ()) = tokio::join!(waiting, async { gate.let_pass(1) });
+    let ended = server.get(id(&task)).await;
+    assert!(["CANCELED", "COMPLETED"].contains(&state(&ended)), "{ended} {}", canceled.body);
+    assert_eq!(history(&ended), ["work"]);
+}
+
+#[tokio::test]
+async fn a_message_still_waiting_when_the_task_ends_answers_with_the_ended_task() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        turn.complete().await?;
+        Ok(())
+    }))
+    .await;
+    let task = server.start("work").await;
+    drop_in(&server, &task, "first").await;
+    let late = message_to(&task, "late");
+    let stream = server.stream("SendStreamingMessage", message_to(&task, "later"), None);
+    let (blocking, stream, ()) = tokio::join!(server.call("SendMessage", late.clone()), stream, async {
+        server.get(id(&task)).await;
+        gate.let_pass(1);
+    });
+    // One that came after the end is refused; one that waited sees it.
+    match blocking.body.get("result") {
+        Some(result) => {
+            assert_eq!(state(&result["task"]), "COMPLETED");
+            let again = server.call("SendMessage", late).await;
+            assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
+            assert_eq!(again.result()["task"], result["task"]);
+        }
+        None => assert_eq!(blocking.error_code(), -32004),
+    }
+    match stream {
+        Ok(mut stream) => assert_eq!(state(&stream.rest().await[0].result()["task"]), "COMPLETED"),
+        Err(refused) => assert_eq!(refused.error_code(), -32004),
+    }
+}
+
+#[tokio::test]
+async fn authorisation_may_come_as_a_message_too() {
+    async fn guarded(turn: Turn) -> Result<(), AgentError> {
+        let said = turn.require_auth("sign in").await?;
+        turn.text_artifact("signed in", said.text()).await?;
+        Ok(())
+    }
+    let server = serve_agent(guarded).await;
+    let task = server.send("open").await;
+    assert_eq!(
+        (state(&task), &task["status"]["message"]["parts"][0]["text"]),
+        ("AUTH_REQUIRED", &json!("sign in"))
+    );
+    let task = answer(&server, &task, "done").await;
+    assert_eq!((state(&task), artifacts(&task)), ("COMPLETED", vec!["done".to_owned()]));
+}
+
+#[tokio::test]
+async fn when_nobody_answers_the_agent_goes_and_the_question_stays() {
+    let mut options = Options::default();
+    options.answer_wait = Duration::from_millis(30);
+    options.cancel_grace = Duration::from_millis(30);
+    let gone = Gate::new();
+    let agent = agent_with(&gone, |gone, turn| async move {
+        if turn.attempt() > 1 {
+            turn.text_artifact("late answer", turn.text()).await?;
+            return Ok(());
+        }
+        let answer = turn.ask("anybody?").await;
+        gone.let_pass(1);
+        answer?;
+        Ok(())
+    });
+    let server = serve(with_agent(agent).options(options)).await;
+    let task = server.send("hello").await;
+    assert_eq!(state(&task), "INPUT_REQUIRED");
+    gone.pass().await;
+    let task = answer(&server, &task, "yes, sorry").await;
+    assert_eq!((state(&task), artifacts(&task)), ("COMPLETED", vec!["yes, sorry".to_owned()]));
+    assert_eq!(history(&task), ["hello", "anybody?", "yes, sorry"]);
+}

@@ -11,7 +11,8 @@ use baton_protocol::wire::{v0_3, v1};
 use baton_protocol::{ErrorKind, Generation};
 use proptest::prelude::*;
 
-use crate::golden::{cases, content, written};
+use crate::codecs::written;
+use crate::golden::{cases, content};
 use crate::strategies;
 
 fn root() -> PathBuf {

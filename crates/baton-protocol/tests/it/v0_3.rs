@@ -1,6 +1,8 @@
 //! What only 0.3 has: method names and their aliases, `final`, and what its two dialects understand differently.
 
-use baton_protocol::domain::{ContextId, StatusUpdate, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{
+    ContextId, JsonText, Message, MessageId, Part, Role, StatusUpdate, TaskId, TaskState, Timestamp,
+};
 use baton_protocol::operation::{Call, HistoryLength, Operation};
 use baton_protocol::wire::v0_3::{self, operation_of, proto_json};
 
@@ -85,5 +87,30 @@ fn p01_a_card_without_an_interface_of_0_3_has_no_url() {
         let text = String::from_utf8(written(|out| (codec.write_card)(out, &card))).unwrap();
         let error = (codec.read_card)(&text).unwrap_err();
         assert_eq!(error.violations()[0].field, "url");
+    }
+}
+
+/// Data that is put into an object for the wire is one level deeper there, and the limit is the reader's.
+#[test]
+fn p01_the_detour_of_data_counts_as_a_level() {
+    let nested = |depth: usize, open: &str, close: &str| {
+        let text = format!("{}0{}", open.repeat(depth), close.repeat(depth));
+        let part = Part::data(JsonText::parse(&text).unwrap());
+        Message::new(MessageId::parse("m").unwrap(), Role::User, vec![part])
+    };
+    let list = |depth| nested(depth, "[", "]");
+    let object = |depth| nested(depth, "{\"a\":", "}");
+    let most = JsonText::MAX_DEPTH;
+    for (codec, message, survives) in [
+        (&CODECS[1], object(most), true),
+        (&CODECS[1], list(most - 1), true),
+        (&CODECS[1], list(most), false),
+        (&CODECS[2], object(most - 1), true),
+        (&CODECS[2], object(most), false),
+        (&CODECS[2], list(most - 2), true),
+        (&CODECS[2], list(most - 1), false),
+    ] {
+        let text = String::from_utf8(written(|out| (codec.write_message)(out, &message))).unwrap();
+        assert_eq!((codec.read_message)(&text).is_ok(), survives, "{text}");
     }
 }

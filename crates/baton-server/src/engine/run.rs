@@ -292,7 +292,18 @@ impl Run {
             if tries > 0 {
                 tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
             }
-            store.append(&scope, written).await
+            let (task, fence) = (written.task.clone(), written.fence);
+            let version = written.expected + written.events.len() as u64;
+            match store.append(&scope, written).await {
+                // The try before may have been written and only its answer lost: then the conflict is with ourselves.
+                Ok(Appended::Conflict) if tries > 0 => match store.head(&scope, &task).await? {
+                    Some(head) if head.version == version && head.current.fence == fence => {
+                        Ok(Appended::Written(head.key))
+                    }
+                    _ => Ok(Appended::Conflict),
+                },
+                answer => answer,
+            }
         });
         Commit { append, future, tries }
     }

@@ -3,6 +3,8 @@
 // The lint knows test functions, not the functions they share.
 #![allow(clippy::unwrap_used)]
 
+/// Cards that several generations read, and cards of an unknown one.
+mod cards;
 /// A task folded from its stream equals the task folded from its log.
 mod fold;
 /// Golden files: each reads into the domain and writes back byte for byte.

@@ -6,7 +6,8 @@ use axum::body::Body;
 use baton_protocol::Generation;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
-use baton_protocol::wire::v1;
+use baton_protocol::wire::v0_1::LegacyCardFacts;
+use baton_protocol::wire::{card, v1};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MODIFIED_SINCE,
@@ -81,13 +82,13 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     response
 }
 
-fn spelled(place: WellKnown, card: &AgentCard, headers: &HeaderMap) -> Vec<u8> {
+fn spelled(place: WellKnown, served: &AgentCard, headers: &HeaderMap) -> Vec<u8> {
     let mut json = Vec::with_capacity(4096);
     let asked = AskedVersion::read(incoming::header(headers, VERSION_HEADER).as_deref(), None);
     match (place, asked) {
-        (WellKnown::AgentCard, AskedVersion::Known(Generation::V1)) => v1::write_card(&mut json, card),
-        (WellKnown::AgentCard, _) => v1::write_card(&mut json, card),
-        (WellKnown::Agent, _) => v1::write_card(&mut json, card),
+        (WellKnown::AgentCard, AskedVersion::Known(Generation::V1)) => v1::write_card(&mut json, served),
+        (WellKnown::AgentCard, _) => card::write_superset(&mut json, served),
+        (WellKnown::Agent, _) => card::write_union_legacy(&mut json, served, &LegacyCardFacts::default()),
     }
     json
 }

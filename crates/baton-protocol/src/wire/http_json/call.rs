@@ -2,16 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
-
 use super::path::Route;
 use super::query::write_members;
 use crate::domain::TaskId;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::operation::{Call, Operation};
+use crate::wire::members::Members;
 use crate::wire::objects::present;
 use crate::wire::v0_3::proto_json;
 use crate::wire::write::Object;
@@ -93,7 +90,7 @@ fn write_ids(object: &mut Object<'_>, route: &Route) {
 /// The body's members with the path's ids in place of its own. A body that is no object is left alone: its
 /// reader says what is wrong with it.
 fn merge<'a>(route: &Route, body: &'a str) -> Cow<'a, str> {
-    let Ok(Members(members)) = serde_json::from_str::<Members<'_>>(body) else { return Cow::Borrowed(body) };
+    let Some(Members(members)) = Members::of(body) else { return Cow::Borrowed(body) };
     let mut merged = Vec::with_capacity(body.len() + 64);
     let mut object = Object::begin(&mut merged);
     write_ids(&mut object, route);
@@ -105,29 +102,4 @@ fn merge<'a>(route: &Route, body: &'a str) -> Cow<'a, str> {
     }
     object.end();
     Cow::Owned(String::from_utf8_lossy(&merged).into_owned())
-}
-
-/// The members of an object in order, those given twice included.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry::<Cow<'de, str>, &'de RawValue>()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(All)
-    }
 }

@@ -12,6 +12,8 @@ mod faults;
 mod harness;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
+/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
+mod speakers;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
@@ -39,6 +41,8 @@ mod get;
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
 mod ids;
+/// `tasks/send`: the client names the task, and the answer comes at once.
+mod legacy_send;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.

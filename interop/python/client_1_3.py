@@ -1,17 +1,9 @@
-"""Talks to an A2A agent with the unmodified Python `a2a-sdk` 1.3.0 client, over JSON-RPC.
+"""The Python `a2a-sdk` 1.3.0 client. Bindings: `jsonrpc`, `rest`; with `-0.3` its compatibility transports."""
 
-    python client_1_3.py http://127.0.0.1:3000
-
-Prints `ok <name>` or `FAIL <name>: <reason>` for each check, then `N passed, N failed`; the exit code is 1
-when a check failed. The agent has to obey the `tck-…` behaviours that Baton's demo agent obeys, and echo
-any other text. Names carry ids of docs/mission-ledger.tsv, from which docs/mission.md is generated.
-"""
-
-import asyncio
-import sys
 import uuid
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx
 
@@ -29,30 +21,30 @@ from a2a.types.a2a_pb2 import (
     StreamResponse,
     SubscribeToTaskRequest,
     Task,
+    TaskPushNotificationConfig,
     TaskState,
 )
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a.utils.errors import (
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+)
+from harness import CHECK_SECONDS, expect, expect_error, main, read_all, skip
 
 
-# A check that takes longer than this hangs; the slowest behaviour (`tck-long-running`) works for about 5 s.
-CHECK_SECONDS = 40
-
-
-def expect(condition: bool, otherwise: str) -> None:
-    """`assert` would be dropped under `python -O`."""
-    if not condition:
-        raise AssertionError(otherwise)
+BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON'}
 
 
 def state_name(state: int) -> str:
     return TaskState.Name(state)
 
 
-def message(text: str, context_id: str = '') -> SendMessageRequest:
+def message(text: str, context_id: str = '', task_id: str = '') -> SendMessageRequest:
     return SendMessageRequest(
         message=Message(
             message_id=str(uuid.uuid4()),
             context_id=context_id,
+            task_id=task_id,
             role=Role.ROLE_USER,
             parts=[Part(text=text)],
         )
@@ -62,7 +54,9 @@ def message(text: str, context_id: str = '') -> SendMessageRequest:
 class Agent:
     """One agent under test: its card, and a client that streams beside one that does not."""
 
-    def __init__(self, card: AgentCard, http: httpx.AsyncClient) -> None:
+    def __init__(self, card: AgentCard, http: httpx.AsyncClient, binding: str, version: str) -> None:
+        self.binding = binding
+        self.version = version
         self.card = card
         self.plain = self._client(http, streaming=False)
         self.streaming = self._client(http, streaming=True)
@@ -71,12 +65,19 @@ class Agent:
         config = ClientConfig(
             streaming=streaming,
             httpx_client=http,
-            supported_protocol_bindings=['JSONRPC'],
+            supported_protocol_bindings=[self.binding],
         )
-        return ClientFactory(config).create(self.card)
+        # The SDK prefers 1.0; only a card without it makes it speak 0.3.
+        card = AgentCard()
+        card.CopyFrom(self.card)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(
+            i for i in self.card.supported_interfaces if i.protocol_version == self.version
+        )
+        return ClientFactory(config).create(card)
 
     async def send(self, request: SendMessageRequest) -> Task:
-        replies = [reply async for reply in self.plain.send_message(request)]
+        replies = await read_all(self.plain.send_message(request))
         expect(len(replies) == 1, f'{len(replies)} replies to one send')
         expect(replies[0].HasField('task'), f'no task in the reply: {replies[0]}')
         return replies[0].task
@@ -93,9 +94,14 @@ class Agent:
         return task
 
 
+def needs_list(agent: Agent) -> None:
+    if agent.version == '0.3':
+        skip('the SDK has no list operation in 0.3')
+
+
 async def check_stream(stream: AsyncIterator[StreamResponse]) -> tuple[Task, list[StreamResponse]]:
     """Reads a stream to its end: a Task, then updates of that task, the last of them its completion."""
-    events = [event async for event in stream]
+    events = await read_all(stream)
     expect(len(events) > 0, 'the stream ended without an event')
     expect(events[0].HasField('task'), f'the first event is {events[0].WhichOneof("payload")}, not the task')
     task, updates = events[0].task, events[1:]
@@ -118,8 +124,9 @@ async def p09_discovers_card(agent: Agent) -> None:
     expect(agent.card.name != '', 'the card has no name')
     expect(len(agent.card.skills) > 0, 'the card has no skill')
     expect(agent.card.capabilities.streaming, 'the card does not offer streaming')
-    bindings = [(i.protocol_binding, i.protocol_version) for i in agent.card.supported_interfaces]
-    expect(('JSONRPC', '1.0') in bindings, f'JSON-RPC 1.0 is not among the interfaces: {bindings}')
+    offered = [(i.protocol_binding, i.protocol_version) for i in agent.card.supported_interfaces]
+    wanted = (agent.binding, agent.version)
+    expect(wanted in offered, f'{wanted} is not among the interfaces: {offered}')
 
 
 async def p09_sends(agent: Agent) -> None:
@@ -160,15 +167,16 @@ async def p02_gets_task(agent: Agent) -> None:
 
 
 async def p09_maps_unknown_task_error(agent: Agent) -> None:
-    try:
-        await agent.plain.get_task(GetTaskRequest(id=str(uuid.uuid4())))
-    except TaskNotFoundError:
-        return
-    raise AssertionError('an unknown task was found')
+    await expect_error(
+        agent.plain.get_task(GetTaskRequest(id=str(uuid.uuid4()))),
+        lambda error: isinstance(error, TaskNotFoundError),
+        'an unknown task was found',
+    )
 
 
 async def p09_lists_with_pages(agent: Agent) -> None:
     """Three tasks in one context and one outside it, read by two's."""
+    needs_list(agent)
     first = await agent.send(message('page 1'))
     await agent.send(message('elsewhere'))
     context = first.context_id
@@ -191,6 +199,7 @@ async def p09_lists_with_pages(agent: Agent) -> None:
 
 
 async def p06_lists_by_context(agent: Agent) -> None:
+    needs_list(agent)
     mine = await agent.send(message('in a context of its own'))
     listed = await agent.plain.list_tasks(ListTasksRequest(context_id=mine.context_id, page_size=10))
     expect([task.id for task in listed.tasks] == [mine.id], 'the context filter lets other tasks through')
@@ -210,11 +219,11 @@ async def p02_cancels(agent: Agent) -> None:
 
 async def p09_maps_not_cancelable_error(agent: Agent) -> None:
     task = await agent.send(message('already done'))
-    try:
-        await agent.plain.cancel_task(CancelTaskRequest(id=task.id))
-    except TaskNotCancelableError:
-        return
-    raise AssertionError('a completed task was canceled')
+    await expect_error(
+        agent.plain.cancel_task(CancelTaskRequest(id=task.id)),
+        lambda error: isinstance(error, TaskNotCancelableError),
+        'a completed task was canceled',
+    )
 
 
 async def p02_subscribes(agent: Agent) -> None:
@@ -223,52 +232,86 @@ async def p02_subscribes(agent: Agent) -> None:
     expect(task.id == started.id, 'the stream shows another task')
 
 
-CHECKS = [
-    p09_discovers_card,
-    p09_sends,
-    p09_streams,
-    p04_streams_plain_text_in_order,
-    p02_gets_task,
-    p09_maps_unknown_task_error,
-    p09_lists_with_pages,
-    p06_lists_by_context,
-    p02_cancels,
-    p09_maps_not_cancelable_error,
-    p02_subscribes,
-]
+async def p02_talks_until_done(agent: Agent) -> None:
+    task = await agent.send(message('tck-multi-turn'))
+    for text, state in (
+        ('one more', TaskState.TASK_STATE_INPUT_REQUIRED),
+        ('done', TaskState.TASK_STATE_COMPLETED),
+    ):
+        expect(
+            task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED,
+            f'before {text!r} the task is {state_name(task.status.state)}',
+        )
+        answered = await agent.send(message(text, task_id=task.id, context_id=task.context_id))
+        expect(answered.id == task.id, 'the answer went to another task')
+        expect(
+            answered.status.state == state, f'after {text!r} the task is {state_name(answered.status.state)}'
+        )
+        task = answered
+    said = [p.text for m in task.history for p in m.parts if m.role == Role.ROLE_USER]
+    expect(said == ['tck-multi-turn', 'one more', 'done'], f'the history holds {said}')
 
 
-async def run(base_url: str) -> int:
-    failed = 0
+async def p02_resumes_after_input_required(agent: Agent) -> None:
+    """Asked on one stream, answered on another, with the task's id alone."""
+    asked = await read_all(agent.streaming.send_message(message('tck-input-required')))
+    expect(asked[0].HasField('task'), 'the first event is not the task')
+    last = asked[-1].task.status if asked[-1].HasField('task') else asked[-1].status_update.status
+    expect(
+        last.state == TaskState.TASK_STATE_INPUT_REQUIRED, f'the stream ended in {state_name(last.state)}'
+    )
+    expect(len(last.message.parts) > 0, 'the question has no text')
+    answer = message('an answer', task_id=asked[0].task.id)
+    task, _ = await check_stream(agent.streaming.send_message(answer))
+    expect(task.id == asked[0].task.id, 'the answer went to another task')
 
-    def report(name: str, reason: str | None) -> None:
-        nonlocal failed
-        if reason is None:
-            print(f'ok {name}', flush=True)
-        else:
-            failed += 1
-            print(f'FAIL {name}: {" ".join(reason.split())}', flush=True)
 
+async def p02_gets_message_reply(agent: Agent) -> None:
+    for client in (agent.plain, agent.streaming):
+        replies = await read_all(client.send_message(message('tck-message-response')))
+        expect(len(replies) == 1, f'{len(replies)} replies to one send')
+        expect(replies[0].HasField('message'), f'the reply is {replies[0].WhichOneof("payload")}')
+        expect(replies[0].message.role == Role.ROLE_AGENT, 'the reply is not by the agent')
+        expect(len(replies[0].message.parts) > 0, 'the reply is empty')
+
+
+async def p02_push_config_refused(agent: Agent) -> None:
+    if agent.card.capabilities.push_notifications:
+        skip('the agent offers push notifications')
+    task = await agent.send(message('no webhooks'))
+    config = TaskPushNotificationConfig(task_id=task.id, id='hook', url='https://example.com/hook')
+    await expect_error(
+        agent.plain.create_task_push_notification_config(config),
+        lambda error: isinstance(error, PushNotificationNotSupportedError),
+        'a push config was taken that the card does not offer',
+    )
+
+
+@asynccontextmanager
+async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
+    binding, _, version = binding.partition('-')
     async with httpx.AsyncClient(timeout=CHECK_SECONDS) as http:
-        try:
-            agent = Agent(await A2ACardResolver(http, base_url).get_agent_card(), http)
-        except Exception as error:  # noqa: BLE001 - without a card no other check means anything
-            report(CHECKS[0].__name__, repr(error))
-            for check in CHECKS[1:]:
-                report(check.__name__, 'no card')
-        else:
-            for check in CHECKS:
-                try:
-                    async with asyncio.timeout(CHECK_SECONDS):
-                        await check(agent)
-                    report(check.__name__, None)
-                except Exception as error:  # noqa: BLE001 - one failure must not hide the others
-                    report(check.__name__, str(error) if isinstance(error, AssertionError) else repr(error))
-    print(f'{len(CHECKS) - failed} passed, {failed} failed', flush=True)
-    return 1 if failed else 0
+        card = await A2ACardResolver(http, base_url).get_agent_card()
+        yield Agent(card, http, BINDINGS[binding], version or '1.0')
 
 
-if __name__ == '__main__':
-    if len(sys.argv) != 2:
-        sys.exit('usage: client_1_3.py BASE_URL')
-    sys.exit(asyncio.run(run(sys.argv[1])))
+main(
+    connect,
+    [
+        p09_discovers_card,
+        p09_sends,
+        p09_streams,
+        p04_streams_plain_text_in_order,
+        p02_gets_task,
+        p09_maps_unknown_task_error,
+        p09_lists_with_pages,
+        p06_lists_by_context,
+        p02_cancels,
+        p09_maps_not_cancelable_error,
+        p02_subscribes,
+        p02_talks_until_done,
+        p02_resumes_after_input_required,
+        p02_gets_message_reply,
+        p02_push_config_refused,
+    ],
+)

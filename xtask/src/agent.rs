@@ -1,4 +1,4 @@
-//! Our release binary as a running demo agent, on a free port with a store of its own.
+//! Our binary as a running demo agent, on a free port with a store of its own.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,6 +11,29 @@ use crate::workspace::Workspace;
 
 const START: Duration = Duration::from_secs(20);
 
+/// Which of our binaries.
+#[derive(Debug, Clone, Copy)]
+pub enum Build {
+    Debug,
+    Release,
+}
+
+impl Build {
+    pub fn cargo_args(self) -> &'static [&'static str] {
+        match self {
+            Self::Debug => &["build", "--package", "baton", "--locked"],
+            Self::Release => &["build", "--package", "baton", "--locked", "--release"],
+        }
+    }
+
+    fn binary(self) -> &'static str {
+        match self {
+            Self::Debug => "debug/baton",
+            Self::Release => "release/baton",
+        }
+    }
+}
+
 pub struct Agent {
     process: Child,
     address: SocketAddr,
@@ -20,13 +43,13 @@ pub struct Agent {
 
 impl Agent {
     /// Starts the binary and waits until it accepts connections. Store and log go under `folder`.
-    pub fn start(workspace: &Workspace, folder: &Path) -> Result<Self, String> {
+    pub fn start(workspace: &Workspace, folder: &Path, build: Build) -> Result<Self, String> {
         let store = folder.join(format!("store-{}", std::process::id()));
         fs::create_dir_all(&store).map_err(|e| format!("{}: {e}", store.display()))?;
         let log = folder.join("server.log");
         let out = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let address = free_address()?;
-        let binary = workspace.target.join("release/baton");
+        let binary = workspace.target.join(build.binary());
         let process = Command::new(&binary)
             .args(["serve", "--listen", &address.to_string(), "--store"])
             .arg(format!("sqlite:{}", store.join("demo.db").display()))

@@ -2,10 +2,11 @@
 
 mod agent;
 mod deny;
+mod interop;
 mod junit;
 mod mission;
 mod process;
-mod python;
+mod servers;
 mod setup;
 mod stages;
 mod tidy;
@@ -24,6 +25,12 @@ usage: cargo xtask COMMAND
       --skip STAGE     leave this stage out (may be repeated)
       --keep-going     run the remaining stages after a failure
       --list           name the stages
+  interop          run the A2A clients of the test command against our release binary
+      --all            run every client we know
+      --only CLIENT    run this client alone (may be repeated)
+      --debug          take the debug binary
+      --list           name the clients
+      --write          write docs/interop.md (with --all)
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
       --write          write it";
@@ -37,6 +44,7 @@ fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match (command.as_str(), rest) {
         ("setup", []) => setup::run(&workspace),
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
+        ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),

@@ -1,7 +1,7 @@
 //! `docs/mission.md`: for every id of the ledger, the tests that carry it in their name and passed.
 //!
-//! It is made from results, never from comments: the JUnit file of nextest, and the lines that the checks
-//! written in other languages leave in `target/interop/*.txt`. No times and no dates, so that the committed
+//! It is made from results, never from comments: the JUnit file of nextest, and the lines that the clients of the
+//! test command leave in `target/interop/*.txt`. No times and no dates, so that the committed
 //! page can be compared with a fresh one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +10,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::junit;
+use crate::interop::checks::{Verdict, verdicts};
 use crate::workspace::Workspace;
+use crate::{interop, junit};
 
 const LEDGER: &str = "docs/mission-ledger.tsv";
 const PAGE: &str = "docs/mission.md";
@@ -54,26 +55,15 @@ fn generate(workspace: &Workspace) -> Result<String, String> {
         .map_err(|e| format!("{}: {e}; `cargo xtask test --only nextest` makes it", path.display()))?;
     let mut tests: Vec<String> =
         junit::passed(&junit).into_iter().map(|(binary, test)| format!("{binary} {test}")).collect();
-    tests.extend(interop_results(workspace)?);
+    for (suite, output) in interop::tested_results(workspace) {
+        let passed = verdicts(&output).into_iter().filter(|(_, verdict)| *verdict == Verdict::Passed);
+        tests.extend(passed.map(|(test, _)| format!("interop::{suite} {test}")));
+    }
     Ok(render(&parse_ledger(&ledger)?, &tests))
 }
 
 fn junit_file(workspace: &Workspace) -> PathBuf {
     workspace.results().join("nextest/default/junit.xml")
-}
-
-fn interop_results(workspace: &Workspace) -> Result<Vec<String>, String> {
-    let folder = workspace.results().join("interop");
-    let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
-    let mut tests = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()).filter(|p| p.extension() == Some("txt".as_ref()))
-    {
-        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let suite = path.file_stem().expect("a .txt file has a stem").to_string_lossy().into_owned();
-        let passed = text.lines().filter_map(|line| line.strip_prefix("ok "));
-        tests.extend(passed.map(|test| format!("interop::{suite} {}", test.trim())));
-    }
-    Ok(tests)
 }
 
 struct Requirement {
@@ -174,7 +164,7 @@ mod tests {
         assert_eq!(found("baton-server::it list::p06_filters"), ["P-06"]);
         assert_eq!(found("baton s_18_smoke"), ["S-18"]);
         assert_eq!(found("card_t02_and_s03_agree"), ["S-03", "T-02"]);
-        assert_eq!(found("interop::python-client_1_3 p09_sends"), ["P-09"]);
+        assert_eq!(found("interop::python-1.3.0 jsonrpc p09_sends"), ["P-09"]);
     }
 
     #[test]

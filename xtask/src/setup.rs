@@ -6,28 +6,38 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use crate::interop::clients::{self, Client};
+use crate::interop::environments;
 use crate::process::{output, run as execute, succeeds};
-use crate::python;
 use crate::workspace::Workspace;
 
 const NEXTEST: &str = "0.9.143";
 const DENY: &str = "0.20.2";
 
 pub fn run(workspace: &Workspace) -> Result<(), String> {
-    fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
-    // Two checkouts may set up at once; the second waits and then finds everything done.
-    let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
-    lock.lock().map_err(|e| format!("lock of the tools: {e}"))?;
-
+    let _lock = lock(workspace)?;
     step("cargo-nextest", nextest_ready(workspace), || cargo_install(workspace, "cargo-nextest", NEXTEST))?;
     step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
-    step("python venv module", python::can_make_venv(), || apt_install(&["python3", "python3-venv"]))?;
-    step("python a2a-sdk", python::venv_ready(workspace), || python::make_venv(workspace))
+    environments::install(workspace, &clients::tested())
 }
 
-fn step(name: &str, ready: bool, install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+/// What these clients need, and nothing else.
+pub fn clients(workspace: &Workspace, clients: &[&Client]) -> Result<(), String> {
+    let _lock = lock(workspace)?;
+    environments::install(workspace, clients)
+}
+
+/// Two checkouts may set up at once; the second waits and then finds everything done.
+fn lock(workspace: &Workspace) -> Result<File, String> {
+    fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
+    let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
+    lock.lock().map_err(|e| format!("lock of the tools: {e}"))?;
+    Ok(lock)
+}
+
+pub fn step(name: &str, ready: bool, install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     if ready {
         println!("{name}: there");
         return Ok(());
@@ -75,7 +85,7 @@ fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
 }
 
-fn apt_install(packages: &[&str]) -> Result<(), String> {
+pub fn apt_install(packages: &[&str]) -> Result<(), String> {
     if !succeeds(Command::new("apt-get").arg("--version")) {
         return Err(format!("install it by hand ({} in Debian)", packages.join(" ")));
     }

@@ -11,11 +11,12 @@ use baton_protocol::wire::{v0_3, v1};
 use baton_protocol::{ErrorKind, Generation};
 use proptest::prelude::*;
 
-use crate::golden::{cases, content, written};
+use crate::codecs::written;
+use crate::golden_files::{cases, content, fixtures};
 use crate::strategies;
 
 fn root() -> PathBuf {
-    crate::golden::fixtures().join("cards")
+    fixtures().join("cards")
 }
 
 fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {

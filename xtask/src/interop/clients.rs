@@ -1,0 +1,190 @@
+//! The clients under test, each once: a row here, a script, and its pinned packages are all there is to a client.
+
+use std::path::PathBuf;
+
+use crate::workspace::Workspace;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Language {
+    Python,
+    JavaScript,
+}
+
+pub struct Client {
+    /// For `--only`, and the name of its environment in the tools folder.
+    pub name: &'static str,
+    /// What a user would ask a package registry for.
+    pub package: &'static str,
+    pub language: Language,
+    /// The stem of its files: `interop/python/{stem}.py`, `interop/python/requirements/{stem}.txt`;
+    /// `interop/js/{stem}.mjs`, `interop/js/packages/{stem}/package.json`.
+    pub stem: &'static str,
+    pub bindings: &'static [Binding],
+    /// Whether `cargo xtask test` runs it; the others are for `--all`.
+    pub tested: bool,
+    /// What is known to fail, and why that is not ours to mend. A failure that is not listed fails the run, and so
+    /// does a listed one that passes.
+    pub known: &'static [Known],
+}
+
+pub struct Binding {
+    /// What the script is told.
+    pub argument: &'static str,
+    pub shown: &'static str,
+}
+
+pub struct Known {
+    pub binding: &'static str,
+    pub check: &'static str,
+    pub reason: &'static str,
+}
+
+const fn binding(argument: &'static str, shown: &'static str) -> Binding {
+    Binding { argument, shown }
+}
+
+const V1: &[Binding] = &[binding("jsonrpc", "JSON-RPC 1.0"), binding("rest", "HTTP+JSON 1.0")];
+const V0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3"), binding("rest", "HTTP+JSON 0.3")];
+/// SDKs of 1.0 that bring transports of their own for agents of 0.3.
+const V1_AND_0_3: &[Binding] = &[
+    binding("jsonrpc", "JSON-RPC 1.0"),
+    binding("rest", "HTTP+JSON 1.0"),
+    binding("jsonrpc-0.3", "JSON-RPC 0.3"),
+    binding("rest-0.3", "HTTP+JSON 0.3"),
+];
+const JSON_RPC_0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3")];
+
+pub const CLIENTS: &[Client] = &[
+    Client {
+        name: "python-1.3.0",
+        package: "a2a-sdk 1.3.0",
+        language: Language::Python,
+        stem: "client_1_3",
+        bindings: V1_AND_0_3,
+        tested: true,
+        known: &[],
+    },
+    Client {
+        name: "python-0.3.26",
+        package: "a2a-sdk 0.3.26",
+        language: Language::Python,
+        stem: "client_0_3",
+        bindings: V0_3,
+        tested: true,
+        known: &[],
+    },
+    Client {
+        name: "python-0.2.16",
+        package: "a2a-sdk 0.2.16",
+        language: Language::Python,
+        stem: "client_0_2",
+        bindings: JSON_RPC_0_3,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "js-1.3.0",
+        package: "@a2a-js/sdk 1.3.0",
+        language: Language::JavaScript,
+        stem: "client_1_3",
+        bindings: V1_AND_0_3,
+        tested: true,
+        known: &[],
+    },
+    Client {
+        name: "js-0.3.14",
+        package: "@a2a-js/sdk 0.3.14",
+        language: Language::JavaScript,
+        stem: "client_0_3",
+        bindings: V0_3,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "google-adk",
+        package: "google-adk 2.13.0",
+        language: Language::Python,
+        stem: "client_adk",
+        bindings: V1,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "strands-agents",
+        package: "strands-agents 1.62.0",
+        language: Language::Python,
+        stem: "client_strands",
+        bindings: V0_3,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "agent-framework-a2a",
+        package: "agent-framework-a2a 1.0.0b261022",
+        language: Language::Python,
+        stem: "client_agent_framework",
+        bindings: V1,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "beeai-framework",
+        package: "beeai-framework 0.1.85",
+        language: Language::Python,
+        stem: "client_beeai",
+        bindings: JSON_RPC_0_3,
+        tested: false,
+        known: &[],
+    },
+    Client {
+        name: "fasta2a",
+        package: "fasta2a 2.1.1",
+        language: Language::Python,
+        stem: "client_fasta2a",
+        bindings: JSON_RPC_0_3,
+        tested: false,
+        known: &[],
+    },
+];
+
+pub fn tested() -> Vec<&'static Client> {
+    CLIENTS.iter().filter(|client| client.tested).collect()
+}
+
+impl Client {
+    pub fn script(&self, workspace: &Workspace) -> PathBuf {
+        workspace.root.join(match self.language {
+            Language::Python => format!("interop/python/{}.py", self.stem),
+            Language::JavaScript => format!("interop/js/{}.mjs", self.stem),
+        })
+    }
+
+    /// Where what it prints is kept.
+    pub fn results(&self, workspace: &Workspace, binding: &Binding) -> PathBuf {
+        workspace.results().join(format!("interop/{}.{}.txt", self.name, binding.argument))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::interop::checks::CHECKS;
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        assert_eq!(names.len(), CLIENTS.len());
+    }
+
+    #[test]
+    fn known_failures_name_checks_and_bindings_that_exist() {
+        for client in CLIENTS {
+            for known in client.known {
+                assert!(CHECKS.iter().any(|check| check.name == known.check), "{}", known.check);
+                assert!(client.bindings.iter().any(|b| b.argument == known.binding), "{}", known.binding);
+            }
+        }
+    }
+}

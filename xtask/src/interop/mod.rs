@@ -1,0 +1,237 @@
+//! `cargo xtask interop`: unmodified clients that others made, against our binary.
+
+pub mod checks;
+pub mod clients;
+pub mod environments;
+mod page;
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::agent::{Agent, Build};
+use crate::process::run as execute;
+use crate::setup;
+use crate::workspace::Workspace;
+use checks::{Verdict, verdicts};
+use clients::{Binding, CLIENTS, Client};
+
+/// Clients mostly wait, for demo tasks that take their time.
+const AT_ONCE: usize = 4;
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Choice {
+    all: bool,
+    only: Vec<String>,
+    debug: bool,
+    write: bool,
+    list: bool,
+}
+
+impl Choice {
+    pub fn parse(flags: &[String]) -> Result<Self, String> {
+        let mut choice = Self::default();
+        let mut flags = flags.iter();
+        while let Some(flag) = flags.next() {
+            match flag.as_str() {
+                "--all" => choice.all = true,
+                "--debug" => choice.debug = true,
+                "--write" => choice.write = true,
+                "--list" => choice.list = true,
+                "--only" => {
+                    let name = flags.next().ok_or("--only needs the name of a client")?;
+                    if !CLIENTS.iter().any(|client| client.name == name) {
+                        return Err(format!("no client `{name}`; there are {}", names().join(", ")));
+                    }
+                    choice.only.push(name.clone());
+                }
+                _ => return Err(format!("unknown flag {flag}")),
+            }
+        }
+        if choice.write && !choice.all {
+            return Err("--write needs --all: the page shows every client".to_owned());
+        }
+        Ok(choice)
+    }
+
+    fn clients(&self) -> Vec<&'static Client> {
+        if self.only.is_empty() {
+            return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
+        }
+        CLIENTS.iter().filter(|client| self.only.iter().any(|name| name == client.name)).collect()
+    }
+}
+
+/// The stage of the test command.
+pub fn run_tested(workspace: &Workspace) -> Result<(), String> {
+    run(workspace, &Choice::default())
+}
+
+pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
+    if choice.list {
+        println!("{}", names().join("\n"));
+        return Ok(());
+    }
+    let clients = choice.clients();
+    setup::clients(workspace, &clients)?;
+    let build = if choice.debug { Build::Debug } else { Build::Release };
+    execute(&mut workspace.cargo(build.cargo_args()))?;
+
+    let folder = workspace.results().join("interop");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let agent = Agent::start(workspace, &folder, build)?;
+    let surprises = run_all(workspace, &clients, &agent.url())?;
+    if !surprises.is_empty() {
+        println!("\n-- the last lines of the server's log --\n{}", agent.log_tail(40));
+    }
+    if choice.write {
+        page::write(workspace)?;
+    }
+    match surprises.len() {
+        0 => Ok(()),
+        _ => Err(format!("not as expected:\n  {}", surprises.join("\n  "))),
+    }
+}
+
+/// What tested clients said in their last run, as `(suite, output)`; nothing for those that did not run.
+pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
+    let runs =
+        clients::tested().into_iter().flat_map(|client| client.bindings.iter().map(move |b| (client, b)));
+    runs.filter_map(|(client, binding)| {
+        let output = fs::read_to_string(client.results(workspace, binding)).ok()?;
+        Some((format!("{} {}", client.name, binding.argument), output))
+    })
+    .collect()
+}
+
+/// Runs every client over every binding it has; returns what was not as expected.
+fn run_all(workspace: &Workspace, clients: &[&Client], url: &str) -> Result<Vec<String>, String> {
+    let runs =
+        clients.iter().flat_map(|client| client.bindings.iter().map(move |binding| (*client, binding)));
+    let waiting: Mutex<VecDeque<(&Client, &Binding)>> = Mutex::new(runs.collect());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let worker = || -> Result<Vec<String>, String> {
+        let mut surprises = Vec::new();
+        while let Some((client, binding)) = next() {
+            surprises.extend(run_one(workspace, client, binding, url)?);
+        }
+        Ok(surprises)
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
+        let mut surprises = Vec::new();
+        for worker in workers {
+            surprises.extend(worker.join().map_err(|_| "a worker panicked")??);
+        }
+        surprises.sort();
+        Ok(surprises)
+    })
+}
+
+fn run_one(
+    workspace: &Workspace,
+    client: &Client,
+    binding: &Binding,
+    url: &str,
+) -> Result<Vec<String>, String> {
+    let results = client.results(workspace, binding);
+    // Results of an earlier run must not stand for this one.
+    fs::write(&results, "").map_err(|e| format!("{}: {e}", results.display()))?;
+    let log = results.with_extension("log");
+    let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let done = environments::command(workspace, client)
+        .args([url, binding.argument])
+        .stdin(Stdio::null())
+        .stderr(stderr)
+        .output()
+        .map_err(|e| format!("{}: {e}", client.name))?;
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    fs::write(&results, &output).map_err(|e| format!("{}: {e}", results.display()))?;
+
+    println!("\n{}, {}\n{}", client.package, binding.shown, output.trim_end());
+    let mut surprises = surprises(client, binding, &output);
+    if verdicts(&output).len() != checks::CHECKS.len() {
+        println!("{}", fs::read_to_string(&log).unwrap_or_default().trim_end());
+        surprises.push(format!(
+            "{} {}: the script did not come to its end ({})",
+            client.name, binding.argument, done.status
+        ));
+    }
+    Ok(surprises)
+}
+
+fn surprises(client: &Client, binding: &Binding, output: &str) -> Vec<String> {
+    let known = |check: &str| client.known.iter().any(|k| k.binding == binding.argument && k.check == check);
+    let surprise = |(check, verdict): (&str, Verdict<'_>)| match verdict {
+        // The first check tells why; the others follow from it.
+        Verdict::Failed("no connection") => None,
+        Verdict::Failed(reason) if !known(check) => {
+            Some(format!("{} {}: {check}: {reason}", client.name, binding.argument))
+        }
+        Verdict::Passed if known(check) => {
+            Some(format!("{} {}: {check} passes, but is listed as failing", client.name, binding.argument))
+        }
+        _ => None,
+    };
+    verdicts(output).into_iter().filter_map(surprise).collect()
+}
+
+fn names() -> Vec<&'static str> {
+    CLIENTS.iter().map(|client| client.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clients::{Known, Language};
+    use super::*;
+
+    fn parse(flags: &[&str]) -> Result<Choice, String> {
+        Choice::parse(&flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>())
+    }
+
+    fn chosen(flags: &[&str]) -> Vec<&'static str> {
+        parse(flags).unwrap().clients().iter().map(|client| client.name).collect()
+    }
+
+    #[test]
+    fn the_default_is_what_the_test_command_runs() {
+        assert_eq!(chosen(&[]), ["python-1.3.0", "python-0.3.26", "js-1.3.0"]);
+        assert_eq!(chosen(&["--all"]), names());
+        assert_eq!(chosen(&["--only", "fasta2a", "--only", "js-0.3.14"]), ["js-0.3.14", "fasta2a"]);
+    }
+
+    #[test]
+    fn flags_that_make_no_sense_are_refused() {
+        assert!(parse(&["--only"]).is_err());
+        assert!(parse(&["--only", "curl"]).is_err());
+        assert!(parse(&["--write"]).is_err());
+        assert!(parse(&["--frobnicate"]).is_err());
+    }
+
+    #[test]
+    fn only_what_is_not_listed_surprises() {
+        let binding = Binding { argument: "rest", shown: "HTTP+JSON 1.0" };
+        let client = Client {
+            name: "some",
+            package: "some 1.0",
+            language: Language::Python,
+            stem: "client_some",
+            bindings: &[],
+            tested: false,
+            known: &[
+                Known { binding: "rest", check: "p02_cancels", reason: "" },
+                Known { binding: "rest", check: "p09_sends", reason: "" },
+                Known { binding: "jsonrpc", check: "p02_gets_task", reason: "" },
+            ],
+        };
+        let output =
+            "FAIL p02_cancels: known\nok p09_sends\nFAIL p02_gets_task: other binding\nok p09_streams\n";
+        let expected = [
+            "some rest: p09_sends passes, but is listed as failing",
+            "some rest: p02_gets_task: other binding",
+        ];
+        assert_eq!(surprises(&client, &binding, output), expected);
+    }
+}

@@ -29,6 +29,8 @@ mod capability;
 mod capacity;
 /// The public card: where it is, who may read it, and that it is true.
 mod card;
+/// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
+mod cards;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.

@@ -7,6 +7,8 @@
 mod agents;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
+/// One request in every generation and binding.
+mod faces;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
 mod harness;
@@ -29,6 +31,8 @@ mod capability;
 mod capacity;
 /// The public card: where it is, who may read it, and that it is true.
 mod card;
+/// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
+mod cards;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.
@@ -37,6 +41,8 @@ mod crash;
 mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
+/// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
+mod error_rows;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// The same message again: one task, one call, the same answer.
@@ -49,6 +55,8 @@ mod legacy_get_cancel;
 mod legacy_send;
 /// `tasks/sendSubscribe` and `tasks/resubscribe`: named events, a final one, and nothing after it.
 mod legacy_stream;
+/// How streams begin and close, what a send waits for, histories and contexts, in each generation and binding.
+mod lifecycle_rows;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
@@ -63,6 +71,8 @@ mod resume;
 mod retention;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
+mod shared_names;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

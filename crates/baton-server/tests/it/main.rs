@@ -3,13 +3,21 @@
 // The lint knows test functions, not the functions they share.
 #![allow(clippy::unwrap_used)]
 
+/// Agents for tests that look at one server through several generations.
+mod actors;
 /// Agents the tests share.
 mod agents;
+/// What the generations may answer apart, and why.
+mod allowed;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
+/// The faces of one server, each of which says the same things in its own JSON.
+mod faces;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
 mod harness;
+/// How each face spells what, by hand.
+mod shapes;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
@@ -61,6 +69,8 @@ mod pages;
 mod resume;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// One table of scenarios through every generation and binding, and the differences allowed.
+mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
 /// Event streams: what comes, in which order, and when they close.

@@ -65,6 +65,10 @@ mod malformed;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// HTTP+JSON: every route, methods, media types, versions.
+mod rest;
+/// HTTP+JSON: query parameters, what errors say, how much a body may hold.
+mod rest_query;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
 /// How long tasks, their logs and their records are kept.

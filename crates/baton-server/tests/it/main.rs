@@ -7,20 +7,20 @@
 mod agents;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
-/// One request in every generation and binding.
-mod faces;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
 mod harness;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
-/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
-mod speakers;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
+/// Agents for tests that look at one server through several generations.
+mod actors;
 /// How many turns run, how many wait, and what the next one is told.
 mod admission;
+/// What the generations may answer apart, and why.
+mod allowed;
 /// Authentication: who is refused, before what, and what owners and tenants see of each other.
 mod auth;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
@@ -43,6 +43,9 @@ mod disconnect;
 mod envelope;
 /// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
 mod error_rows;
+/// One request in every generation and binding.
+/// The faces of one server, each of which says the same things in its own JSON.
+mod faces;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// The same message again: one task, one call, the same answer.
@@ -65,14 +68,24 @@ mod malformed;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// HTTP+JSON: every route, methods, media types, versions.
+mod rest;
+/// HTTP+JSON: query parameters, what errors say, how much a body may hold.
+mod rest_query;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// One table of scenarios through every generation and binding, and the differences allowed.
+mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// How each face spells what, by hand.
+mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
 mod shared_names;
+/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
+mod speakers;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

@@ -1,6 +1,6 @@
 //! The clients under test, each once: a row here, a script, and its pinned packages are all there is to a client.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::workspace::Workspace;
 
@@ -160,8 +160,8 @@ impl Client {
     }
 
     /// Where what it prints is kept.
-    pub fn results(&self, workspace: &Workspace, binding: &Binding) -> PathBuf {
-        workspace.results().join(format!("interop/{}.{}.txt", self.name, binding.argument))
+    pub fn results(&self, folder: &Path, binding: &Binding) -> PathBuf {
+        folder.join(format!("{}.{}.txt", self.name, binding.argument))
     }
 }
 

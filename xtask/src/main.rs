@@ -6,6 +6,7 @@ mod interop;
 mod junit;
 mod mission;
 mod process;
+mod servers;
 mod setup;
 mod stages;
 mod tidy;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::run as execute;
 use crate::workspace::{Workspace, colours};
-use crate::{deny, interop, mission, setup, tidy};
+use crate::{deny, interop, mission, servers, setup, tidy};
 
 struct Stage {
     name: &'static str,
@@ -36,6 +36,7 @@ const STAGES: &[Stage] = &[
             execute(&mut w.cargo(&["nextest", "run", "--workspace", "--locked"]))
         },
     },
+    Stage { name: "stores", tools: true, run: servers::test_stores },
     Stage {
         name: "doctest",
         tools: false,

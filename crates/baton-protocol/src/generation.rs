@@ -100,8 +100,9 @@ pub fn of_method(method: &str, asked: &AskedVersion) -> Result<Named, Error> {
             }
         };
         let version = spoken.version();
-        let message =
-            format!("{method} is a method of protocol {version}, {said}: send the header `A2A-Version: {version}`");
+        let message = format!(
+            "{method} is a method of protocol {version}, {said}: send the header `A2A-Version: {version}`"
+        );
         Err(Error::new(ErrorKind::VersionNotSupported, message))
     };
     if let Some(operation) = Operation::of_v1_method(method) {

@@ -1,13 +1,16 @@
 //! The card says what is mounted and enforced, no more, no less.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use baton_protocol::Generation;
-use baton_protocol::domain::{AgentCard, AgentInterface};
+use baton_protocol::domain::{AgentCard, AgentInterface, Timestamp};
+use http::HeaderMap;
 
 use crate::engine::agent::Skill;
+use crate::proxy::{IpRange, forwarded_base};
 
 /// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
 /// that names the member; what it leaves out is switched off.
@@ -67,13 +70,31 @@ pub(crate) fn mounted(
 pub(crate) struct ServedCard {
     card: AgentCard,
     public_url: Option<String>,
+    /// Proxies whose word on the public address counts.
+    trusted: Vec<IpRange>,
     listening: OnceLock<String>,
     complete: OnceLock<Arc<AgentCard>>,
+    last_modified: String,
 }
 
 impl ServedCard {
-    pub(crate) fn new(card: AgentCard, public_url: Option<String>) -> Self {
-        ServedCard { card, public_url, listening: OnceLock::new(), complete: OnceLock::new() }
+    /// `made_at` is when the server began to serve this card.
+    pub(crate) fn new(
+        card: AgentCard,
+        public_url: Option<String>,
+        trusted: Vec<IpRange>,
+        made_at: Timestamp,
+    ) -> Self {
+        let seconds = u64::try_from(made_at.as_millis() / 1000).unwrap_or_default();
+        let made_at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let last_modified = httpdate::fmt_http_date(made_at);
+        let (listening, complete) = (OnceLock::new(), OnceLock::new());
+        ServedCard { card, public_url, trusted, listening, complete, last_modified }
+    }
+
+    /// An HTTP date.
+    pub(crate) fn last_modified(&self) -> &str {
+        &self.last_modified
     }
 
     /// Told by the listener; the address clients are given unless a public one is set.
@@ -93,8 +114,20 @@ impl ServedCard {
         &self.card
     }
 
-    /// The whole card. `host` is the request's, used only when nothing better is known.
-    pub(crate) fn complete(&self, host: Option<&str>) -> Arc<AgentCard> {
+    /// The whole card. A trusted proxy tells where the asker found it, unless the address is set; the request's
+    /// own `host` is used only when nothing better is known.
+    pub(crate) fn complete(
+        &self,
+        peer: Option<IpAddr>,
+        host: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Arc<AgentCard> {
+        if self.public_url.is_none()
+            && peer.is_some_and(|peer| self.trusted.iter().any(|range| range.contains(peer)))
+            && let Some(base) = forwarded_base(headers)
+        {
+            return Arc::new(self.at(&base));
+        }
         if let Some(card) = self.complete.get() {
             return Arc::clone(card);
         }

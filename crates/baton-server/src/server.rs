@@ -16,6 +16,7 @@ use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill, route_by_s
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
 use crate::engine::{AgentLogic, Engine};
+use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, StoreError};
@@ -49,6 +50,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
+    trusted_proxies: Vec<IpRange>,
     drain: Duration,
 }
 
@@ -89,6 +91,7 @@ impl Server {
             clock: Arc::new(SystemClock),
             authenticator: Arc::new(Anonymous),
             public_url: None,
+            trusted_proxies: Vec::new(),
             drain: Duration::from_secs(30),
         }
     }
@@ -184,6 +187,12 @@ impl Builder {
         self
     }
 
+    /// Proxies whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use.
+    pub fn trusted_proxies(mut self, proxies: Vec<IpRange>) -> Self {
+        self.trusted_proxies = proxies;
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
@@ -198,7 +207,7 @@ impl Builder {
         let logic = AgentLogic { skills: self.skills, router: self.router };
         let agents = HashMap::from([(Arc::from(ONLY_AGENT), logic)]);
         let engine = Engine::new(self.store, agents, self.options, self.clock);
-        let card = ServedCard::new(card, self.public_url);
+        let card = ServedCard::new(card, self.public_url, self.trusted_proxies, engine.now());
         let service =
             Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);
         Ok(Server { service, drain: self.drain })

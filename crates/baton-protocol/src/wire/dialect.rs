@@ -83,7 +83,9 @@ impl Dialect {
             StreamItem::Status { task_id, context_id, at, update } => match self {
                 Self::V1 => v1::write_stream_status(out, task_id, context_id, *at, update),
                 Self::V0_3 => v0_3::write_stream_status(out, task_id, context_id, *at, update),
-                Self::V0_3Rest => v0_3::proto_json::write_stream_status(out, task_id, context_id, *at, update),
+                Self::V0_3Rest => {
+                    v0_3::proto_json::write_stream_status(out, task_id, context_id, *at, update)
+                }
                 Self::V0_1 => v0_1::write_stream_status(out, task_id, *at, update),
             },
             StreamItem::Artifact { task_id, context_id, update } => match self {

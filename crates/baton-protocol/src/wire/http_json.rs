@@ -1,8 +1,7 @@
 //! HTTP+JSON: which operation a method and a path mean, what the query and the body add, what an error looks like.
 //! Shared by server and client, for 1.0 and for 0.3 (under `/v1`); 0.1 has no such binding.
 //!
-//! Bodies of replies and of 1.0 requests are the JSON of the generation's codec; 0.3 bodies are ProtoJSON and come
-//! in as functions, so that this module knows no spelling but its own.
+//! Bodies are the JSON of the generation's codec: of 1.0 the same as in JSON-RPC, of 0.3 its ProtoJSON.
 
 mod call;
 mod error;

@@ -1,5 +1,6 @@
 //! How things are spelled: envelopes, frames, and one codec per generation.
 
+pub mod card;
 pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
@@ -8,6 +9,7 @@ pub mod v0_1;
 pub mod v0_3;
 pub mod v1;
 
+mod members;
 mod objects;
 mod read;
 mod scalars;

@@ -1,127 +1,98 @@
-//! Domain to 1.0 JSON and back.
-//!
-//! What does not survive, on purpose (kept in step with `docs/generations.md`, "1.0 losses"):
-//!
-//! | value | becomes | why |
-//! |---|---|---|
-//! | `ArtifactUpdate.ordinal` | 0 | not on the wire; `lifecycle` stamps it again |
-//! | `AgentCapabilities.state_transition_history` | none | 1.0 has no such member |
-//! | several OAuth flows in one scheme | the first of authorizationCode, clientCredentials, deviceCode, implicit, password | a oneof in 1.0 |
-//! | members a flow does not have (`pkceRequired` outside authorizationCode, URLs of other flows) | none | not in that flow's message |
-//! | `TaskPage` artifacts when `with_artifacts` is false | none | the member is left out by rule |
-//! | `TaskPage.with_artifacts` on an empty page | false | told by the tasks alone |
-//! | optional strings without presence that are `Some("")` | none | ProtoJSON drops empty strings |
-//! | counts above 2³¹ − 1 (`page_size`, `total_size`, `HistoryLength::Last`) | 2³¹ − 1 | int32 on the wire |
-//! | the tenant of a stored push config | none in replies | it belongs to the scope |
+//! Domain to JSON and back, in every dialect, minus what `losses` says.
 
-use baton_protocol::domain::security::{OAuthFlow, OAuthFlows, SchemeKind};
-use baton_protocol::domain::{AgentCard, ArtifactUpdate, TaskPage};
-use baton_protocol::operation::{Operation, Reply};
-use baton_protocol::wire::v1::{self, Decoded, StreamItem};
+use baton_protocol::domain::{AgentCard, AgentInterface};
+use baton_protocol::operation::{Call, Operation, Reply};
+use baton_protocol::wire::StreamItem;
 use proptest::prelude::*;
 
+use crate::codecs::{CODECS, Codec, Dialect};
+use crate::losses::{after_call, after_card, after_item, after_message, after_reply, after_task};
 use crate::strategies;
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::new();
-    write(&mut out);
-    assert!(!out.contains(&b'\n') && !out.contains(&b'\r'), "a raw line break would end an SSE event");
-    String::from_utf8(out).unwrap()
+    String::from_utf8(crate::codecs::written(write)).unwrap()
 }
 
 fn check_reply(operation: Operation, reply: Reply) {
-    let text = written(|out| v1::write_reply(out, &reply));
-    assert_eq!(v1::read_reply(operation, &text).unwrap(), after_reply(reply), "{text}");
-}
-
-fn after_reply(reply: Reply) -> Reply {
-    match reply {
-        Reply::Tasks(page) => Reply::Tasks(after_page(page)),
-        Reply::Card(card) => Reply::Card(Box::new(after_card(*card))),
-        other => other,
+    for codec in &CODECS {
+        let text = written(|out| (codec.write_reply)(out, &reply));
+        let expected = after_reply(codec.dialect, reply.clone());
+        assert_eq!((codec.read_reply)(operation, &text).unwrap(), expected, "{text}");
     }
 }
 
-fn after_page(mut page: TaskPage) -> TaskPage {
-    if !page.with_artifacts {
-        page.tasks.iter_mut().for_each(|task| task.artifacts.clear());
+fn check_item(item: StreamItem) {
+    for codec in &CODECS {
+        let text = String::from_utf8(codec.write_item(&item)).unwrap();
+        let expected = after_item(codec.dialect, item.clone());
+        assert_eq!((codec.read_stream_item)(&text).unwrap(), expected, "{text}");
     }
-    page.with_artifacts &= !page.tasks.is_empty();
-    page
 }
 
-fn after_artifact(mut update: ArtifactUpdate) -> ArtifactUpdate {
-    update.ordinal = 0;
-    update
-}
-
-fn after_card(mut card: AgentCard) -> AgentCard {
-    card.capabilities.state_transition_history = None;
-    for (_, scheme) in &mut card.security_schemes {
-        if let SchemeKind::OAuth2 { flows, .. } = &mut scheme.kind {
-            **flows = after_flows(std::mem::take(flows));
+/// A card with an interface for this dialect: without one there is no 0.3 card to write.
+fn callable(dialect: Dialect, mut card: AgentCard) -> AgentCard {
+    if dialect != Dialect::V1 {
+        let versions = ["1.0", "0.3", "0.2", "0.1"].into_iter().cycle();
+        for (interface, version) in card.interfaces.iter_mut().zip(versions) {
+            interface.protocol_version = version.to_owned();
+            // No transport at all is read as the usual one.
+            if interface.protocol_binding.is_empty() {
+                interface.protocol_binding = "JSONRPC".to_owned();
+            }
         }
+        card.interfaces.push(AgentInterface {
+            url: "https://agent.example.org".to_owned(),
+            protocol_binding: "GRPC".to_owned(),
+            protocol_version: "0.3".to_owned(),
+            tenant: None,
+        });
     }
     card
 }
 
-fn after_flows(flows: OAuthFlows) -> OAuthFlows {
-    let none = OAuthFlows::default;
-    if let Some(flow) = flows.authorization_code {
-        let flow = OAuthFlow { device_authorization_url: None, ..flow };
-        OAuthFlows { authorization_code: Some(flow), ..none() }
-    } else if let Some(flow) = flows.client_credentials {
-        let flow = OAuthFlow {
-            authorization_url: None,
-            device_authorization_url: None,
-            pkce_required: false,
-            ..flow
-        };
-        OAuthFlows { client_credentials: Some(flow), ..none() }
-    } else if let Some(flow) = flows.device_code {
-        let flow = OAuthFlow { authorization_url: None, pkce_required: false, ..flow };
-        OAuthFlows { device_code: Some(flow), ..none() }
-    } else if let Some(flow) = flows.implicit {
-        let flow =
-            OAuthFlow { device_authorization_url: None, token_url: None, pkce_required: false, ..flow };
-        OAuthFlows { implicit: Some(flow), ..none() }
-    } else if let Some(flow) = flows.password {
-        let flow = OAuthFlow {
-            authorization_url: None,
-            device_authorization_url: None,
-            pkce_required: false,
-            ..flow
-        };
-        OAuthFlows { password: Some(flow), ..none() }
-    } else {
-        none()
+/// A call this dialect can make: in JSON-RPC of 0.3 a webhook must say whose it is.
+fn sayable(codec: &Codec, mut call: Call) -> Call {
+    if let (Dialect::V0_3, Call::CreatePushConfig(config)) = (codec.dialect, &mut call) {
+        config.task_id.get_or_insert_with(|| baton_protocol::domain::TaskId::parse("t").unwrap());
     }
+    call
 }
 
 proptest! {
     #[test]
     fn p01_a_message_survives(message in strategies::message()) {
-        let text = written(|out| v1::write_message(out, &message));
-        prop_assert_eq!(v1::read_message(&text).unwrap(), message);
+        for codec in &CODECS {
+            let text = written(|out| (codec.write_message)(out, &message));
+            let expected = after_message(codec.dialect, message.clone());
+            prop_assert_eq!((codec.read_message)(&text).unwrap(), expected);
+        }
     }
 
     #[test]
     fn p01_a_task_survives(task in strategies::task()) {
-        let text = written(|out| v1::write_task(out, &task));
-        prop_assert_eq!(v1::read_task(&text).unwrap(), task);
+        for codec in &CODECS {
+            let text = written(|out| (codec.write_task)(out, &task));
+            prop_assert_eq!((codec.read_task)(&text).unwrap(), after_task(codec.dialect, task.clone()));
+        }
     }
 
     #[test]
     fn p01_a_card_survives(card in strategies::card()) {
-        let text = written(|out| v1::write_card(out, &card));
-        prop_assert_eq!(v1::read_card(&text).unwrap(), after_card(card));
+        for codec in &CODECS {
+            let card = callable(codec.dialect, card.clone());
+            let text = written(|out| (codec.write_card)(out, &card));
+            prop_assert_eq!((codec.read_card)(&text).unwrap(), after_card(codec.dialect, card));
+        }
     }
 
     #[test]
     fn p02_a_call_survives(tenant in strategies::tenant(), call in strategies::call()) {
-        let text = written(|out| v1::write_call(out, tenant.as_deref(), &call));
-        let decoded = v1::decode_call(call.operation(), Some(&text)).unwrap();
-        prop_assert_eq!(decoded, Decoded { tenant, call });
+        for codec in &CODECS {
+            let call = sayable(codec, call.clone());
+            let text = written(|out| (codec.write_call)(out, tenant.as_deref(), &call));
+            let decoded = (codec.decode_call)(call.operation(), Some(&text)).unwrap();
+            prop_assert_eq!(decoded, after_call(codec.dialect, tenant.clone(), call));
+        }
     }
 
     #[test]
@@ -154,18 +125,11 @@ proptest! {
         artifact in strategies::artifact_update(),
     ) {
         let (task_id, context_id) = (task.id.clone(), task.context_id.clone());
-        let text = written(|out| v1::write_stream_status(out, &task_id, &context_id, at, &status));
-        prop_assert_eq!(
-            v1::read_stream_item(&text).unwrap(),
-            StreamItem::Status { task_id: task_id.clone(), context_id: context_id.clone(), at, update: status }
-        );
-        let text = written(|out| v1::write_stream_artifact(out, &task_id, &context_id, &artifact));
-        let update = after_artifact(artifact);
-        prop_assert_eq!(v1::read_stream_item(&text).unwrap(), StreamItem::Artifact { task_id, context_id, update });
-        let text = written(|out| v1::write_stream_task(out, &task));
-        prop_assert_eq!(v1::read_stream_item(&text).unwrap(), StreamItem::Task(task));
-        let text = written(|out| v1::write_stream_message(out, &message));
-        prop_assert_eq!(v1::read_stream_item(&text).unwrap(), StreamItem::Message(message));
+        check_item(StreamItem::Task(task));
+        check_item(StreamItem::Message(message));
+        let (task, context) = (task_id.clone(), context_id.clone());
+        check_item(StreamItem::Status { task_id: task, context_id: context, at, update: status });
+        check_item(StreamItem::Artifact { task_id, context_id, update: artifact });
     }
 
     /// Whatever is cut out of or put into a valid text, reading answers; it never panics.
@@ -176,12 +140,15 @@ proptest! {
         length in 0..4usize,
         junk in "[\\[\\]{}\",:0-9a-z\\\\ ]{0,4}",
     ) {
-        let mut bytes = written(|out| v1::write_call(out, None, &call)).into_bytes();
-        let at = at.index(bytes.len());
-        bytes.splice(at..(at + length).min(bytes.len()), junk.bytes());
-        if let Ok(text) = String::from_utf8(bytes) {
-            let _ = v1::decode_call(call.operation(), Some(&text));
-            let _ = v1::read_task(&text);
+        for codec in &CODECS {
+            let mut bytes = written(|out| (codec.write_call)(out, None, &call)).into_bytes();
+            let at = at.index(bytes.len());
+            bytes.splice(at..(at + length).min(bytes.len()), junk.bytes());
+            if let Ok(text) = String::from_utf8(bytes) {
+                let _ = (codec.decode_call)(call.operation(), Some(&text));
+                let _ = (codec.read_task)(&text);
+                let _ = (codec.read_stream_item)(&text);
+            }
         }
     }
 }

@@ -1,33 +1,104 @@
-//! The public card: for everybody, from anywhere.
+//! The public card: for everybody, from anywhere, in the shape the asker's generation reads.
+
+use std::net::IpAddr;
 
 use axum::body::Body;
-use axum::extract::State;
-use baton_protocol::wire::v1;
+use baton_protocol::Generation;
+use baton_protocol::domain::AgentCard;
+use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
+use baton_protocol::wire::{card, v1};
 use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE,
-    HOST,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, LAST_MODIFIED, VARY,
 };
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use sha2::{Digest, Sha256};
 
+use super::{incoming, respond};
 use crate::service::Service;
 
-pub(super) async fn get(State(service): State<Service>, headers: HeaderMap) -> Response<Body> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let mut json = Vec::with_capacity(2048);
-    v1::write_card(&mut json, &service.card().complete(host));
-    let mut response = Response::new(Body::from(json));
+/// The two places a card is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WellKnown {
+    /// `agent-card.json`, since 0.3.
+    AgentCard,
+    /// `agent.json`, where 0.1 and 0.2 look: one document with the members of both and of 0.3.
+    Agent,
+}
+
+pub(super) fn handle(
+    service: &Service,
+    place: WellKnown,
+    peer: Option<IpAddr>,
+    request: &Request<Body>,
+) -> Response<Body> {
+    let mut response = match *request.method() {
+        Method::GET | Method::HEAD => get(service, place, peer, request),
+        Method::OPTIONS => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            let headers = response.headers_mut();
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, OPTIONS"));
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+            response
+        }
+        _ => {
+            let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "The card is read with GET\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+            response
+        }
+    };
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag"));
     response
 }
 
-pub(super) async fn options() -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Request<Body>) -> Response<Body> {
+    let asked_headers = request.headers();
+    let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
+    let card = service.card().complete(peer, host, asked_headers);
+    let json = spelled(place, &card, asked_headers);
+    let digest = Sha256::digest(&json);
+    let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let mut response = if is_current(service, asked_headers, &etag) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        respond::json(StatusCode::OK, respond::JSON, json)
+    };
     let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, OPTIONS"));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+    let text = |value: &str| HeaderValue::from_str(value).ok();
+    headers.extend(text(&etag).map(|etag| (ETAG, etag)));
+    headers.extend(text(service.card().last_modified()).map(|at| (LAST_MODIFIED, at)));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    headers.insert(VARY, HeaderValue::from_static("A2A-Version"));
+    if response.status() == StatusCode::NOT_MODIFIED {
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
     response
+}
+
+fn spelled(place: WellKnown, card: &AgentCard, headers: &HeaderMap) -> Vec<u8> {
+    let mut json = Vec::with_capacity(4096);
+    let asked = AskedVersion::read(incoming::header(headers, VERSION_HEADER).as_deref(), None);
+    match (place, asked) {
+        (WellKnown::AgentCard, AskedVersion::Known(Generation::V1)) => v1::write_card(&mut json, card),
+        (WellKnown::AgentCard, _) => card::write_superset(&mut json, card),
+        (WellKnown::Agent, _) => card::write_union_legacy(&mut json, card, &Default::default()),
+    }
+    json
+}
+
+/// Does the asker hold this very document? `If-None-Match` decides where it is sent, else the date.
+fn is_current(service: &Service, headers: &HeaderMap, etag: &str) -> bool {
+    let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
+    if tags.peek().is_none() {
+        return incoming::header(headers, IF_MODIFIED_SINCE.as_str())
+            .is_some_and(|since| since == service.card().last_modified());
+    }
+    let said = tags.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    said.map(|tag| tag.trim()).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }

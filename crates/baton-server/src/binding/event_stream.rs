@@ -22,7 +22,10 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// What stands around each frame's JSON.
 pub(super) enum Envelope {
     /// A JSON-RPC response; the part before the result is the same in every frame.
-    Rpc { id: RpcId, prefix: Vec<u8> },
+    Rpc {
+        id: RpcId,
+        prefix: Vec<u8>,
+    },
     Bare,
 }
 

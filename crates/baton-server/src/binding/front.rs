@@ -19,7 +19,11 @@ pub(super) async fn handle(State(service): State<Service>, request: Request<Body
     match path {
         "" | "/subscribe" => {
             let door = if path.is_empty() { Door::Root } else { Door::Subscribe };
-            if request.method() == Method::POST { jsonrpc::handle(&service, door, request).await } else { only_post() }
+            if request.method() == Method::POST {
+                jsonrpc::handle(&service, door, request).await
+            } else {
+                only_post()
+            }
         }
         "/.well-known/agent-card.json" => agent_card::handle(&service, WellKnown::AgentCard, peer, &request),
         "/.well-known/agent.json" => agent_card::handle(&service, WellKnown::Agent, peer, &request),

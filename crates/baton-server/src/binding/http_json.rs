@@ -54,16 +54,15 @@ async fn answer(
     if !body.is_empty() {
         incoming::check_content_type(&parts.headers)?;
     }
-    let text = std::str::from_utf8(&body)
-        .map_err(|error| Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})")))?;
+    let text = std::str::from_utf8(&body).map_err(|error| {
+        Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})"))
+    })?;
     let text = (!text.trim().is_empty()).then_some(text);
     let dialect = match route.generation {
         Generation::V1 => Dialect::V1,
         Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
     };
-    let decoded = http_json::call_of(route, parts.uri.query(), text, |operation, body| {
-        Dialect::V0_3Rest.decode_call(operation, Some(body))
-    })?;
+    let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
         scope: service.scope(&principal, decoded.tenant.as_deref())?,
@@ -101,7 +100,8 @@ fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> 
         (AskedVersion::Unsaid | AskedVersion::Known(Generation::V0_3), Generation::V0_3) => Ok(()),
         (_, spoken) => {
             let version = spoken.version();
-            let message = format!("This path is of protocol {version}: send the header `A2A-Version: {version}`");
+            let message =
+                format!("This path is of protocol {version}: send the header `A2A-Version: {version}`");
             Err(Error::new(ErrorKind::VersionNotSupported, message))
         }
     }
@@ -110,7 +110,8 @@ fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> 
 /// The request's kind of JSON goes out again; without a body, what it accepts, and in 1.0 the protocol's own.
 fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
     let says = |name: http::HeaderName, kind: &str| {
-        incoming::header(headers, name.as_str()).is_some_and(|value| value.to_ascii_lowercase().contains(kind))
+        incoming::header(headers, name.as_str())
+            .is_some_and(|value| value.to_ascii_lowercase().contains(kind))
     };
     if generation != Generation::V1 || says(CONTENT_TYPE, "application/json") {
         return respond::JSON;

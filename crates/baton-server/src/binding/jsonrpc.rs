@@ -62,10 +62,16 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
     let request = jsonrpc::parse_request(&body)?;
     let id = request.id;
     let mut generation = Generation::V1;
-    if door == Door::Subscribe && v0_1::operation_of(&request.method) != Some(Operation::SendStreamingMessage) {
+    if door == Door::Subscribe && v0_1::operation_of(&request.method) != Some(Operation::SendStreamingMessage)
+    {
         let message = "POST /subscribe takes tasks/sendSubscribe only; send other methods to POST /";
         let error = Error::new(ErrorKind::InvalidRequest, message);
-        return Err(Failed { id: Some(id), generation: Generation::V0_1, status: Some(StatusCode::BAD_REQUEST), error });
+        return Err(Failed {
+            id: Some(id),
+            generation: Generation::V0_1,
+            status: Some(StatusCode::BAD_REQUEST),
+            error,
+        });
     }
     let extensions = incoming::extensions(&parts.headers);
     let outcome = async {

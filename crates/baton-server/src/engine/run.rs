@@ -164,6 +164,15 @@ impl Run {
         let mut commit: Option<Commit> = None;
         let mut closed_by_end = false;
         loop {
+            // An agent that never pauses, on a store that answers at once, must leave the thread to others too.
+            tokio::task::coop::consume_budget().await;
+            // Asked every time round: below, an agent that never pauses would keep both waiting for ever.
+            if self.registration.handle.is_rung() {
+                self.look_at_requests().await;
+            }
+            if self.wake_at(commit.is_none() && !closed_by_end) <= Instant::now() {
+                self.time_passed(&mut end).await;
+            }
             if commit.is_none() {
                 if let Some(append) = self.gather(&mut end, &mut closed_by_end) {
                     commit = Some(self.commit(append, 0));
@@ -179,9 +188,6 @@ impl Run {
                         Ok(result) => End::Returned(result),
                         Err(_panic) => End::Panicked,
                     });
-                    if self.registration.handle.is_rung() {
-                        self.look_at_requests().await;
-                    }
                 }
                 result = under_way(&mut commit), if commit.is_some() => {
                     let done = commit.take().expect("it was under way");
@@ -194,8 +200,8 @@ impl Run {
                 () = self.desk.said.notified(), if commit.is_none() && end.is_none() => {
                     self.last_said = Instant::now();
                 }
-                () = self.registration.handle.rung.notified() => self.look_at_requests().await,
-                () = tokio::time::sleep_until(wake) => self.time_passed(&mut end).await,
+                () = self.registration.handle.rung.notified() => {}
+                () = tokio::time::sleep_until(wake) => {}
             }
         }
         // The agent first: its drop may still lay things on the desk, which is closed by now.

@@ -4,10 +4,16 @@
 //! [`Store::append`]; the store checks that the task is still at the version and fence the engine decided
 //! on, and writes everything of one append in one atomic step, or nothing.
 //!
-//! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not).
+//! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not). A write
+//! that was answered with an error may have been done all the same: an answer can be lost on the way. Whoever
+//! must know reads again; version, fence and message record tell.
 
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod sqlite;
 #[cfg(test)]
 mod suite;

@@ -19,6 +19,10 @@ async fn worker(turn: Turn) -> Result<(), AgentError> {
         "ask and wait" => drop(turn.ask("which?").await?),
         "quick" => {}
         "stubborn" => std::future::pending().await,
+        "chatty" => loop {
+            turn.progress("not listening").await?;
+            tokio::task::yield_now().await;
+        },
         _ => {
             turn.cancellation().cancelled().await;
             assert_eq!(turn.stop_reason(), Some(Stop::Canceled));
@@ -50,11 +54,13 @@ async fn s11_an_agent_that_does_not_listen_is_left_behind_after_the_grace_time()
     let mut options = Options::default();
     options.cancel_grace = Duration::from_millis(50);
     let server = serve(with_agent(worker).options(options)).await;
-    let task = server.start("stubborn").await;
-    for answer in join_all((0..5).map(|_| cancel(&server, &task))).await {
-        assert_eq!(state(answer.result()), "CANCELED");
+    for text in ["stubborn", "chatty"] {
+        let task = server.start(text).await;
+        for answer in join_all((0..5).map(|_| cancel(&server, &task))).await {
+            assert_eq!(state(answer.result()), "CANCELED", "{text}");
+        }
+        assert_eq!(state(&server.get(id(&task)).await), "CANCELED");
     }
-    assert_eq!(state(&server.get(id(&task)).await), "CANCELED");
 }
 
 #[tokio::test]

@@ -41,9 +41,16 @@ async fn s02_the_card_is_served_to_everybody_from_anywhere() {
     }
     // All that the spec calls REQUIRED is there, be it empty.
     assert_eq!(card["skills"], json!([{"id": "test", "name": "test", "description": "test", "tags": []}]));
+    // JSON-RPC first, 1.0 before 0.3 at the same URL.
+    let interface = |binding: &str, path: &str, version: &str| json!({"url": format!("{}{path}", server.url), "protocolBinding": binding, "protocolVersion": version});
     assert_eq!(
         card["supportedInterfaces"],
-        json!([{"url": format!("{}/", server.url), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}])
+        json!([
+            interface("JSONRPC", "/", "1.0"),
+            interface("JSONRPC", "/", "0.3"),
+            interface("HTTP+JSON", "", "1.0"),
+            interface("HTTP+JSON", "", "0.3"),
+        ])
     );
 }
 

@@ -29,6 +29,8 @@ mod capacity;
 mod card;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
+/// The crash rule: what a process that was killed or stopped leaves to the next.
+mod crash;
 /// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
 mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
@@ -49,6 +51,8 @@ mod multi_turn;
 mod pages;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
+/// How long tasks, their logs and their records are kept.
+mod retention;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
 /// Event streams: what comes, in which order, and when they close.

@@ -1,12 +1,10 @@
 //! Query parameters as the members of a request.
 
 use super::percent::decode;
-use crate::domain::TaskState;
 use crate::error::{Error, ErrorKind};
-use crate::generation::{Generation, VERSION_HEADER};
+use crate::generation::VERSION_HEADER;
 use crate::operation::Operation;
-use crate::wire::write::{Object, string};
-use crate::wire::{v0_1, v1};
+use crate::wire::write::Object;
 
 /// How a parameter's text becomes JSON.
 #[derive(Clone, Copy)]
@@ -53,12 +51,7 @@ fn members(operation: Operation) -> &'static [Member] {
 
 /// Adds the parameters to a request's members. An empty value is an absent one. A parameter given twice is written
 /// twice, for the reader to refuse; only `status` may be repeated, or hold several states between commas.
-pub(super) fn write_members(
-    object: &mut Object<'_>,
-    generation: Generation,
-    operation: Operation,
-    query: &str,
-) -> Result<(), Error> {
+pub(super) fn write_members(object: &mut Object<'_>, operation: Operation, query: &str) -> Result<(), Error> {
     let mut states = Vec::new();
     for pair in pairs(query) {
         let (name, value) = pair?;
@@ -75,27 +68,20 @@ pub(super) fn write_members(
             None => {}
         }
     }
-    object.list_unless_empty("status", &states, |out, name| match state(generation, name) {
-        Some(state) => string(out, v1::state_name(state)),
-        None => string(out, name),
-    });
-    Ok(())
-}
-
-/// 0.3 has no word for states in a query: all its spellings are taken.
-fn state(generation: Generation, name: &str) -> Option<TaskState> {
-    match generation {
-        Generation::V1 => v1::parse_state(name),
-        Generation::V0_3 | Generation::V0_1 => match name {
-            "TASK_STATE_CANCELLED" => Some(TaskState::Canceled),
-            name => v1::parse_state(name).or_else(|| v0_1::parse_state(name)),
-        },
+    // One state may be `TASK_STATE_UNSPECIFIED`, a list may not hold it.
+    match states.as_slice() {
+        [state] => object.string("status", state),
+        states => object.strings_unless_empty("status", states),
     }
+    Ok(())
 }
 
 /// The version a query names, when there is no header.
 pub fn version_in(query: &str) -> Option<String> {
-    pairs(query).flatten().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER)).map(|(_, value)| value)
+    let named = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = named.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER))?;
+    // One that cannot be decoded is not missing: it is a version nobody speaks.
+    Some(form(value).unwrap_or_else(|| value.to_owned()))
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), Error>> {

@@ -4,6 +4,7 @@ use super::percent::{decode_id, encode};
 use crate::domain::{ContextId, JsonObject, ListFilter};
 use crate::generation::Generation;
 use crate::operation::{Call, CancelTask, GetTask, HistoryLength, ListTasks, SubscribeToTask};
+use crate::wire::v0_3::proto_json;
 use crate::wire::v1;
 use crate::wire::write::Object;
 
@@ -17,15 +18,7 @@ pub struct HttpRequest {
 
 /// Builds the request of a call. None where the call has no path: in 0.1, for a push config without a task, and
 /// for ids that a proxy on the way might take for a way out of the folder (`..`).
-///
-/// `write_v0_3` writes the ProtoJSON body of a send or of a new push config in 0.3; for other operations and for
-/// 1.0 it is not called.
-pub fn path_of(
-    generation: Generation,
-    tenant: Option<&str>,
-    call: &Call,
-    write_v0_3: impl FnOnce(&mut Vec<u8>, &Call),
-) -> Option<HttpRequest> {
+pub fn path_of(generation: Generation, tenant: Option<&str>, call: &Call) -> Option<HttpRequest> {
     let mut path = Path(match (generation, tenant) {
         (Generation::V0_1, _) => return None,
         (Generation::V0_3, _) => "/v1".to_owned(),
@@ -41,7 +34,7 @@ pub fn path_of(
         match generation {
             // The path names the tenant.
             Generation::V1 => v1::write_call(&mut body, None, call),
-            Generation::V0_3 | Generation::V0_1 => write_v0_3(&mut body, call),
+            Generation::V0_3 | Generation::V0_1 => proto_json::write_call(&mut body, None, call),
         }
         HttpRequest { method: "POST", path_and_query: path.0, body: Some(body) }
     };

@@ -83,7 +83,7 @@ pub(crate) fn write_list<G: Spelling>(object: &mut Object<'_>, call: &ListTasks)
         several => list(object.member("status"), several, |out, state| string(out, G::state_name(*state))),
     }
     write_page_request(object, call.page_size, call.page_token.as_deref());
-    write_history_length(object, call.history_length);
+    write_history_length::<G>(object, call.history_length);
     if let Some(since) = updated_since {
         write_time(object.member("statusTimestampAfter"), *since);
     }
@@ -97,8 +97,12 @@ pub(crate) fn write_page_request(object: &mut Object<'_>, page_size: Option<i32>
     object.optional("pageToken", page_token);
 }
 
-pub(crate) fn write_history_length(object: &mut Object<'_>, length: HistoryLength) {
-    if let HistoryLength::Last(most) = length {
-        object.number("historyLength", most.min(i32::MAX as u32));
+/// Left out where it would be read as something else.
+pub(crate) fn write_history_length<G: Spelling>(object: &mut Object<'_>, length: HistoryLength) {
+    match length {
+        HistoryLength::Last(most) if G::history_length(most) == length => {
+            object.number("historyLength", most.min(i32::MAX as u32));
+        }
+        _ => {}
     }
 }

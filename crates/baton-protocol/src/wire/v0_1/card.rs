@@ -18,7 +18,7 @@ use crate::wire::write::Object;
 /// What a legacy card says that the card of the domain does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LegacyCardFacts {
-    /// Where the legacy methods are answered. Without it, the card's own interfaces are asked.
+    /// Where JSON-RPC of the older generations is answered. Without it, the card's own interfaces are asked.
     pub url: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub fn write_card(out: &mut Vec<u8>, card: &AgentCard, facts: &LegacyCardFacts) 
 }
 
 /// The members of a skill. Its modes are always said: legacy readers know no fallback to the card's.
-pub(in crate::wire) fn write_skill(object: &mut Object<'_>, card: &AgentCard, skill: &AgentSkill) {
+fn write_skill(object: &mut Object<'_>, card: &AgentCard, skill: &AgentSkill) {
     fn own<'a>(modes: &'a [String], defaults: &'a [String]) -> &'a [String] {
         if modes.is_empty() { defaults } else { modes }
     }
@@ -86,7 +86,7 @@ pub(in crate::wire) fn write_skill(object: &mut Object<'_>, card: &AgentCard, sk
 }
 
 /// The `authentication` member, if the card has any scheme.
-pub(in crate::wire) fn write_authentication(object: &mut Object<'_>, card: &AgentCard) {
+fn write_authentication(object: &mut Object<'_>, card: &AgentCard) {
     if card.security_schemes.is_empty() {
         return;
     }

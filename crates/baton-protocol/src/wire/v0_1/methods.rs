@@ -12,7 +12,7 @@ use crate::operation::{
     Call, CancelTask, FACTS, GetTask, HistoryLength, Operation, SendMessage, SubscribeToTask,
 };
 use crate::wire::Decoded;
-use crate::wire::objects::{present, write_history_length, write_metadata};
+use crate::wire::objects::{present, write_metadata};
 use crate::wire::read::{FromWire, Subject, Twin, one, optional, or_default, read};
 use crate::wire::scalars::maybe_id;
 use crate::wire::write::Object;
@@ -158,4 +158,10 @@ fn write_send(object: &mut Object<'_>, send: &SendMessage) {
     }
     write_history_length(object, send.history_length);
     write_metadata(object, send.metadata.as_ref());
+}
+
+fn write_history_length(object: &mut Object<'_>, length: HistoryLength) {
+    if let HistoryLength::Last(most) = length {
+        object.number("historyLength", most.min(i32::MAX as u32));
+    }
 }

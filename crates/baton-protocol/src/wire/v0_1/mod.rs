@@ -17,6 +17,7 @@ use crate::domain::{AgentCard, EventKind, Task, TaskId};
 use crate::error::{Error, ErrorKind};
 use crate::operation::{HistoryLength, Operation, Reply};
 
+pub(in crate::wire) use self::card::{JSONRPC, legacy_url};
 pub use self::card::{LegacyCardFacts, write_card};
 pub use self::from_domain::{
     write_push_config, write_reply, write_stream_artifact, write_stream_message, write_stream_status,

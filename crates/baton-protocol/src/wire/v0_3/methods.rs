@@ -215,7 +215,7 @@ pub(super) fn write_call<G: Dialect>(out: &mut Vec<u8>, call: &Call) {
         Call::ListTasks(list) => write_list::<G>(&mut object, list),
         Call::GetTask(GetTask { id, history_length }) => {
             write_target::<G>(&mut object, "name", id, None);
-            write_history::<G>(&mut object, *history_length);
+            write_history_length::<G>(&mut object, *history_length);
         }
         Call::CancelTask(CancelTask { id, metadata }) => {
             write_target::<G>(&mut object, "name", id, None);
@@ -280,16 +280,9 @@ fn write_send<G: Dialect>(object: &mut Object<'_>, send: &SendMessage) {
             config,
         );
     }
-    write_history::<G>(&mut inner, send.history_length);
+    write_history_length::<G>(&mut inner, send.history_length);
     // Always said: what its absence means differs from agent to agent.
     inner.flag("blocking", !send.return_immediately);
     inner.end();
     write_metadata(object, send.metadata.as_ref());
-}
-
-/// In the proto 0 is the same as nothing said.
-fn write_history<G: Dialect>(object: &mut Object<'_>, length: HistoryLength) {
-    if !G::PROTO || length != HistoryLength::Last(0) {
-        write_history_length(object, length);
-    }
 }

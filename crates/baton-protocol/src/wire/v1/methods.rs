@@ -171,7 +171,7 @@ pub fn write_call(out: &mut Vec<u8>, tenant: Option<&str>, call: &Call) {
         Call::SendMessage(send) | Call::SendStreamingMessage(send) => write_send(&mut object, send),
         Call::GetTask(GetTask { id, history_length }) => {
             object.string("id", id.as_str());
-            write_history_length(&mut object, *history_length);
+            write_history_length::<V1>(&mut object, *history_length);
         }
         Call::ListTasks(list) => write_list::<V1>(&mut object, list),
         Call::CancelTask(CancelTask { id, metadata }) => {
@@ -209,7 +209,7 @@ fn write_send(object: &mut Object<'_>, send: &SendMessage) {
         if let Some(config) = &send.push_config {
             write_push_config(inner.member("taskPushNotificationConfig"), config);
         }
-        write_history_length(&mut inner, send.history_length);
+        write_history_length::<V1>(&mut inner, send.history_length);
         inner.flag_if_set("returnImmediately", send.return_immediately);
         inner.end();
     }

@@ -15,8 +15,8 @@ use crate::store::{
 };
 
 /// An empty store and what must live as long.
-pub(super) struct Fixture {
-    pub(super) store: Arc<dyn Store>,
+pub(in crate::store) struct Fixture {
+    pub(in crate::store) store: Arc<dyn Store>,
     _guard: Option<Box<dyn Any + Send>>,
 }
 
@@ -32,49 +32,49 @@ impl<S: Store, G: Any + Send> From<(S, G)> for Fixture {
     }
 }
 
-pub(super) fn scope() -> Scope {
+pub(in crate::store) fn scope() -> Scope {
     Scope::new("agent", "tenant", "owner")
 }
 
-pub(super) fn id(text: &str) -> TaskId {
+pub(in crate::store) fn id(text: &str) -> TaskId {
     TaskId::parse(text).unwrap()
 }
 
-pub(super) fn context(text: &str) -> ContextId {
+pub(in crate::store) fn context(text: &str) -> ContextId {
     ContextId::parse(text).unwrap()
 }
 
-pub(super) fn message_id(text: &str) -> MessageId {
+pub(in crate::store) fn message_id(text: &str) -> MessageId {
     MessageId::parse(text).unwrap()
 }
 
 /// So many milliseconds after a day in November.
-pub(super) fn at(millis: i64) -> Timestamp {
+pub(in crate::store) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_763_200_000_000 + millis)
 }
 
-pub(super) fn status_event(number: u64, text: &str) -> StoredEvent {
+pub(in crate::store) fn status_event(number: u64, text: &str) -> StoredEvent {
     let record = format!("1 S2 1763200000000\n{{\"statusUpdate\":{{\"taskId\":\"{text}\"}}}}");
     StoredEvent::from_record(number, Bytes::from(record)).unwrap()
 }
 
 /// A status event whose record has about this many bytes.
-pub(super) fn large_event(number: u64, bytes: usize) -> StoredEvent {
+pub(in crate::store) fn large_event(number: u64, bytes: usize) -> StoredEvent {
     status_event(number, &"x".repeat(bytes))
 }
 
 /// The event-to-be of a request.
-pub(super) fn user_event(text: &str) -> StoredEvent {
+pub(in crate::store) fn user_event(text: &str) -> StoredEvent {
     let record = format!("1 U 1763200000001\n{{\"messageId\":\"{text}\"}}");
     StoredEvent::from_record(0, Bytes::from(record)).unwrap()
 }
 
-pub(super) fn snapshot(version: u64, text: &str) -> StoredSnapshot {
+pub(in crate::store) fn snapshot(version: u64, text: &str) -> StoredSnapshot {
     StoredSnapshot::from_record(Bytes::from(format!("1 {version} 1\n{{}}\n{{\"id\":\"{text}\"}}"))).unwrap()
 }
 
 /// The record of a message that belongs to a task; the hash is that byte 32 times.
-pub(super) fn record(message: &str, hash: u8, task: &str) -> MessageRecord {
+pub(in crate::store) fn record(message: &str, hash: u8, task: &str) -> MessageRecord {
     MessageRecord {
         message_id: message_id(message),
         hash: [hash; 32],
@@ -85,13 +85,13 @@ pub(super) fn record(message: &str, hash: u8, task: &str) -> MessageRecord {
     }
 }
 
-pub(super) fn reply(message: &str, hash: u8, text: &str) -> MessageRecord {
+pub(in crate::store) fn reply(message: &str, hash: u8, text: &str) -> MessageRecord {
     let reply = Some(Bytes::from(format!("1\n{{\"messageId\":\"{text}\"}}")));
     MessageRecord { task: None, reply, ..record(message, hash, "unused") }
 }
 
 /// The append that makes a task: one event, queued, at time 0, in context `c`.
-pub(super) fn birth(task: &str) -> Append {
+pub(in crate::store) fn birth(task: &str) -> Append {
     Append {
         task: id(task),
         birth: Some(Birth { context_id: context("c"), generation: Generation::V1, created_at: at(0) }),
@@ -113,7 +113,7 @@ pub(super) fn birth(task: &str) -> Append {
 }
 
 /// The append of one more event to a task at that version: working, at a time that is the event's number.
-pub(super) fn next(task: &str, expected: u64) -> Append {
+pub(in crate::store) fn next(task: &str, expected: u64) -> Append {
     let head = HeadState {
         state: TaskState::Working,
         status_at: at(expected as i64 + 1),
@@ -126,7 +126,7 @@ pub(super) fn next(task: &str, expected: u64) -> Append {
 }
 
 /// Changes to an append, said in a row.
-pub(super) trait Vary: Sized {
+pub(in crate::store) trait Vary: Sized {
     fn with(self, change: impl FnOnce(&mut Append)) -> Append;
 
     fn state(self, state: TaskState) -> Append {
@@ -182,53 +182,57 @@ impl Vary for Append {
 }
 
 /// A cancel request, or a message's if it has a record.
-pub(super) fn wish(text: &str, message: Option<MessageRecord>) -> NewRequest {
+pub(in crate::store) fn wish(text: &str, message: Option<MessageRecord>) -> NewRequest {
     NewRequest { event: user_event(text), message, most_pending: 16 }
 }
 
-pub(super) async fn written(store: &Arc<dyn Store>, append: Append) -> TaskKey {
+pub(in crate::store) async fn written(store: &Arc<dyn Store>, append: Append) -> TaskKey {
     written_in(store, &scope(), append).await
 }
 
-pub(super) async fn written_in(store: &Arc<dyn Store>, scope: &Scope, append: Append) -> TaskKey {
+pub(in crate::store) async fn written_in(store: &Arc<dyn Store>, scope: &Scope, append: Append) -> TaskKey {
     match store.append(scope, append.clone()).await.unwrap() {
         Appended::Written(key) => key,
         other => panic!("{append:?} was answered {other:?}"),
     }
 }
 
-pub(super) async fn noted(store: &Arc<dyn Store>, task: &str, request: NewRequest) -> RequestId {
+pub(in crate::store) async fn noted(store: &Arc<dyn Store>, task: &str, request: NewRequest) -> RequestId {
     match store.request(&scope(), &id(task), request).await.unwrap() {
         Requested::Noted { request, .. } => request,
         other => panic!("a request to {task} was answered {other:?}"),
     }
 }
 
-pub(super) async fn head(store: &Arc<dyn Store>, task: &str) -> Head {
+pub(in crate::store) async fn head(store: &Arc<dyn Store>, task: &str) -> Head {
     store.head(&scope(), &id(task)).await.unwrap().expect("the task is there")
 }
 
-pub(super) async fn load(store: &Arc<dyn Store>, task: &str) -> Loaded {
+pub(in crate::store) async fn load(store: &Arc<dyn Store>, task: &str) -> Loaded {
     store.load(&scope(), &id(task)).await.unwrap().expect("the task is there")
 }
 
-pub(super) async fn exists(store: &Arc<dyn Store>, task: &str) -> bool {
+pub(in crate::store) async fn exists(store: &Arc<dyn Store>, task: &str) -> bool {
     store.head(&scope(), &id(task)).await.unwrap().is_some()
 }
 
-pub(super) async fn recorded(store: &Arc<dyn Store>, message: &str, hash: u8) -> Option<MessageRecord> {
+pub(in crate::store) async fn recorded(
+    store: &Arc<dyn Store>,
+    message: &str,
+    hash: u8,
+) -> Option<MessageRecord> {
     store.message(&scope(), &message_id(message), &[hash; 32]).await.unwrap()
 }
 
 /// All a store says about a task: what must not change when nothing is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Everything {
+pub(in crate::store) struct Everything {
     loaded: Option<Loaded>,
     events: Vec<StoredEvent>,
     requests: Vec<PendingRequest>,
 }
 
-pub(super) async fn everything(store: &Arc<dyn Store>, scope: &Scope, task: &str) -> Everything {
+pub(in crate::store) async fn everything(store: &Arc<dyn Store>, scope: &Scope, task: &str) -> Everything {
     Everything {
         loaded: store.load(scope, &id(task)).await.unwrap(),
         events: store.events(scope, &id(task), 0, 10_000).await.unwrap(),
@@ -237,15 +241,15 @@ pub(super) async fn everything(store: &Arc<dyn Store>, scope: &Scope, task: &str
 }
 
 /// The first page of everything.
-pub(super) fn query() -> ListQuery {
+pub(in crate::store) fn query() -> ListQuery {
     ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 1_000 }
 }
 
-pub(super) async fn listed(store: &Arc<dyn Store>, query: &ListQuery) -> Vec<String> {
+pub(in crate::store) async fn listed(store: &Arc<dyn Store>, query: &ListQuery) -> Vec<String> {
     let page = store.list(&scope(), query).await.unwrap();
     page.iter().map(|loaded| loaded.id.as_str().to_owned()).collect()
 }
 
-pub(super) fn numbers(events: &[StoredEvent]) -> Vec<u64> {
+pub(in crate::store) fn numbers(events: &[StoredEvent]) -> Vec<u64> {
     events.iter().map(|event| event.number).collect()
 }

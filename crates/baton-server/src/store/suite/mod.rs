@@ -5,7 +5,7 @@
 
 mod append;
 mod extremes;
-mod fixture;
+pub(super) mod fixture;
 pub(in crate::store) mod golden;
 mod idempotency;
 mod list;
@@ -214,3 +214,7 @@ store_suite!(sqlite, || async {
         SqliteStore::open(&folder.path().join("baton.db"), Options::default()).expect("a fresh store");
     (store, folder)
 });
+#[cfg(feature = "postgres")]
+store_suite!(postgres, crate::store::postgres::tests::open);
+#[cfg(feature = "redis")]
+store_suite!(redis, crate::store::redis::tests::open);

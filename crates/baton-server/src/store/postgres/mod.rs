@@ -1,0 +1,177 @@
+//! The shared store: PostgreSQL 15 or newer, any number of replicas.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `schema`, `migrations/` | tables, and the functions that compare and write |
+//! | `statements` | the other SQL, and row mapping |
+//! | `write` | the verbs that write |
+//! | `read` | the verbs that read |
+//!
+//! A prototype that runs the whole contract suite; `docs/stores.md` says what a production backend lacks.
+//! Each verb is one statement in a transaction of its own: one round trip, and no lock is ever held while
+//! the network is waited for. A commit that was answered has been flushed (`synchronous_commit` is set per
+//! connection). When a connection breaks under a write, nobody knows whether it was done: the caller gets
+//! [`StoreError::Unavailable`] and finds out by reading.
+
+mod error;
+mod read;
+mod schema;
+mod statements;
+#[cfg(test)]
+pub(super) mod tests;
+mod write;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::NoTls;
+
+use super::{
+    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Where the tables are; made if it is not there.
+    pub schema: String,
+    /// Connections at most; more callers wait for one.
+    pub connections: usize,
+    /// How long a caller waits for a connection.
+    pub wait: Duration,
+    /// How long the server may work on one statement, waiting for locks included.
+    pub statement: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            schema: "baton".to_owned(),
+            connections: 16,
+            wait: Duration::from_secs(10),
+            statement: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A task store in one schema of a database.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: Pool,
+}
+
+impl PostgresStore {
+    /// Connects (without TLS so far) and brings the schema up to date.
+    pub async fn connect(url: &str, options: Options) -> StoreResult<Self> {
+        schema::check_name(&options.schema)?;
+        // The parser's error may quote the address, and that may hold a password.
+        let refused = |_| StoreError::Unavailable("the address is not one of a PostgreSQL".to_owned());
+        let mut config: tokio_postgres::Config = url.parse().map_err(refused)?;
+        let settings = format!(
+            "-c search_path={} -c synchronous_commit=on -c statement_timeout={}",
+            options.schema,
+            options.statement.as_millis()
+        );
+        let settings = match config.get_options() {
+            Some(given) => format!("{given} {settings}"),
+            None => settings,
+        };
+        config.options(settings).application_name("baton");
+        let manager =
+            Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let pool = Pool::builder(manager)
+            .runtime(Runtime::Tokio1)
+            .max_size(options.connections.max(1))
+            .wait_timeout(Some(options.wait))
+            .create_timeout(Some(options.wait))
+            .build()
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let mut client = pool.get().await?;
+        schema::migrate(&mut client, &options.schema).await?;
+        Ok(PostgresStore { pool })
+    }
+
+    async fn client(&self) -> StoreResult<Object> {
+        Ok(self.pool.get().await?)
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+        write::append(&self.client().await?, scope, &append).await
+    }
+
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+        write::request(&self.client().await?, scope, task, &request).await
+    }
+
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        read::requests(&self.client().await?, scope, task).await
+    }
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        read::head(&self.client().await?, scope, task).await
+    }
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        read::load(&self.client().await?, scope, task).await
+    }
+
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>> {
+        read::events(&self.client().await?, scope, task, after, limit).await
+    }
+
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+        read::list(&self.client().await?, scope, query).await
+    }
+
+    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
+        read::count(&self.client().await?, scope, filter, not_after).await
+    }
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &[u8; 32],
+    ) -> StoreResult<Option<MessageRecord>> {
+        read::message(&self.client().await?, scope, id, hash).await
+    }
+
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
+        write::put_reply(&self.client().await?, scope, &record).await
+    }
+
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        read::open_tasks(&self.client().await?, after, limit).await
+    }
+
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
+        write::secret(&self.client().await?, name, &fresh).await
+    }
+
+    async fn task_count(&self) -> StoreResult<u64> {
+        read::task_count(&self.client().await?).await
+    }
+
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        write::fold_ended(&self.client().await?, before, limit).await
+    }
+
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        write::purge_ended(&self.client().await?, before, limit).await
+    }
+
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        write::purge_records(&self.client().await?, before, limit).await
+    }
+}

@@ -1,0 +1,163 @@
+//! The verbs that read. Each is one statement, so what it answers was true at one moment.
+
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+use deadpool_postgres::Client;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::statements::{self as sql, signed};
+use crate::store::{
+    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
+    TaskKey,
+};
+
+/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
+const EVENTS_BYTES: i64 = 256 * 1024;
+
+type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+pub(super) async fn head(client: &Client, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+    let params: Params<'_> = &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &task.as_str()];
+    let rows = query(client, sql::HEAD, params).await?;
+    rows.first().map(|row| Ok(sql::head(row)?.1)).transpose()
+}
+
+pub(super) async fn load(client: &Client, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+    let params: Params<'_> = &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &task.as_str()];
+    let rows = query(client, sql::LOAD, params).await?;
+    rows.first().map(loaded).transpose()
+}
+
+pub(super) async fn events(
+    client: &Client,
+    scope: &Scope,
+    task: &TaskId,
+    after: u64,
+    limit: u32,
+) -> StoreResult<Vec<StoredEvent>> {
+    // No log is that long, and as a signed number it would be before the first event.
+    if after > i64::MAX as u64 {
+        return Ok(Vec::new());
+    }
+    let params: Params<'_> = &[
+        &&*scope.agent,
+        &&*scope.tenant,
+        &&*scope.owner,
+        &task.as_str(),
+        &signed(after),
+        &i64::from(limit),
+        &EVENTS_BYTES,
+    ];
+    let rows = query(client, sql::EVENTS, params).await?;
+    rows.iter().map(|row| sql::event(row.try_get("number")?, row.try_get("record")?)).collect()
+}
+
+pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
+    // millisecond" is "before the empty id of the next one".
+    let (before, id) = match &wanted.after {
+        Some(after) if after.status_at <= wanted.not_after => {
+            (after.status_at.as_millis(), after.id.as_str())
+        }
+        _ => (wanted.not_after.as_millis() + 1, ""),
+    };
+    let filter = &wanted.filter;
+    let (since, states, limit) = (not_before(filter), states(filter), i64::from(wanted.limit));
+    let (agent, tenant, owner) = (&*scope.agent, &*scope.tenant, &*scope.owner);
+    let rows = match &filter.context_id {
+        None => {
+            let params: Params<'_> = &[&agent, &tenant, &owner, &before, &id, &since, &states, &limit];
+            query(client, sql::LIST, params).await?
+        }
+        Some(context) => {
+            let context = context.as_str();
+            let params: Params<'_> =
+                &[&agent, &tenant, &owner, &before, &id, &since, &states, &limit, &context];
+            query(client, sql::LIST_CONTEXT, params).await?
+        }
+    };
+    rows.iter().map(loaded).collect()
+}
+
+pub(super) async fn count(
+    client: &Client,
+    scope: &Scope,
+    filter: &ListFilter,
+    not_after: Timestamp,
+) -> StoreResult<u64> {
+    let (newest, since, states) = (not_after.as_millis(), not_before(filter), states(filter));
+    let (agent, tenant, owner) = (&*scope.agent, &*scope.tenant, &*scope.owner);
+    let rows = match &filter.context_id {
+        None => query(client, sql::COUNT, &[&agent, &tenant, &owner, &newest, &since, &states]).await?,
+        Some(context) => {
+            let params: Params<'_> = &[&agent, &tenant, &owner, &newest, &since, &states, &context.as_str()];
+            query(client, sql::COUNT_CONTEXT, params).await?
+        }
+    };
+    rows.first().map_or(Ok(0), |row| sql::unsigned(row, "count"))
+}
+
+pub(super) async fn requests(
+    client: &Client,
+    scope: &Scope,
+    task: &TaskId,
+) -> StoreResult<Vec<PendingRequest>> {
+    let params: Params<'_> = &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &task.as_str()];
+    let rows = query(client, sql::REQUESTS, params).await?;
+    let request = |row: &Row| {
+        let record = Bytes::copy_from_slice(row.try_get("record")?);
+        let event = StoredEvent::from_record(0, record)?;
+        Ok(PendingRequest { request: RequestId(sql::unsigned(row, "id")?), event })
+    };
+    rows.iter().map(request).collect()
+}
+
+pub(super) async fn message(
+    client: &Client,
+    scope: &Scope,
+    id: &MessageId,
+    hash: &[u8; 32],
+) -> StoreResult<Option<MessageRecord>> {
+    let params: Params<'_> =
+        &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &id.as_str(), &hash.as_slice()];
+    let rows = query(client, sql::MESSAGE, params).await?;
+    rows.first().map(|row| sql::earlier(row, id, hash)).transpose()
+}
+
+pub(super) async fn open_tasks(client: &Client, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+    let rows = query(client, sql::OPEN_TASKS, &[&signed(after.0), &i64::from(limit)]).await?;
+    let open = |row: &Row| {
+        let scope = Scope::new(row.try_get("agent")?, row.try_get("tenant")?, row.try_get("owner")?);
+        Ok(OpenTask { key: TaskKey(sql::unsigned(row, "key")?), scope, id: sql::task_id(row)? })
+    };
+    rows.iter().map(open).collect()
+}
+
+pub(super) async fn task_count(client: &Client) -> StoreResult<u64> {
+    let rows = query(client, sql::COUNT_TASKS, &[]).await?;
+    rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
+}
+
+/// Prepared once per connection; after that one round trip.
+pub(super) async fn query(client: &Client, sql: &str, params: Params<'_>) -> StoreResult<Vec<Row>> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, params).await?)
+}
+
+fn loaded(row: &Row) -> StoreResult<Loaded> {
+    let (id, head) = sql::head(row)?;
+    let (numbers, records) = (sql::array::<i64>(row, "numbers")?, sql::array::<&[u8]>(row, "records")?);
+    let tail = numbers.into_iter().zip(records).map(|(number, record)| sql::event(number, record));
+    Ok(Loaded { id, head, snapshot: sql::snapshot(row)?, tail: tail.collect::<StoreResult<_>>()? })
+}
+
+fn not_before(filter: &ListFilter) -> i64 {
+    filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()
+}
+
+/// No states at all means every state.
+fn states(filter: &ListFilter) -> Vec<i16> {
+    let asked: &[TaskState] = if filter.states.is_empty() { &TaskState::ALL } else { &filter.states };
+    asked.iter().map(|state| state.number().into()).collect()
+}

@@ -1,0 +1,66 @@
+//! Tables and functions, as a numbered list of migrations. A migration that has been released is never edited.
+
+use tokio_postgres::Client;
+
+use crate::store::{StoreError, StoreResult};
+
+/// How many of these have run is in `meta`, under `format`.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+
+/// Replicas that start together take turns ("BATON" in ASCII).
+const LOCK: i64 = 0x42_41_54_4f_4e;
+
+/// A schema's name goes into statements as it is, so it holds nothing that needs quoting.
+pub(super) fn check_name(schema: &str) -> StoreResult<()> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if schema.len() <= 63
+        && schema.starts_with(|first: char| first.is_ascii_lowercase())
+        && schema.bytes().all(plain)
+    {
+        return Ok(());
+    }
+    Err(StoreError::Unavailable(format!(
+        "`{schema}` is no name for a schema: small letters, digits and _, at most 63"
+    )))
+}
+
+/// Makes the schema if need be and brings it up to date, all of it or none.
+pub(super) async fn migrate(client: &mut Client, schema: &str) -> StoreResult<()> {
+    let transaction = client.transaction().await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    // Asked first: an owner of a prepared schema need not be allowed to make one.
+    let there = transaction.query_opt("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&schema]).await?;
+    if there.is_none() {
+        transaction.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
+    }
+    let has_table = "SELECT count(*) > 0, coalesce(bool_or(tablename = 'meta'), false) \
+                     FROM pg_tables WHERE schemaname = $1";
+    let row = transaction.query_one(has_table, &[&schema]).await?;
+    let (tables, ours): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    if tables && !ours {
+        return Err(StoreError::Damaged(format!("schema {schema} holds tables, but not Baton's")));
+    }
+    let done = if ours { stored_format(&transaction).await? } else { 0 };
+    let newest = MIGRATIONS.len();
+    if done > newest {
+        return Err(StoreError::Unavailable(format!(
+            "schema {schema} has format {done} and this Baton knows formats up to {newest}: it was written by a newer Baton"
+        )));
+    }
+    for sql in &MIGRATIONS[done..] {
+        transaction.batch_execute(sql).await?;
+    }
+    if done < newest {
+        let put = "INSERT INTO meta (name, value) VALUES ('format', $1) \
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        transaction.execute(put, &[&newest.to_string()]).await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
+async fn stored_format(transaction: &tokio_postgres::Transaction<'_>) -> StoreResult<usize> {
+    let row = transaction.query_opt("SELECT value FROM meta WHERE name = 'format'", &[]).await?;
+    let value: Option<String> = row.map(|row| row.try_get(0)).transpose()?;
+    let damaged = || StoreError::Damaged("meta says no format".to_owned());
+    value.and_then(|value| value.parse().ok()).ok_or_else(damaged)
+}

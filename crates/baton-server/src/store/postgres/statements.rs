@@ -1,0 +1,228 @@
+//! The SQL, and how rows become what the contract speaks of. What compares and writes is in
+//! `migrations/`, as functions: one call is one round trip and one transaction.
+
+use baton_protocol::Generation;
+use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+use crate::store::{
+    Head, HeadState, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot, TaskKey,
+    Work,
+};
+
+/// The columns [`head`] reads.
+macro_rules! head_columns {
+    () => {
+        "t.id, t.key, t.context, t.generation, t.created_at, t.version, t.folded_through, \
+         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence"
+    };
+}
+
+macro_rules! scope {
+    () => {
+        "(SELECT id FROM scope WHERE agent = $1 AND tenant = $2 AND owner = $3)"
+    };
+}
+
+/// A page of tasks with their snapshots and the events each snapshot lacks: one statement, so one moment.
+macro_rules! whole_tasks {
+    ($page:expr) => {
+        concat!(
+            "WITH t AS MATERIALIZED (SELECT * FROM task t WHERE t.scope = ",
+            scope!(),
+            $page,
+            ") SELECT ",
+            head_columns!(),
+            ", s.record AS snapshot, tail.numbers, tail.records \
+             FROM t LEFT JOIN snapshot s ON s.task = t.key \
+             CROSS JOIN LATERAL ( \
+                 SELECT array_agg(e.number ORDER BY e.number) AS numbers, \
+                        array_agg(e.record ORDER BY e.number) AS records \
+                 FROM event e WHERE e.task = t.key AND e.number > coalesce(s.version, 0) \
+             ) tail ORDER BY t.status_at DESC, t.id DESC"
+        )
+    };
+}
+
+// Writing a task.
+pub(super) const APPEND: &str = "SELECT outcome, key, earlier_task, earlier_event, earlier_reply, earlier_at \
+    FROM append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, \
+                $21, $22, $23, $24, $25, $26, $27, $28)";
+pub(super) const REQUEST: &str = concat!(
+    "SELECT r.outcome, r.request, (r.earlier).task AS earlier_task, (r.earlier).event AS earlier_event, \
+     (r.earlier).reply AS earlier_reply, (r.earlier).at AS earlier_at, ",
+    head_columns!(),
+    " FROM note_request($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) r \
+      CROSS JOIN LATERAL (SELECT (r.head).*) t"
+);
+pub(super) const PUT_REPLY: &str = "SELECT m.message_id IS NULL AS kept, m.task AS earlier_task, \
+    m.event AS earlier_event, m.reply AS earlier_reply, m.at AS earlier_at \
+    FROM keep_message(intern_scope($1, $2, $3), $4, $5, $6, $7, $8, $9) m";
+
+// Reading.
+pub(super) const HEAD: &str =
+    concat!("SELECT ", head_columns!(), " FROM task t WHERE t.scope = ", scope!(), " AND t.id = $4");
+pub(super) const LOAD: &str = whole_tasks!(" AND t.id = $4");
+/// $4, $5: strictly before this time and id; $6: not before; $7: states; $8: limit; $9: context.
+pub(super) const LIST: &str = whole_tasks!(
+    " AND (t.status_at, t.id) < ($4, $5) AND t.status_at >= $6 AND t.state = ANY($7) \
+      ORDER BY t.status_at DESC, t.id DESC LIMIT $8"
+);
+pub(super) const LIST_CONTEXT: &str = whole_tasks!(
+    " AND t.context = $9 AND (t.status_at, t.id) < ($4, $5) AND t.status_at >= $6 AND t.state = ANY($7) \
+      ORDER BY t.status_at DESC, t.id DESC LIMIT $8"
+);
+/// $4: not after; $5: not before; $6: states; $7: context.
+pub(super) const COUNT: &str = concat!(
+    "SELECT count(*) FROM task t WHERE t.scope = ",
+    scope!(),
+    " AND t.status_at <= $4 AND t.status_at >= $5 AND t.state = ANY($6)"
+);
+pub(super) const COUNT_CONTEXT: &str = concat!(
+    "SELECT count(*) FROM task t WHERE t.scope = ",
+    scope!(),
+    " AND t.context = $7 AND t.status_at <= $4 AND t.status_at >= $5 AND t.state = ANY($6)"
+);
+/// $5: after this number; $6: limit; $7: bytes after which no further event is begun.
+pub(super) const EVENTS: &str = concat!(
+    "SELECT e.number, e.record FROM ( \
+         SELECT e.number, e.record, \
+                sum(octet_length(e.record)) OVER (ORDER BY e.number) - octet_length(e.record) AS before \
+         FROM ( \
+             SELECT e.number, e.record FROM event e \
+             WHERE e.task = (SELECT t.key FROM task t WHERE t.scope = ",
+    scope!(),
+    " AND t.id = $4) AND e.number > $5 ORDER BY e.number LIMIT $6 \
+         ) e \
+     ) e WHERE e.before < $7 ORDER BY e.number"
+);
+pub(super) const REQUESTS: &str = concat!(
+    "SELECT r.id, r.record FROM request r WHERE r.task = (SELECT t.key FROM task t WHERE t.scope = ",
+    scope!(),
+    " AND t.id = $4) ORDER BY r.id"
+);
+pub(super) const MESSAGE: &str = concat!(
+    "SELECT m.task AS earlier_task, m.event AS earlier_event, m.reply AS earlier_reply, m.at AS earlier_at \
+     FROM message_record m WHERE m.scope = ",
+    scope!(),
+    " AND m.message_id = $4 AND m.hash = $5"
+);
+
+// Sweeps. Rows that somebody is writing to are left for the next one. `= ANY (ARRAY(…))` is planned as few
+// rows whatever the limit; a join with the chosen rows may be planned as a scan of the whole other table.
+pub(super) const OPEN_TASKS: &str = "\
+    SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM ( \
+        (SELECT key FROM task WHERE work <> 0 AND key > $1 ORDER BY key LIMIT $2) \
+        UNION (SELECT DISTINCT task FROM request WHERE task > $1 ORDER BY task LIMIT $2) \
+        ORDER BY 1 LIMIT $2 \
+    ) open JOIN task t ON t.key = open.key JOIN scope s ON s.id = t.scope ORDER BY t.key";
+pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
+pub(super) const FOLD_ENDED: &str = "\
+    WITH chosen AS MATERIALIZED ( \
+        SELECT key FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
+        FOR UPDATE SKIP LOCKED \
+    ), dropped AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))) \
+    UPDATE task SET folded_through = version, foldable = false \
+    WHERE key = ANY (ARRAY(SELECT key FROM chosen))";
+pub(super) const PURGE_ENDED: &str = "\
+    WITH chosen AS MATERIALIZED ( \
+        SELECT key FROM task WHERE ended AND status_at < $1 ORDER BY status_at LIMIT $2 \
+        FOR UPDATE SKIP LOCKED \
+    ), events AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    requests AS (DELETE FROM request WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    snapshots AS (DELETE FROM snapshot WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    sendings AS (DELETE FROM outbox WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    configs AS (DELETE FROM push_config WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    purged AS (DELETE FROM task WHERE key = ANY (ARRAY(SELECT key FROM chosen)) RETURNING key), \
+    counted AS ( \
+        UPDATE task_count SET tasks = tasks - (SELECT count(*) FROM purged) \
+        WHERE shard = pg_backend_pid() % 16 \
+    ) SELECT count(*) FROM purged";
+/// Walks past the old records of living tasks, as SQLite's does. The rows are locked, so their places hold.
+/// A scalar query is asked per row; NOT EXISTS would be planned as a join with all tasks.
+pub(super) const PURGE_RECORDS: &str = "\
+    DELETE FROM message_record WHERE ctid = ANY (ARRAY( \
+        SELECT m.ctid FROM message_record m \
+        WHERE m.at < $1 AND (SELECT t.key FROM task t WHERE t.scope = m.scope AND t.id = m.task) IS NULL \
+        ORDER BY m.at LIMIT $2 FOR UPDATE SKIP LOCKED \
+    ))";
+
+pub(super) const INSERT_SECRET: &str =
+    "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = $1";
+
+/// PostgreSQL knows signed numbers only; the bits are kept.
+pub(super) fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+pub(super) fn unsigned(row: &Row, column: &str) -> StoreResult<u64> {
+    Ok(row.try_get::<_, i64>(column)?.cast_unsigned())
+}
+
+/// Reads a row with [`head_columns`].
+pub(super) fn head(row: &Row) -> StoreResult<(TaskId, Head)> {
+    let id = task_id(row)?;
+    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let small = |column: &str| -> StoreResult<u8> {
+        u8::try_from(row.try_get::<_, i16>(column)?).map_err(|_| bad(&format!("{column} out of range")))
+    };
+    let attempts = u32::try_from(row.try_get::<_, i64>("attempts")?);
+    let head = Head {
+        key: TaskKey(unsigned(row, "key")?),
+        context_id: ContextId::parse(row.try_get("context")?)
+            .map_err(|error| bad(&format!("context id {error}")))?,
+        generation: Generation::from_number(small("generation")?).ok_or_else(|| bad("unknown generation"))?,
+        created_at: time(row, "created_at")?,
+        version: unsigned(row, "version")?,
+        folded_through: unsigned(row, "folded_through")?,
+        current: HeadState {
+            state: TaskState::from_number(small("state")?).ok_or_else(|| bad("unknown state"))?,
+            status_at: time(row, "status_at")?,
+            work: Work::from_number(small("work")?).ok_or_else(|| bad("unknown work"))?,
+            attempts: attempts.map_err(|_| bad("attempts out of range"))?,
+            holder: row.try_get::<_, Option<i64>>("holder")?.map(|holder| ReplicaId(holder.cast_unsigned())),
+            fence: unsigned(row, "fence")?,
+        },
+    };
+    Ok((id, head))
+}
+
+pub(super) fn task_id(row: &Row) -> StoreResult<TaskId> {
+    TaskId::parse(row.try_get("id")?).map_err(|error| StoreError::Damaged(format!("task id {error}")))
+}
+
+pub(super) fn event(number: i64, record: &[u8]) -> StoreResult<StoredEvent> {
+    StoredEvent::from_record(number.cast_unsigned(), Bytes::copy_from_slice(record))
+}
+
+pub(super) fn snapshot(row: &Row) -> StoreResult<Option<StoredSnapshot>> {
+    let record: Option<&[u8]> = row.try_get("snapshot")?;
+    record.map(|record| StoredSnapshot::from_record(Bytes::copy_from_slice(record))).transpose()
+}
+
+/// Reads the `earlier_…` columns; who asked knows the id and the hash.
+pub(super) fn earlier(row: &Row, message_id: &MessageId, hash: &[u8; 32]) -> StoreResult<MessageRecord> {
+    let task: Option<&str> = row.try_get("earlier_task")?;
+    let bad = |error| StoreError::Damaged(format!("message record: task id {error}"));
+    let reply: Option<&[u8]> = row.try_get("earlier_reply")?;
+    Ok(MessageRecord {
+        message_id: message_id.clone(),
+        hash: *hash,
+        task: task.map(TaskId::parse).transpose().map_err(bad)?,
+        event: row.try_get::<_, Option<i64>>("earlier_event")?.map(i64::cast_unsigned),
+        reply: reply.map(Bytes::copy_from_slice),
+        at: time(row, "earlier_at")?,
+    })
+}
+
+/// An array that is NULL when it would be empty.
+pub(super) fn array<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<Vec<T>> {
+    Ok(row.try_get::<_, Option<Vec<T>>>(column)?.unwrap_or_default())
+}
+
+fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
+    Ok(Timestamp::from_millis(row.try_get(column)?))
+}

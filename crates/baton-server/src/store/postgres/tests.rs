@@ -1,0 +1,216 @@
+//! What only this backend can get wrong. The contract itself is in `suite`.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{ContextId, ListFilter, Timestamp};
+use tokio::task::JoinHandle;
+use tokio_postgres::NoTls;
+
+use super::{Options, PostgresStore};
+use crate::store::suite::fixture::*;
+use crate::store::{Append, Appended, ListPosition, ListQuery, Store, StoreError, StoreResult, TaskKey};
+
+/// A store in a fresh schema of the server that `cargo xtask test --only stores` starts.
+pub(in crate::store) async fn open() -> PostgresStore {
+    connect(Options { connections: 8, ..fresh() }).await.unwrap()
+}
+
+async fn connect(options: Options) -> Result<PostgresStore, StoreError> {
+    PostgresStore::connect(&address(), options).await
+}
+
+fn fresh() -> Options {
+    Options { schema: format!("test_{}", uuid::Uuid::new_v4().simple()), ..Options::default() }
+}
+
+fn address() -> String {
+    std::env::var("BATON_TEST_POSTGRES").expect(
+        "BATON_TEST_POSTGRES must name a running PostgreSQL; `cargo xtask test --only stores` starts one",
+    )
+}
+
+/// Another connection to the same tables.
+async fn aside(schema: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(&address(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("SET search_path = {schema}")).await.unwrap();
+    client
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_that_start_together_migrate_once() {
+    let options = Options { connections: 2, ..fresh() };
+    let starts = (0..8).map(|_| tokio::spawn(connect(options.clone()))).collect::<Vec<_>>();
+    for start in starts {
+        let store: Arc<dyn Store> = Arc::new(start.await.unwrap().unwrap());
+        store.append(&scope(), birth("t")).await.unwrap();
+        assert_eq!(store.task_count().await.unwrap(), 1, "all see the same tables");
+    }
+}
+
+#[tokio::test]
+async fn tables_of_others_and_of_newer_batons_are_refused() {
+    let foreign = fresh();
+    let client = aside("public").await;
+    let make = format!("CREATE SCHEMA {0}; CREATE TABLE {0}.task (id int)", foreign.schema);
+    client.batch_execute(&make).await.unwrap();
+    assert!(matches!(connect(foreign).await, Err(StoreError::Damaged(_))));
+
+    let newer = fresh();
+    drop(connect(newer.clone()).await.unwrap());
+    let raise = format!("UPDATE {}.meta SET value = '99' WHERE name = 'format'", newer.schema);
+    client.batch_execute(&raise).await.unwrap();
+    assert!(matches!(connect(newer).await, Err(StoreError::Unavailable(_))));
+
+    let odd = Options { schema: "a; DROP TABLE task".to_owned(), ..Options::default() };
+    assert!(matches!(connect(odd).await, Err(StoreError::Unavailable(_))));
+}
+
+/// Waits until somebody waits for a lock that has to do with this schema's tasks; answers its process.
+async fn blocked(client: &tokio_postgres::Client, schema: &str) -> i32 {
+    let find = "SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid \
+                WHERE l.relation = $1::text::regclass AND a.wait_event_type = 'Lock'";
+    let table = format!("{schema}.task");
+    loop {
+        if let Some(row) = client.query(find, &[&table]).await.unwrap().first() {
+            return row.get(0);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn spawn_append(store: &Arc<dyn Store>, append: Append) -> JoinHandle<StoreResult<Appended>> {
+    let store = store.clone();
+    tokio::spawn(async move { store.append(&scope(), append).await })
+}
+
+/// What a caller gets when the connection goes while its write is under way, and that the store goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_connection_is_an_error_and_no_more() {
+    let options = Options { connections: 2, ..fresh() };
+    let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
+    written(&store, birth("t")).await;
+    let (mut blocker, killer) = (aside(&options.schema).await, aside(&options.schema).await);
+    let lock = blocker.transaction().await.unwrap();
+    lock.query("SELECT key FROM task FOR UPDATE", &[]).await.unwrap();
+    let waiting = spawn_append(&store, next("t", 1));
+    let pid = blocked(&killer, &options.schema).await;
+    killer.query("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
+    assert!(matches!(waiting.await.unwrap(), Err(StoreError::Unavailable(_))));
+    lock.rollback().await.unwrap();
+    // The pool may hand the broken connection out once more before it has noticed.
+    while store.head(&scope(), &id("t")).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(head(&store, "t").await.version, 1);
+    written(&store, next("t", 1)).await;
+}
+
+/// The two moments at which an append has to give way to somebody who committed while it waited.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_birth_that_waited_writes_nothing_when_it_loses() {
+    let options = Options { connections: 2, ..fresh() };
+    let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
+    written(&store, birth("first")).await;
+    let (mut other, watcher) = (aside(&options.schema).await, aside(&options.schema).await);
+
+    // Another birth of the same id is about to commit: the message's record must not stay behind.
+    let winner = other.transaction().await.unwrap();
+    let copy = "INSERT INTO task (scope, id, context, generation, created_at, version, state, status_at, work, \
+                attempts, fence, ended, foldable) \
+                SELECT scope, 'taken', context, generation, created_at, version, state, status_at, work, \
+                attempts, fence, ended, foldable FROM task";
+    winner.execute(copy, &[]).await.unwrap();
+    let loser = spawn_append(&store, birth("taken").saying("m", 1));
+    blocked(&watcher, &options.schema).await;
+    winner.commit().await.unwrap();
+    assert_eq!(loser.await.unwrap().unwrap(), Appended::Conflict);
+    assert_eq!(recorded(&store, "m", 1).await, None);
+
+    // The same message is about to be recorded: no task must be made.
+    let winner = other.transaction().await.unwrap();
+    let keep = "INSERT INTO message_record (scope, message_id, hash, task, at) SELECT scope, 'n', $1, 'first', $2 \
+                FROM task WHERE id = 'first'";
+    winner.execute(keep, &[&&[1_u8; 32][..], &at(0).as_millis()]).await.unwrap();
+    let loser = spawn_append(&store, birth("second").saying("n", 1));
+    blocked(&watcher, &options.schema).await;
+    winner.commit().await.unwrap();
+    assert_eq!(loser.await.unwrap().unwrap(), Appended::Duplicate(record("n", 1, "first")));
+    assert!(!exists(&store, "second").await);
+}
+
+/// Every verb, often enough for the server to settle on plans, on tables too large to be worth scanning.
+#[tokio::test]
+async fn no_verb_scans_a_table() {
+    let options = Options { connections: 1, ..fresh() };
+    drop(connect(options.clone()).await.unwrap());
+    let client = aside(&options.schema).await;
+    client.batch_execute(FILL).await.unwrap();
+    client.batch_execute("ANALYZE; SELECT pg_stat_force_next_flush()").await.unwrap();
+    // A connection of its own: making an index counts as a scan, too.
+    let store: Arc<dyn Store> = Arc::new(connect(options).await.unwrap());
+    let before = scans(&client).await;
+    written(&store, birth("t")).await;
+    for round in 0..8 {
+        every_verb(&store, round).await;
+    }
+    drop(store);
+    let mut after = scans(&client).await;
+    // Counters arrive when the backend ends, a moment after its connection.
+    while after == before {
+        after = scans(&client).await;
+    }
+    for ((table, before, _), (_, after, used)) in before.iter().zip(&after) {
+        assert_eq!(before, after, "{table} was scanned");
+        assert!(*used > 0, "{table} was used");
+    }
+}
+
+/// 200 scopes of 100 tasks, one in ten ended and one in fifty open.
+const FILL: &str = "
+    INSERT INTO scope (agent, tenant, owner) SELECT 'agent', 'tenant', 'owner' || n FROM generate_series(1, 200) n;
+    INSERT INTO task (scope, id, context, generation, created_at, version, state, status_at, work, attempts,
+                      fence, ended, foldable)
+        SELECT s.id, 't' || n, 'c' || n % 10, 1, 0, 1, 2, 1763200000000 + n, (n % 50 = 0)::int, 0, 0, n % 10 = 0, n % 10 = 0
+        FROM scope s, generate_series(1, 100) n;
+    INSERT INTO event SELECT key, 1, '\\x3120532030000a7b7d' FROM task;
+    INSERT INTO snapshot SELECT key, 1, '\\x3120312031' FROM task;
+    INSERT INTO message_record SELECT scope, id, '\\x00', id, 1, NULL, status_at FROM task;
+    INSERT INTO request SELECT key, 1, '\\x31', NULL, NULL FROM task;";
+
+type Scans = Vec<(String, i64, i64)>;
+
+/// How often each table was scanned, and how often an index of it was used.
+async fn scans(client: &tokio_postgres::Client) -> Scans {
+    let scans = "SELECT relname::text, seq_scan, coalesce(idx_scan, 0) FROM pg_stat_user_tables \
+                 WHERE schemaname = current_schema() \
+                 AND relname IN ('task', 'event', 'snapshot', 'message_record', 'request') ORDER BY relname";
+    let rows = client.query(scans, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+}
+
+async fn every_verb(store: &Arc<dyn Store>, round: u64) {
+    let (version, message) = (1 + 2 * round, format!("m{round}"));
+    written(store, birth(&format!("new{round}")).ended(5).saying(&format!("new{round}"), 1)).await;
+    let request = noted(store, "t", wish("w", Some(record(&message, 1, "t")))).await;
+    store.requests(&scope(), &id("t")).await.unwrap();
+    written(store, next("t", version).events(2).snapshot().settling(request, Some(version + 1))).await;
+    head(store, "t").await;
+    load(store, "t").await;
+    store.events(&scope(), &id("t"), 1, 100).await.unwrap();
+    recorded(store, &message, 1).await.unwrap();
+    store.put_reply(&scope(), reply(&format!("r{round}"), 1, "r")).await.unwrap();
+    for context_id in [None, ContextId::parse("c1").ok()] {
+        let filter = ListFilter { context_id, ..ListFilter::default() };
+        store.count(&scope(), &filter, Timestamp::MAX).await.unwrap();
+        let after = Some(ListPosition { status_at: at(50), id: id("t") });
+        store.list(&scope(), &ListQuery { filter, after, limit: 50, ..query() }).await.unwrap();
+    }
+    store.open_tasks(TaskKey(0), 100).await.unwrap();
+    store.task_count().await.unwrap();
+    for before in [Timestamp::MIN, at(6 + round as i64)] {
+        store.fold_ended(before, 10).await.unwrap();
+        store.purge_ended(before, 10).await.unwrap();
+        store.purge_records(before, 10).await.unwrap();
+    }
+}

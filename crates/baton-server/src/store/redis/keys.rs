@@ -1,0 +1,146 @@
+//! How keys are named. What hangs on them is in `scripts/layout.lua`.
+//!
+//! A scope belongs to one of a fixed number of buckets, and every key starts with its bucket in braces:
+//! `{baton:07}:t:agent:tenant:owner:task-id`. On a cluster a bucket is on one node, so a script finds all
+//! it touches there. The sweeps go over all scopes, and so over all buckets: sixteen, not one per owner.
+
+use std::fmt::Write as _;
+
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::store::{StoreError, StoreResult, TaskKey};
+
+/// Part of what is stored: it never changes.
+pub(super) const BUCKETS: u64 = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bucket(u64);
+
+impl Bucket {
+    pub(super) fn all() -> impl Iterator<Item = Bucket> {
+        (0..BUCKETS).map(Bucket)
+    }
+
+    pub(super) fn of(scope: &Scope) -> Self {
+        let digest = Sha256::digest(scope_name(scope));
+        Bucket(u64::from(digest[0]) % BUCKETS)
+    }
+
+    /// What every key of this bucket starts with.
+    pub(super) fn key(self, prefix: &str) -> String {
+        format!("{{{prefix}:{:02}}}:", self.0)
+    }
+
+    /// Tasks are numbered within their bucket; the key is unique in the whole store.
+    pub(super) fn task_key(self, number: u64) -> TaskKey {
+        TaskKey(number * BUCKETS + self.0)
+    }
+
+    /// The largest number in this bucket whose key is not above the one given.
+    pub(super) fn number_up_to(self, key: TaskKey) -> u64 {
+        key.0.checked_sub(self.0).map_or(0, |rest| rest / BUCKETS)
+    }
+}
+
+/// `agent:tenant:owner`, with everything but letters, digits, `.`, `_` and `-` as `%XX`.
+pub(super) fn scope_name(scope: &Scope) -> String {
+    let mut name = String::with_capacity(64);
+    for (n, member) in [&scope.agent, &scope.tenant, &scope.owner].into_iter().enumerate() {
+        if n > 0 {
+            name.push(':');
+        }
+        for byte in member.bytes() {
+            if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
+                name.push(char::from(byte));
+            } else {
+                write!(name, "%{byte:02X}").expect("writing to memory cannot fail");
+            }
+        }
+    }
+    name
+}
+
+/// Names a task in its bucket. The id comes last and as it is.
+pub(super) fn path(scope: &Scope, task: &TaskId) -> String {
+    format!("{}:{task}", scope_name(scope))
+}
+
+/// The reverse of [`path`].
+pub(super) fn read_path(path: &[u8]) -> StoreResult<(Scope, TaskId)> {
+    let read = || {
+        let path = std::str::from_utf8(path).ok()?;
+        let mut parts = path.splitn(4, ':');
+        let mut member = || decode(parts.next()?);
+        let (agent, tenant, owner) = (member()?, member()?, member()?);
+        Some((Scope::new(&agent, &tenant, &owner), TaskId::parse(parts.next()?).ok()?))
+    };
+    read()
+        .ok_or_else(|| StoreError::Damaged(format!("`{}` is no task's path", String::from_utf8_lossy(path))))
+}
+
+/// Names a message record in its bucket.
+pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &[u8; 32]) -> String {
+    let mut name = scope_name(scope);
+    name.push(':');
+    for byte in hash {
+        write!(name, "{byte:02x}").expect("writing to memory cannot fail");
+    }
+    name.push(':');
+    name.push_str(message.as_str());
+    name
+}
+
+/// A time whose bytes sort like the time. One millisecond after the last has a place, too.
+pub(super) fn place(millis: i64) -> String {
+    format!("{:013x}", millis - Timestamp::MIN.as_millis())
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_back() {
+        for (agent, tenant, owner) in [("a", "", "o"), ("a:b", "%3A", "ünï {x}"), ("", "", "\0\u{1f}")] {
+            let (scope, task) = (Scope::new(agent, tenant, owner), TaskId::parse("a:b%20{c}").unwrap());
+            assert_eq!(read_path(path(&scope, &task).as_bytes()), Ok((scope, task)));
+        }
+        assert!(read_path(b"a:b:c").is_err());
+        assert!(read_path(b"a:%4:c:d").is_err());
+    }
+
+    #[test]
+    fn places_sort_like_times() {
+        let times = [Timestamp::MIN.as_millis(), -1, 0, 1, Timestamp::MAX.as_millis()];
+        let mut places = times.map(place).to_vec();
+        places.push(place(Timestamp::MAX.as_millis() + 1));
+        assert!(places.is_sorted() && places.iter().all(|place| place.len() == 13), "{places:?}");
+    }
+
+    #[test]
+    fn keys_of_buckets_interleave() {
+        for bucket in Bucket::all() {
+            for number in [1, 2, 1 << 40] {
+                let key = bucket.task_key(number);
+                assert_eq!(bucket.number_up_to(key), number);
+                assert_eq!(bucket.number_up_to(TaskKey(key.0 - 1)), number - 1);
+            }
+            assert_eq!(bucket.number_up_to(TaskKey(0)), 0);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The verbs that read. What takes several commands is one script, so it was true at one moment.
+
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+use redis::Value;
+
+use super::RedisStore;
+use super::keys::{Bucket, path, place, read_path, reference, scope_name};
+use super::scripts::{self, HEAD_FIELDS};
+use crate::store::{
+    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
+    TaskKey,
+};
+
+/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
+const EVENTS_BYTES: usize = 256 * 1024;
+
+/// Beyond this a Lua number is not exact. No log is that long.
+const MOST_EVENTS: u64 = 1 << 53;
+
+pub(super) async fn head(store: &RedisStore, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+    let bucket = Bucket::of(scope);
+    let mut command = redis::cmd("HMGET");
+    command.arg(store.key(bucket, "t:", &path(scope, task))).arg(&HEAD_FIELDS);
+    let fields: Value = command.query_async(&mut store.connection()).await?;
+    Ok(scripts::head(bucket, fields)?.map(|(_, head)| head))
+}
+
+pub(super) async fn load(store: &RedisStore, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+    let bucket = Bucket::of(scope);
+    let mut call = store.scripts.load.key(store.bucket(bucket));
+    match call.arg(path(scope, task)).invoke_async(&mut store.connection()).await? {
+        Value::Nil => Ok(None),
+        found => Ok(Some(scripts::loaded(bucket, found)?)),
+    }
+}
+
+pub(super) async fn events(
+    store: &RedisStore,
+    scope: &Scope,
+    task: &TaskId,
+    after: u64,
+    limit: u32,
+) -> StoreResult<Vec<StoredEvent>> {
+    if after >= MOST_EVENTS {
+        return Ok(Vec::new());
+    }
+    let mut call = store.scripts.events.key(store.bucket(Bucket::of(scope)));
+    call.arg(path(scope, task)).arg(after).arg(limit).arg(EVENTS_BYTES);
+    let [first, records] = scripts::values(call.invoke_async(&mut store.connection()).await?)?;
+    scripts::events(scripts::number(first)?, records)
+}
+
+pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    let bucket = Bucket::of(scope);
+    let upper = match &query.after {
+        Some(after) if after.status_at <= query.not_after => {
+            format!("({}{}", place(after.status_at.as_millis()), after.id)
+        }
+        _ => not_after(query.not_after),
+    };
+    let context = query.filter.context_id.as_ref();
+    let mut call = store.scripts.list.key(store.bucket(bucket));
+    call.arg(scope_name(scope))
+        .arg(u8::from(context.is_some()))
+        .arg(context.map_or("", |context| context.as_str()))
+        .arg(upper)
+        .arg(not_before(&query.filter))
+        .arg(query.limit);
+    for state in states(&query.filter) {
+        call.arg(state.number());
+    }
+    let page = scripts::array(call.invoke_async(&mut store.connection()).await?)?;
+    page.into_iter().map(|task| scripts::loaded(bucket, task)).collect()
+}
+
+/// A sorted set knows its ranks: each count takes as many steps as its set has levels.
+pub(super) async fn count(
+    store: &RedisStore,
+    scope: &Scope,
+    filter: &ListFilter,
+    newest: Timestamp,
+) -> StoreResult<u64> {
+    let (bucket, scope) = (Bucket::of(scope), scope_name(scope));
+    let (lower, upper) = (not_before(filter), not_after(newest));
+    let mut counts = redis::pipe();
+    counts.atomic();
+    for state in states(filter) {
+        let state = state.number();
+        let key = match &filter.context_id {
+            Some(context) => store.key(bucket, "c:", &format!("{scope}:{state}:{context}")),
+            None => store.key(bucket, "l:", &format!("{scope}:{state}")),
+        };
+        counts.cmd("ZLEXCOUNT").arg(key).arg(&lower).arg(&upper);
+    }
+    let counts: Vec<u64> = counts.query_async(&mut store.connection()).await?;
+    Ok(counts.iter().sum())
+}
+
+pub(super) async fn requests(
+    store: &RedisStore,
+    scope: &Scope,
+    task: &TaskId,
+) -> StoreResult<Vec<PendingRequest>> {
+    let key = store.key(Bucket::of(scope), "r:", &path(scope, task));
+    let pending: Vec<(u64, Vec<u8>)> =
+        redis::cmd("HGETALL").arg(key).query_async(&mut store.connection()).await?;
+    let request = |(id, record)| {
+        let event = StoredEvent::from_record(0, Bytes::from(record))?;
+        Ok(PendingRequest { request: RequestId(id), event })
+    };
+    let mut pending: Vec<_> = pending.into_iter().map(request).collect::<StoreResult<_>>()?;
+    pending.sort_by_key(|pending| pending.request);
+    Ok(pending)
+}
+
+pub(super) async fn message(
+    store: &RedisStore,
+    scope: &Scope,
+    id: &MessageId,
+    hash: &[u8; 32],
+) -> StoreResult<Option<MessageRecord>> {
+    let key = store.key(Bucket::of(scope), "m:", &reference(scope, id, hash));
+    let mut command = redis::cmd("HMGET");
+    command.arg(key).arg(&["at", "task", "event", "reply"]);
+    let fields: Value = command.query_async(&mut store.connection()).await?;
+    match &fields {
+        Value::Array(values) if values.first() == Some(&Value::Nil) => Ok(None),
+        _ => Ok(Some(scripts::record(fields, id, hash)?)),
+    }
+}
+
+pub(super) async fn open_tasks(store: &RedisStore, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+    let mut found = Vec::new();
+    for bucket in Bucket::all() {
+        let mut command = redis::cmd("ZRANGEBYSCORE");
+        command
+            .arg(store.key(bucket, "open", ""))
+            .arg(format!("({}", bucket.number_up_to(after)))
+            .arg("+inf");
+        command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(limit);
+        let open: Vec<(Vec<u8>, u64)> = command.query_async(&mut store.connection()).await?;
+        for (path, number) in open {
+            let (scope, id) = read_path(&path)?;
+            found.push(OpenTask { key: bucket.task_key(number), scope, id });
+        }
+    }
+    found.sort_by_key(|open| open.key);
+    found.truncate(limit as usize);
+    Ok(found)
+}
+
+pub(super) async fn task_count(store: &RedisStore) -> StoreResult<u64> {
+    let mut tasks = 0;
+    for bucket in Bucket::all() {
+        let key = store.key(bucket, "tasks", "");
+        let count: Option<u64> = redis::cmd("GET").arg(key).query_async(&mut store.connection()).await?;
+        tasks += count.unwrap_or(0);
+    }
+    Ok(tasks)
+}
+
+/// The upper end "not after this millisecond": before every id of the next one.
+fn not_after(at: Timestamp) -> String {
+    format!("({}", place(at.as_millis() + 1))
+}
+
+fn not_before(filter: &ListFilter) -> String {
+    format!("[{}", place(filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()))
+}
+
+/// The states a filter lets through, each once.
+fn states(filter: &ListFilter) -> impl Iterator<Item = TaskState> {
+    TaskState::ALL.into_iter().filter(|state| filter.states.is_empty() || filter.states.contains(state))
+}

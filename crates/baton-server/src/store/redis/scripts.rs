@@ -1,0 +1,188 @@
+//! The scripts, and how their answers become what the contract speaks of.
+
+use baton_protocol::Generation;
+use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
+use redis::{Script, Value};
+
+use super::keys::Bucket;
+use crate::store::{
+    Head, HeadState, Loaded, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot,
+    Work,
+};
+
+/// What [`head`] reads, in this order; `HEAD` in `scripts/layout.lua` starts the same way.
+pub(super) const HEAD_FIELDS: [&str; 13] = [
+    "id",
+    "number",
+    "context",
+    "generation",
+    "created_at",
+    "version",
+    "folded",
+    "state",
+    "status_at",
+    "work",
+    "attempts",
+    "holder",
+    "fence",
+];
+
+/// Sent by hash; a server that does not know one (after a restart) is sent the text.
+pub(super) struct Scripts {
+    pub(super) append: Script,
+    pub(super) request: Script,
+    pub(super) put_reply: Script,
+    pub(super) load: Script,
+    pub(super) events: Script,
+    pub(super) list: Script,
+    pub(super) fold: Script,
+    pub(super) purge: Script,
+    pub(super) purge_records: Script,
+}
+
+macro_rules! script {
+    ($file:literal) => {
+        Script::new(concat!(include_str!("scripts/layout.lua"), include_str!($file)))
+    };
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        Scripts {
+            append: script!("scripts/append.lua"),
+            request: script!("scripts/request.lua"),
+            put_reply: script!("scripts/put_reply.lua"),
+            load: script!("scripts/load.lua"),
+            events: script!("scripts/events.lua"),
+            list: script!("scripts/list.lua"),
+            fold: script!("scripts/fold.lua"),
+            purge: script!("scripts/purge.lua"),
+            purge_records: script!("scripts/purge_records.lua"),
+        }
+    }
+}
+
+pub(super) fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(format!("Redis answered what no script of Baton's does: {what}"))
+}
+
+pub(super) fn array(value: Value) -> StoreResult<Vec<Value>> {
+    match value {
+        Value::Array(values) => Ok(values),
+        other => Err(damaged(&format!("{other:?} for an array"))),
+    }
+}
+
+/// An answer of exactly that many values.
+pub(super) fn values<const N: usize>(value: Value) -> StoreResult<[Value; N]> {
+    array(value)?.try_into().map_err(|other: Vec<Value>| damaged(&format!("{} values for {N}", other.len())))
+}
+
+pub(super) fn bytes(value: Value) -> StoreResult<Option<Vec<u8>>> {
+    match value {
+        Value::BulkString(bytes) => Ok(Some(bytes)),
+        Value::Nil => Ok(None),
+        other => Err(damaged(&format!("{other:?} for bytes"))),
+    }
+}
+
+pub(super) fn text(value: Value) -> StoreResult<String> {
+    let bytes = bytes(value)?.ok_or_else(|| damaged("nil for text"))?;
+    String::from_utf8(bytes).map_err(|_| damaged("bytes for text"))
+}
+
+pub(super) fn number<T: std::str::FromStr>(value: Value) -> StoreResult<T> {
+    let text = text(value)?;
+    text.parse().map_err(|_| damaged(&format!("`{text}` for a number")))
+}
+
+fn time(value: Value) -> StoreResult<Timestamp> {
+    Ok(Timestamp::from_millis(number(value)?))
+}
+
+/// Reads the values of [`HEAD_FIELDS`]; `None` if there is no such task.
+pub(super) fn head(bucket: Bucket, value: Value) -> StoreResult<Option<(TaskId, Head)>> {
+    let [
+        id,
+        task_number,
+        context,
+        generation,
+        created_at,
+        version,
+        folded,
+        state,
+        status_at,
+        work,
+        attempts,
+        holder,
+        fence,
+    ] = values(value)?;
+    if id == Value::Nil {
+        return Ok(None);
+    }
+    let id = TaskId::parse(&text(id)?).map_err(|error| damaged(&format!("task id {error}")))?;
+    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let holder = match text(holder)?.as_str() {
+        "" => None,
+        holder => Some(ReplicaId(holder.parse().map_err(|_| bad("bad holder"))?)),
+    };
+    let head = Head {
+        key: bucket.task_key(number(task_number)?),
+        context_id: ContextId::parse(&text(context)?).map_err(|error| bad(&format!("context id {error}")))?,
+        generation: Generation::from_number(number(generation)?).ok_or_else(|| bad("unknown generation"))?,
+        created_at: time(created_at)?,
+        version: number(version)?,
+        folded_through: number(folded)?,
+        current: HeadState {
+            state: TaskState::from_number(number(state)?).ok_or_else(|| bad("unknown state"))?,
+            status_at: time(status_at)?,
+            work: Work::from_number(number(work)?).ok_or_else(|| bad("unknown work"))?,
+            attempts: number(attempts)?,
+            holder,
+            fence: number(fence)?,
+        },
+    };
+    Ok(Some((id, head)))
+}
+
+pub(super) fn present_head(bucket: Bucket, value: Value) -> StoreResult<(TaskId, Head)> {
+    head(bucket, value)?.ok_or_else(|| damaged("no head"))
+}
+
+/// Reads what `whole_task` of `scripts/layout.lua` answers.
+pub(super) fn loaded(bucket: Bucket, value: Value) -> StoreResult<Loaded> {
+    let [head, snapshot, tail] = values(value)?;
+    let (id, head) = present_head(bucket, head)?;
+    let snapshot = bytes(snapshot)?.map(|record| StoredSnapshot::from_record(Bytes::from(record)));
+    let snapshot = snapshot.transpose()?;
+    let told = snapshot.as_ref().map_or(0, StoredSnapshot::version);
+    let tail = events(told.max(head.folded_through) + 1, tail)?;
+    Ok(Loaded { id, head, snapshot, tail })
+}
+
+/// Records in a row, the first with that number.
+pub(super) fn events(first: u64, records: Value) -> StoreResult<Vec<StoredEvent>> {
+    let event = |(number, record)| {
+        let record = bytes(record)?.ok_or_else(|| damaged("nil for an event"))?;
+        StoredEvent::from_record(number, Bytes::from(record))
+    };
+    (first..).zip(array(records)?).map(event).collect()
+}
+
+/// Reads `at`, `task`, `event`, `reply`; who asked knows the id and the hash.
+pub(super) fn record(value: Value, message_id: &MessageId, hash: &[u8; 32]) -> StoreResult<MessageRecord> {
+    let [at, task, event, reply] = values(value)?;
+    let task = match task {
+        Value::Nil => None,
+        task => Some(TaskId::parse(&text(task)?).map_err(|error| damaged(&format!("task id {error}")))?),
+    };
+    Ok(MessageRecord {
+        message_id: message_id.clone(),
+        hash: *hash,
+        task,
+        event: if event == Value::Nil { None } else { Some(number(event)?) },
+        reply: bytes(reply)?.map(Bytes::from),
+        at: time(at)?,
+    })
+}

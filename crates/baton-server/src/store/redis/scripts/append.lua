@@ -1,0 +1,63 @@
+-- One append. Answers {'written', number} | {'conflict'} | {'duplicate', record}.
+local path, scope, id, is_birth = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
+local context, generation, created_at = ARGV[5], ARGV[6], ARGV[7]
+local expected, fence = ARGV[8], ARGV[9]
+local version, state, status_at, place, work = ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
+local attempts, holder, new_fence, ended = ARGV[15], ARGV[16], ARGV[17], ARGV[18]
+local told, snapshot = ARGV[19], ARGV[20]
+local ref = ARGV[21]
+local events, settled = tonumber(ARGV[28]), tonumber(ARGV[29])
+
+if ref ~= '' then
+  local earlier = read_record(ref)
+  if earlier then return { 'duplicate', earlier } end
+end
+local was = read_head(path)
+if is_birth then
+  if was then return { 'conflict' } end
+elseif not was or was.version ~= expected or was.fence ~= fence then
+  return { 'conflict' }
+end
+
+-- Everything is compared; from here on it only writes.
+local key = task_key(path)
+if is_birth then
+  redis.call('INCR', tasks_key)
+  redis.call('HSET', key, 'id', id, 'scope', scope, 'number', redis.call('INCR', number_key),
+    'context', context, 'generation', generation, 'created_at', created_at, 'folded', '0')
+end
+redis.call('HSET', key, 'version', version, 'state', state, 'status_at', status_at, 'place', place,
+  'work', work, 'attempts', attempts, 'holder', holder, 'fence', new_fence, 'ended', ended)
+if told ~= '' then
+  redis.call('HSET', key, 'told', told)
+  redis.call('SET', snapshot_key(path), snapshot)
+end
+local at = 30
+for _ = 1, events do
+  redis.call('RPUSH', events_key(path), ARGV[at])
+  at = at + 1
+end
+for _ = 1, settled do
+  local request, event = ARGV[at], ARGV[at + 1]
+  at = at + 2
+  local message = redis.call('HGET', request_refs_key(path), request)
+  redis.call('HDEL', request_refs_key(path), request)
+  redis.call('HDEL', requests_key(path), request)
+  if message and event ~= '' then redis.call('HSET', record_key(message), 'event', event) end
+end
+if ref ~= '' then
+  keep_record(ref, ARGV[22], ARGV[23], ARGV[24], ARGV[25], ARGV[26], ARGV[27], path)
+end
+
+local now = read_head(path)
+if not was or was.place ~= place or was.state ~= state then
+  if was then unlist(was) end
+  redis.call('ZADD', list_key(scope, state), 0, place .. id)
+  redis.call('ZADD', context_key(scope, state, now.context), 0, place .. id)
+end
+if ended == '1' or (was and was.ended == '1') then
+  is_member(ended == '1', ended_key, status_at, path)
+  is_member(ended == '1' and now.told == version and now.folded ~= version, foldable_key, status_at, path)
+end
+mark_open(path, now)
+return { 'written', now.number }

@@ -1,0 +1,19 @@
+-- Removes up to ARGV[2] records from before ARGV[1] whose task is gone, not even living on as a later
+-- namesake. Answers how many.
+local limit, purged, skipped = tonumber(ARGV[2]), 0, 0
+while purged < limit do
+  local refs = redis.call('ZRANGEBYSCORE', orphans_key, '-inf', '(' .. ARGV[1], 'LIMIT', skipped, 100)
+  if #refs == 0 then break end
+  for _, ref in ipairs(refs) do
+    if purged >= limit then break end
+    local path = redis.call('HGET', record_key(ref), 'path')
+    if path and redis.call('EXISTS', task_key(path)) == 1 then
+      skipped = skipped + 1
+    else
+      redis.call('UNLINK', record_key(ref))
+      redis.call('ZREM', orphans_key, ref)
+      purged = purged + 1
+    end
+  end
+end
+return purged

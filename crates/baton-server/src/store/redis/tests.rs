@@ -1,0 +1,95 @@
+//! What only this backend can get wrong. The contract itself is in `suite`.
+
+use std::sync::Arc;
+
+use super::keys::Bucket;
+use super::{Options, RedisStore, may_be_trusted};
+use crate::store::suite::fixture::*;
+use crate::store::{Store, StoreError};
+
+/// A store under a fresh prefix of the server that `cargo xtask test --only stores` starts.
+pub(in crate::store) async fn open() -> RedisStore {
+    RedisStore::connect(&address(), fresh()).await.unwrap()
+}
+
+fn fresh() -> Options {
+    Options { prefix: format!("test_{}", uuid::Uuid::new_v4().simple()), ..Options::default() }
+}
+
+fn address() -> String {
+    std::env::var("BATON_TEST_REDIS")
+        .expect("BATON_TEST_REDIS must name a running Redis; `cargo xtask test --only stores` starts one")
+}
+
+/// All keys under a store's prefix.
+async fn keys(prefix: &str) -> Vec<String> {
+    let client = redis::Client::open(address()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let pattern = format!("{{{prefix}*");
+    let mut keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.unwrap();
+    keys.sort();
+    keys
+}
+
+/// On a cluster a script fails when it meets a key of another node.
+#[tokio::test]
+async fn all_of_a_scope_is_in_one_bucket_and_purging_leaves_nothing() {
+    let options = fresh();
+    let prefix = options.prefix.clone();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
+    written(&store, birth("t").saying("m", 1).snapshot()).await;
+    let request = noted(&store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    noted(&store, "t", wish("stays", None)).await;
+    written(&store, next("t", 1).settling(request, Some(2)).ended(5)).await;
+    store.put_reply(&scope(), reply("r", 1, "r")).await.unwrap();
+    let bucket = Bucket::of(&scope()).key(&prefix);
+    let meta = format!("{{{prefix}}}:meta");
+    let made = keys(&prefix).await;
+    assert!(made.iter().all(|key| key.starts_with(&bucket) || *key == meta), "{made:?}");
+    assert_eq!(made.iter().filter(|key| key.starts_with(&bucket)).count(), 16, "{made:?}");
+
+    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
+    let counters = [format!("{bucket}number"), format!("{bucket}tasks")];
+    let mut expected = vec![counters[0].clone(), counters[1].clone(), meta];
+    expected.sort();
+    assert_eq!(keys(&prefix).await, expected);
+}
+
+/// A server that was restarted knows no script any more.
+#[tokio::test]
+async fn forgotten_scripts_are_sent_again() {
+    let store: Arc<dyn Store> = Arc::new(open().await);
+    written(&store, birth("t")).await;
+    let client = redis::Client::open(address()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut connection).await.unwrap();
+    written(&store, next("t", 1)).await;
+    assert_eq!(numbers(&load(&store, "t").await.tail), [1, 2]);
+}
+
+#[tokio::test]
+async fn keys_of_another_format_are_refused() {
+    let options = fresh();
+    let client = redis::Client::open(address()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let meta = format!("{{{}}}:meta", options.prefix);
+    let () = redis::cmd("HSET").arg(meta).arg(&["format", "2"]).query_async(&mut connection).await.unwrap();
+    assert!(matches!(RedisStore::connect(&address(), options).await, Err(StoreError::Unavailable(_))));
+    let odd = Options { prefix: "a{b}".to_owned(), ..Options::default() };
+    assert!(matches!(RedisStore::connect(&address(), odd).await, Err(StoreError::Unavailable(_))));
+}
+
+#[test]
+fn servers_that_forget_are_refused() {
+    for (info, with_log, without) in [
+        ("maxmemory_policy:noeviction\r\naof_enabled:1\r\n", true, true),
+        ("maxmemory_policy:noeviction\r\naof_enabled:0\r\n", false, true),
+        ("maxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", false, false),
+        ("", false, false),
+    ] {
+        assert_eq!(may_be_trusted(info, true).is_ok(), with_log, "{info}");
+        assert_eq!(may_be_trusted(info, false).is_ok(), without, "{info}");
+    }
+}

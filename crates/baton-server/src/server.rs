@@ -119,7 +119,6 @@ impl Server {
     ) -> Result<(), StartError> {
         self.service.card().listening_at(listener.local_addr().map_err(StartError::Listen)?);
         let engine = self.engine().clone();
-        engine.recover().await?;
         let router = self.router();
         let drain = self.drain;
         let drained = async move {
@@ -199,7 +198,8 @@ impl Builder {
         self
     }
 
-    /// Checks the card against what is mounted and puts everything together.
+    /// Checks the card against what is mounted, puts everything together, and looks after the tasks an earlier
+    /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
         let card = card::mounted(self.card, &self.skills, self.authenticator.enforces())
             .map_err(StartError::Card)?;
@@ -207,6 +207,7 @@ impl Builder {
         let logic = AgentLogic { skills: self.skills, router: self.router };
         let agents = HashMap::from([(Arc::from(ONLY_AGENT), logic)]);
         let engine = Engine::new(self.store, agents, self.options, self.clock);
+        engine.recover().await?;
         let card = ServedCard::new(card, self.public_url, self.trusted_proxies, engine.now());
         let service =
             Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use baton_server::IpRange;
 use clap::{Parser, Subcommand};
 
 use crate::agents::demo::Profile;
@@ -56,6 +57,16 @@ pub(crate) struct Serve {
     /// The address that the card gives to clients, when they reach the server by another one.
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub(crate) public_url: Option<String>,
+
+    /// The agent's card, a JSON file of any generation. What it promises must be there; what it leaves out is
+    /// switched off. The demo agent's skills are `task` and `message`.
+    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+    pub(crate) card: Option<PathBuf>,
+
+    /// A proxy whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use: an address or a range
+    /// such as 10.0.0.0/8. May be given several times; `--public-url` wins.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) trusted_proxy: Vec<IpRange>,
 
     /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
     /// the port can read and change every task.

@@ -6,6 +6,8 @@ use axum::body::Body;
 use baton_protocol::Generation;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
+use baton_protocol::wire::http_json::version_in;
+use baton_protocol::wire::v0_1::LegacyCardFacts;
 use baton_protocol::wire::{card, v1};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -59,7 +61,7 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     let asked_headers = request.headers();
     let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
     let card = service.card().complete(peer, host, asked_headers);
-    let json = spelled(place, &card, asked_headers);
+    let json = spelled(place, &card, says_v1(request));
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let mut response = if is_current(service, asked_headers, &etag) {
@@ -81,15 +83,25 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     response
 }
 
-fn spelled(place: WellKnown, card: &AgentCard, headers: &HeaderMap) -> Vec<u8> {
+fn spelled(place: WellKnown, served: &AgentCard, says_v1: bool) -> Vec<u8> {
     let mut json = Vec::with_capacity(4096);
-    let asked = AskedVersion::read(incoming::header(headers, VERSION_HEADER).as_deref(), None);
-    match (place, asked) {
-        (WellKnown::AgentCard, AskedVersion::Known(Generation::V1)) => v1::write_card(&mut json, card),
-        (WellKnown::AgentCard, _) => card::write_superset(&mut json, card),
-        (WellKnown::Agent, _) => card::write_union_legacy(&mut json, card, &Default::default()),
+    match place {
+        WellKnown::AgentCard if says_v1 => v1::write_card(&mut json, served),
+        WellKnown::AgentCard => card::write_superset(&mut json, served),
+        WellKnown::Agent => card::write_union_legacy(&mut json, served, &LegacyCardFacts::default()),
     }
     json
+}
+
+/// Any 1.x will do: the card is not an operation, and who reads a later one wants the 1.0 form alone, too.
+fn says_v1(request: &Request<Body>) -> bool {
+    let said = incoming::header(request.headers(), VERSION_HEADER);
+    let query = request.uri().query().and_then(version_in);
+    match AskedVersion::read(said.as_deref(), query.as_deref()) {
+        AskedVersion::Known(generation) => generation == Generation::V1,
+        AskedVersion::Unknown(version) => version.starts_with("1."),
+        AskedVersion::Unsaid => false,
+    }
 }
 
 /// Does the asker hold this very document? `If-None-Match` decides where it is sent, else the date.

@@ -72,16 +72,18 @@ struct Writer {
 impl Writer {
     async fn next_write(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
-        match tokio::time::timeout(self.keep_alive, self.stream.next()).await {
-            Err(_quiet) => sse::write_comment(&mut out, "keep-alive"),
-            Ok(None) => return None,
-            Ok(Some(Err(error))) => self.put_error(&mut out, &error),
-            Ok(Some(Ok(frame))) => {
-                self.put(&mut out, &frame);
-                while out.len() < WRITE_BYTES
-                    && let Some(frame) = self.stream.at_hand()
-                {
+        while out.is_empty() {
+            match tokio::time::timeout(self.keep_alive, self.stream.next()).await {
+                Err(_quiet) => sse::write_comment(&mut out, "keep-alive"),
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => self.put_error(&mut out, &error),
+                Ok(Some(Ok(frame))) => {
                     self.put(&mut out, &frame);
+                    while out.len() < WRITE_BYTES
+                        && let Some(frame) = self.stream.at_hand()
+                    {
+                        self.put(&mut out, &frame);
+                    }
                 }
             }
         }
@@ -100,6 +102,11 @@ impl Writer {
                 return;
             }
             Frame::Task { number, snapshot } => {
+                // An answer's stream begins with the question it answers. The oldest generation tells tasks by
+                // their status, and would read it as the last word.
+                if dialect == Dialect::V0_1 && snapshot.state().is_interrupted() && !self.stream.is_over() {
+                    return;
+                }
                 dialect.write_stream_task(&mut json, &snapshot.task);
                 Some(*number)
             }

@@ -153,8 +153,8 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let inner = Arc::clone(&self.inner);
-        self.inner.tracker.spawn(async move { inner.sweep_for_ever().await });
+        let (every, stopping) = (self.inner.options.retention.every, self.inner.stopping.clone());
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), every, stopping));
         Ok(())
     }
 

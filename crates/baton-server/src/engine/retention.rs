@@ -1,7 +1,9 @@
 //! The sweeper: folds and removes what is old, and looks after tasks nobody holds.
 
-use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use super::{Engine, Inner};
 use crate::store::StoreError;
@@ -25,13 +27,15 @@ impl Engine {
 }
 
 impl Inner {
-    pub(super) async fn sweep_for_ever(self: Arc<Self>) {
+    /// Ends with the engine: it holds nothing while it waits.
+    pub(super) async fn sweep_for_ever(engine: Weak<Self>, every: Duration, stopping: CancellationToken) {
         loop {
             tokio::select! {
-                () = tokio::time::sleep(self.options.retention.every) => {}
-                () = self.stopping.cancelled() => return,
+                () = tokio::time::sleep(every) => {}
+                () = stopping.cancelled() => return,
             }
-            match self.sweep().await {
+            let Some(engine) = engine.upgrade() else { return };
+            match engine.sweep().await {
                 Ok(swept) if swept != Swept::default() => {
                     tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
                 }
@@ -39,7 +43,7 @@ impl Inner {
                 Err(error) => tracing::warn!(%error, "a sweep failed; it will be tried again"),
             }
             // Tasks whose run gave up on a failing store.
-            if let Err(error) = self.tend_open_tasks().await {
+            if let Err(error) = engine.tend_open_tasks().await {
                 tracing::warn!(%error, "open tasks could not be looked after");
             }
         }

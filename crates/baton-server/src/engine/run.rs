@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{EventBody, EventKind, Message};
+use baton_protocol::domain::{EventBody, EventKind, Message, Scope};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -94,7 +94,7 @@ impl Inner {
                 Vec::new()
             })
         };
-        let agent = self.agent_for(&registration, &snapshot);
+        let agent = self.agent_of(registration.scope(), &snapshot).cloned();
         let turn = Turn::new(
             Arc::clone(&desk),
             message,
@@ -127,27 +127,19 @@ impl Inner {
         self.tracker.spawn(run.drive(agent, turn, permit));
     }
 
-    /// The skill of a task is the one its first message chose.
-    fn agent_for(&self, registration: &Registration, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
-        let agent = self.agents.get(&registration.scope().agent)?;
+    /// The skill of a task is the one its first message chose; `None` when it is no longer served.
+    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Arc<dyn Agent>> {
+        let agent = self.agents.get(&scope.agent)?;
         let first = snapshot.task.history.first()?;
         let skill = (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index))?;
         match &skill.logic {
-            Logic::Task(agent) => Some(Arc::clone(agent)),
+            Logic::Task(agent) => Some(agent),
             Logic::Message(_) => None,
         }
     }
 
-    pub(super) fn rerunnable(&self, scope: &baton_protocol::domain::Scope, snapshot: &Snapshot) -> bool {
-        let Some(agent) = self.agents.get(&scope.agent) else { return false };
-        let Some(first) = snapshot.task.history.first() else { return false };
-        match (agent.router)(first, &agent.skills)
-            .and_then(|index| agent.skills.get(index))
-            .map(|skill| &skill.logic)
-        {
-            Some(Logic::Task(agent)) => agent.rerunnable(),
-            _ => false,
-        }
+    pub(super) fn rerunnable(&self, scope: &Scope, snapshot: &Snapshot) -> bool {
+        self.agent_of(scope, snapshot).is_some_and(|agent| agent.rerunnable())
     }
 }
 
@@ -292,7 +284,18 @@ impl Run {
             if tries > 0 {
                 tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
             }
-            store.append(&scope, written).await
+            let (task, fence) = (written.task.clone(), written.fence);
+            let version = written.expected + written.events.len() as u64;
+            match store.append(&scope, written).await {
+                // The try before may have been written and only its answer lost: then the conflict is with ourselves.
+                Ok(Appended::Conflict) if tries > 0 => match store.head(&scope, &task).await? {
+                    Some(head) if head.version == version && head.current.fence == fence => {
+                        Ok(Appended::Written(head.key))
+                    }
+                    _ => Ok(Appended::Conflict),
+                },
+                answer => answer,
+            }
         });
         Commit { append, future, tries }
     }

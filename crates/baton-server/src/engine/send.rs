@@ -7,6 +7,7 @@ use baton_protocol::domain::{
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
+use sha2::{Digest as _, Sha256};
 
 use super::admission::Place;
 use super::agent::Logic;
@@ -102,10 +103,15 @@ impl Inner {
         id: TaskId,
         mut incoming: Incoming,
     ) -> Result<Accepted, Error> {
+        let head = self.store.head(scope, &id).await.map_err(from_store)?;
+        let asking = head.as_ref().filter(|head| head.current.state.is_interrupted());
         if let Some(accepted) = self.on_record(scope, &incoming).await? {
-            return Ok(accepted);
+            let Some(asking) = asking else { return Ok(accepted) };
+            // Without message ids the words of an earlier message are a repeat of it, unless the agent waits for
+            // an answer: then they are one, and known by the question they answer.
+            incoming.hash = answer_hash(&incoming.hash, asking.version);
         }
-        if self.store.head(scope, &id).await.map_err(from_store)?.is_none()
+        if head.is_none()
             && let Some(accepted) = self.send_new(scope, incoming.clone()).await?
         {
             return Ok(accepted);
@@ -348,6 +354,10 @@ impl NewTask {
         };
         (self.snapshot, append)
     }
+}
+
+fn answer_hash(hash: &[u8; 32], question: u64) -> [u8; 32] {
+    Sha256::new().chain_update(hash).chain_update(question.to_be_bytes()).finalize().into()
 }
 
 pub(super) fn message_record(

@@ -52,7 +52,16 @@ impl CloseAt {
 }
 
 #[derive(Debug)]
+struct Waiting {
+    engine: Engine,
+    turn: TurnRef,
+}
+
+#[derive(Debug)]
 pub struct EventStream {
+    /// A message that waits for a busy task has no place in the log yet: the stream is open, and quiet.
+    waiting: Option<Box<Waiting>>,
+    history_length: HistoryLength,
     first: Option<Frame>,
     rest: Option<LogReader>,
     /// Kept beyond the last event: forms of events are shared through it.
@@ -64,11 +73,29 @@ pub struct EventStream {
 impl EventStream {
     fn new(first: Option<Frame>, reader: LogReader, close: CloseAt, closing: &CancellationToken) -> Self {
         let bell = Some(Arc::clone(&reader.bell));
-        EventStream { first, rest: Some(reader), bell, close, closing: closing.clone() }
+        let closing = closing.clone();
+        EventStream {
+            waiting: None,
+            history_length: HistoryLength::All,
+            first,
+            rest: Some(reader),
+            bell,
+            close,
+            closing,
+        }
+    }
+
+    fn of_waiting(engine: &Engine, turn: TurnRef, close: CloseAt) -> Self {
+        let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn }));
+        let closing = engine.inner.closing.clone();
+        let history_length = HistoryLength::All;
+        EventStream { waiting, history_length, first: None, rest: None, bell: None, close, closing }
     }
 
     pub fn of_message(message: Message) -> Self {
         EventStream {
+            waiting: None,
+            history_length: HistoryLength::All,
             first: Some(Frame::Message(message)),
             rest: None,
             bell: None,
@@ -95,6 +122,7 @@ impl EventStream {
 
     /// Trims the history of the task shown first.
     pub fn with_history(mut self, length: HistoryLength) -> Self {
+        self.history_length = length;
         if let (HistoryLength::Last(_), Some(Frame::Task { snapshot, .. })) = (length, &mut self.first) {
             length.trim(&mut Arc::make_mut(snapshot).task.history);
         }
@@ -103,6 +131,15 @@ impl EventStream {
 
     /// The next frame; `None` when the stream is over. Safe to drop between two frames.
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        if let Some(waiting) = &self.waiting {
+            let Waiting { engine, turn } = &**waiting;
+            let begun = engine.stream_placed(turn, None, self.close).await;
+            self.waiting = None;
+            match begun {
+                Ok(stream) => *self = stream.with_history(self.history_length),
+                Err(error) => return Some(Err(error)),
+            }
+        }
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
@@ -145,7 +182,7 @@ impl EventStream {
     }
 
     pub fn is_over(&self) -> bool {
-        self.first.is_none() && self.rest.is_none()
+        self.waiting.is_none() && self.first.is_none() && self.rest.is_none()
     }
 
     fn show(&mut self, event: StoredEvent) -> Option<Frame> {
@@ -161,6 +198,19 @@ impl EventStream {
 impl Engine {
     /// The stream of a turn: from its task, or from where the reader left off.
     pub async fn stream_turn(
+        &self,
+        turn: &TurnRef,
+        last_seen: Option<u64>,
+        close: CloseAt,
+    ) -> Result<EventStream, Error> {
+        match (turn.event, last_seen) {
+            (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close)),
+            _ => self.stream_placed(turn, last_seen, close).await,
+        }
+    }
+
+    /// Waits until the turn's message has its place in the log.
+    async fn stream_placed(
         &self,
         turn: &TurnRef,
         last_seen: Option<u64>,

@@ -32,11 +32,12 @@ impl Engine {
         self.inner.wait_for(&turn.scope, &turn.id, Arc::clone(&turn.bell), event, left, rests).await
     }
 
-    /// The task as it is right after the message was taken in.
+    /// The task as it is right after the message was taken in. A task that was asking goes on working: shown as
+    /// it was a moment before, it would seem to ask again.
     pub async fn now_or_start(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
         match &turn.start {
-            Some(start) => Ok(Arc::clone(start)),
-            None => self.inner.load(&turn.scope, &turn.id).await,
+            Some(start) if !start.state().is_interrupted() => Ok(Arc::clone(start)),
+            _ => self.inner.load(&turn.scope, &turn.id).await,
         }
     }
 }

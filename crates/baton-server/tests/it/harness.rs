@@ -19,7 +19,7 @@ pub(crate) const HANG: Duration = Duration::from_secs(20);
 pub(crate) struct TestServer {
     pub(crate) url: String,
     pub(crate) server: Server,
-    http: reqwest::Client,
+    pub(crate) http: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
 }

@@ -12,6 +12,8 @@ mod faults;
 mod harness;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
+/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
+mod speakers;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
@@ -41,6 +43,12 @@ mod get;
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
 mod ids;
+/// `tasks/get` and `tasks/cancel` of the legacy face: histories, older words for newer states, no second cancel.
+mod legacy_get_cancel;
+/// `tasks/send`: the client names the task, and the answer comes at once.
+mod legacy_send;
+/// `tasks/sendSubscribe` and `tasks/resubscribe`: named events, a final one, and nothing after it.
+mod legacy_stream;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.

@@ -1,10 +1,11 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_server::engine::options::Options;
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{TestServer, id, message_to, serve, serve_agent, state, with_agent};
+use crate::harness::{TestServer, id, kinds, message_to, serve, serve_agent, state, with_agent};
 use crate::stage::{Gate, agent_with};
 
 async fn answer(server: &TestServer, task: &Value, text: &str) -> Value {
@@ -286,4 +287,33 @@ async fn when_nobody_answers_the_agent_goes_and_the_question_stays() {
     let task = answer(&server, &task, "yes, sorry").await;
     assert_eq!((state(&task), artifacts(&task)), ("COMPLETED", vec!["yes, sorry".to_owned()]));
     assert_eq!(history(&task), ["hello", "anybody?", "yes, sorry"]);
+}
+
+#[tokio::test]
+async fn p04_a_stream_for_a_busy_task_is_open_and_kept_alive_before_its_turn() {
+    let release = Arc::new(tokio::sync::Notify::new());
+    let gate = Arc::clone(&release);
+    let agent = move |turn: Turn| {
+        let gate = Arc::clone(&gate);
+        async move {
+            if turn.is_first() {
+                gate.notified().await;
+            }
+            Ok::<(), AgentError>(())
+        }
+    };
+    let mut limits = baton_server::service::Limits::default();
+    limits.keep_alive = Duration::from_millis(20);
+    let server = serve(with_agent(agent).limits(limits)).await;
+    let task = server.start("hold").await;
+    let params = message_to(&task, "and then this");
+    let mut stream = server.stream("SendStreamingMessage", params, None).await.ok().expect("a stream");
+    stream.until_bytes(b": keep-alive").await;
+    release.notify_one();
+    let events = stream.rest().await;
+    let shown = kinds(&events);
+    assert_eq!(
+        (shown.first().map(String::as_str), shown.last().map(String::as_str)),
+        (Some("task"), Some("completed"))
+    );
 }

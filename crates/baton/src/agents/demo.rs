@@ -38,15 +38,13 @@ impl Profile {
     }
 }
 
-/// The demo agent's card, skills and router; where it listens and what it keeps is the caller's.
-pub(crate) fn server(profile: Profile) -> Builder {
-    Server::builder(card(profile))
-        .task_skill(task_skill(), Demo)
-        .message_skill(message_skill(), Answer)
-        .router(route)
+/// The demo agent's skills and router under a card; where it listens and what it keeps is the caller's.
+pub(crate) fn server(card: AgentCard) -> Builder {
+    Server::builder(card).task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).router(route)
 }
 
-fn card(profile: Profile) -> AgentCard {
+/// The card without a card file.
+pub(crate) fn card(profile: Profile) -> AgentCard {
     let description = "Echoes what it is sent, and shows every state of a task when asked. \
                        Made for trying out A2A clients.";
     let mut card = AgentCard::new(NAME, description, env!("CARGO_PKG_VERSION"));

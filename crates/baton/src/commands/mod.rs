@@ -1,3 +1,4 @@
 //! One file per command.
 
+mod card_file;
 pub(crate) mod serve;

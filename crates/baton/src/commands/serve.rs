@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::demo;
 use crate::args::{Serve, StoreUrl};
+use crate::commands::card_file::CardFile;
 use crate::exit::Failure;
 use crate::signals::Signals;
 
@@ -24,11 +25,20 @@ pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
     let addresses = resolve(&args).await?;
     let signals =
         Signals::listen().map_err(|error| Failure::failed(format!("no signal handling: {error}")))?;
-    let mut builder = demo::server(args.profile).store(open(&store).await?);
+    let card_file = args.card.as_deref().map(CardFile::read).transpose()?;
+    let card = match &card_file {
+        Some(file) => file.card.clone(),
+        None => demo::card(args.profile),
+    };
+    let mut builder =
+        demo::server(card).store(open(&store).await?).trusted_proxies(args.trusted_proxy.clone());
     if let Some(url) = &args.public_url {
         builder = builder.public_url(url);
     }
-    let server = builder.build().await.map_err(cannot_start)?;
+    let server = builder.build().await.map_err(|error| match (error, &card_file) {
+        (StartError::Card(refusal), Some(file)) => Failure::usage(file.name_line(&refusal)),
+        (error, _) => cannot_start(error),
+    })?;
     let listener = bind(&args.listen, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     welcome(address, &store, args.public_url.as_deref());

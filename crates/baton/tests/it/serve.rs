@@ -142,3 +142,40 @@ async fn a_stop_closes_open_streams_properly() {
     // An end in order, not a broken connection.
     while stream.chunk().await.unwrap().is_some() {}
 }
+
+/// A card file of another generation is served; what it promises beyond what is there is refused by its line.
+#[tokio::test]
+async fn s03_a_card_file_must_be_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("card.json");
+    let serve = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        baton(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--card", path.to_str().unwrap()])
+    };
+    let card = |capabilities: &str, skill: &str| {
+        format!(
+            "{{\"protocolVersion\":\"0.3.0\",\"name\":\"Mine\",\"description\":\"d\",\"url\":\"http://x\",\"version\":\"7\",\n\
+             \"capabilities\":{capabilities},\n\
+             \"defaultInputModes\":[\"text/plain\"],\"defaultOutputModes\":[\"text/plain\"],\n\
+             \"skills\":[{skill}]}}"
+        )
+    };
+    let skills = r#"{"id":"task","name":"t","description":"t","tags":[]},{"id":"message","name":"m","description":"m","tags":[]}"#;
+
+    let served = Served::of(&mut serve(&card(r#"{"streaming":false}"#, skills)));
+    let url = format!("{}/.well-known/agent-card.json", served.url);
+    let shown: serde_json::Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+    assert_eq!((&shown["name"], &shown["capabilities"]["streaming"]), (&"Mine".into(), &false.into()));
+    let refused = served.ask("SendStreamingMessage", serde_json::json!({"message": text("m-1", "hi")})).await;
+    assert_eq!(refused["error"]["code"], -32004);
+
+    for (text, reason) in [
+        (card(r#"{"pushNotifications":true}"#, skills), "line 2: capabilities.pushNotifications"),
+        (card("{}", r#"{"id":"other","name":"o","description":"o","tags":[]}"#), "line 4: skills: `other`"),
+        ("{".to_owned(), "card.json"),
+        ("{}".to_owned(), "name"),
+    ] {
+        let (code, said) = finished(&mut serve(&text));
+        assert!(code != Some(0) && said.contains(reason), "{said}");
+    }
+}

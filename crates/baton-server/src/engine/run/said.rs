@@ -11,6 +11,9 @@ use super::super::{size, write_down};
 use super::{End, Run};
 use crate::store::{Settled, StoredEvent};
 
+/// Longest reason a failed task is given: an agent's error may hold anything.
+const MOST_REASON: usize = 64 * 1024;
+
 impl Run {
     pub(super) fn take_down(
         &mut self,
@@ -96,7 +99,10 @@ impl Run {
             }
         };
         let task = &self.snapshot.task;
-        let message = reason.map(|text| agent_message(&task.id, &task.context_id, vec![Part::text(text)]));
+        let message = reason.map(|text| {
+            let told = size::pieces(&text, MOST_REASON)[0].to_owned();
+            agent_message(&task.id, &task.context_id, vec![Part::text(told)])
+        });
         let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
         match self.write(status) {
             Ok(event) => events.push(event),

@@ -1,0 +1,294 @@
+//! S-08, S-09, S-17, S-18. `tasks/send` as the guide describes it: the client names the task, the answer comes
+//! as soon as the task is stored, and the same name means the same task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use baton_protocol::domain::{AgentSkill, Part};
+use baton_server::service::Limits;
+use baton_server::{AgentError, Asked, MessageAgent, Turn};
+use serde_json::{Value, json};
+
+use crate::agents::obedient;
+use crate::callers::ByHeader;
+use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
+use crate::speakers::{legacy, read, request, rpc, settles, task};
+use crate::stage::{Calls, Gate, agent_with};
+
+async fn send(server: &TestServer, id: &str, text: &str) -> Answer {
+    legacy(server, "tasks/send", task(id, text)).await
+}
+
+#[track_caller]
+fn state(answer: &Answer) -> &str {
+    answer.result()["status"]["state"].as_str().expect("a task has a state")
+}
+
+#[track_caller]
+fn refused(answer: &Answer, code: i64, reason: &str) {
+    assert_eq!((answer.status, answer.error_code()), (200, code), "{}", answer.body);
+    assert_eq!(answer.body["error"]["data"], json!({"reason": reason}));
+    assert_eq!(answer.body["id"], "r");
+}
+
+/// The guide's smoke test, byte for byte, twice: the second is the same task, whatever became of it by then.
+#[tokio::test]
+async fn s18_the_printed_line_works_twice_in_a_row() {
+    const PRINTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"task-1","sessionId":"session-1","message":{"role":"user","parts":[{"type":"text","text":"Analyze my dataset"}]}}}"#;
+    let calls = Calls::default();
+    let server = serve_agent(agent_with(&calls, |calls, turn| async move {
+        let _under_way = calls.enter();
+        turn.text_artifact("analysis", "42").await?;
+        Ok(())
+    }))
+    .await;
+    let post = || async {
+        let headers = [("content-type", "application/json")];
+        read(request(&server, http::Method::POST, "/", &headers, PRINTED).await).await
+    };
+    for _ in 0..2 {
+        let answer = post().await;
+        assert_eq!(
+            (answer.status, &answer.body["jsonrpc"], &answer.body["id"]),
+            (200, &json!("2.0"), &json!(1))
+        );
+        let shown = answer.result();
+        assert_eq!((&shown["id"], &shown["sessionId"]), (&json!("task-1"), &json!("session-1")));
+        assert!(["submitted", "working", "completed"].contains(&state(&answer)), "{shown}");
+    }
+    settles(&server, "task-1", "completed").await;
+    let ended = post().await;
+    assert_eq!(state(&ended), "completed");
+    assert_eq!(ended.result()["artifacts"][0]["parts"], json!([{"type": "text", "text": "42"}]));
+    assert_eq!(calls.count(), 1, "the agent was asked once");
+}
+
+#[tokio::test]
+async fn s09_a_send_answers_at_once_and_the_skill_goes_on() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        gate.pass().await;
+        turn.text_artifact("echo", turn.text()).await?;
+        Ok(())
+    }))
+    .await;
+    let answer = send(&server, "mine", "hello").await;
+    assert!(["submitted", "working"].contains(&state(&answer)), "{}", answer.body);
+    let shown = answer.result();
+    assert_eq!((&shown["id"], &shown["sessionId"]), (&json!("mine"), &json!("session-1")));
+    // What 0.1 does not know is not said.
+    for newer in ["kind", "contextId"] {
+        assert_eq!(shown.get(newer), None);
+    }
+    gate.let_pass(1);
+    let ended = settles(&server, "mine", "completed").await;
+    assert_eq!(ended["artifacts"][0]["parts"][0], json!({"type": "text", "text": "hello"}));
+}
+
+#[tokio::test]
+async fn s08_the_same_id_resumes_a_task_that_waits_for_input() {
+    let gate = Gate::new();
+    let server = serve_agent(agent_with(&gate, |gate, turn| async move {
+        match turn.attempt() {
+            1 => drop(turn.ask("Which colour?")),
+            2 => {
+                gate.pass().await;
+                drop(turn.ask("Sure?"));
+            }
+            _ => turn.text_artifact("order", turn.text()).await?,
+        }
+        Ok(())
+    }))
+    .await;
+    send(&server, "shirt", "yes").await;
+    let asked = settles(&server, "shirt", "input-required").await;
+    let question = &asked["status"]["message"];
+    assert_eq!(*question, json!({"role": "agent", "parts": [{"type": "text", "text": "Which colour?"}]}));
+    // Messages have no ids here: an answer in the words of the first message is an answer, not a repeat.
+    let answer = send(&server, "shirt", "yes").await;
+    assert_eq!(state(&answer), "working", "{}", answer.body);
+    gate.let_pass(1);
+    let asked = settles(&server, "shirt", "input-required").await;
+    assert_eq!(asked["status"]["message"]["parts"][0]["text"], "Sure?");
+    let answer = send(&server, "shirt", "yes").await;
+    assert!(["working", "completed"].contains(&state(&answer)), "{}", answer.body);
+    let ended = settles(&server, "shirt", "completed").await;
+    assert_eq!(ended["artifacts"].as_array().unwrap().len(), 1);
+    assert_eq!(ended["sessionId"], "session-1");
+}
+
+#[tokio::test]
+async fn s08_another_message_to_an_ended_task_is_an_invalid_transition() {
+    let server = serve_agent(obedient).await;
+    for (id, text, ends) in [("a", "hello", "completed"), ("b", "fail", "failed"), ("c", "reject", "failed")]
+    {
+        send(&server, id, text).await;
+        let before = settles(&server, id, ends).await;
+        refused(&send(&server, id, "more").await, -32002, "UNSUPPORTED_OPERATION");
+        assert_eq!(settles(&server, id, ends).await, before, "nothing has changed");
+        assert_eq!(state(&send(&server, id, text).await), ends, "a repeat is no new message");
+    }
+    send(&server, "d", "hold").await;
+    legacy(&server, "tasks/cancel", json!({"id": "d"})).await.result();
+    refused(&send(&server, "d", "more").await, -32002, "UNSUPPORTED_OPERATION");
+}
+
+#[tokio::test]
+async fn s08_the_session_is_kept_or_made() {
+    let server = serve_agent(obedient).await;
+    let mut named = task("a", "ask");
+    named["sessionId"] = json!("my session / 1");
+    assert_eq!(legacy(&server, "tasks/send", named.clone()).await.result()["sessionId"], "my session / 1");
+    settles(&server, "a", "input-required").await;
+    // The next message need not repeat it, and may not change it.
+    let mut other = task("a", "blue");
+    other["sessionId"] = json!("another");
+    assert_eq!(legacy(&server, "tasks/send", other).await.error_code(), -32602);
+    let mut silent = task("a", "blue");
+    silent.as_object_mut().unwrap().remove("sessionId");
+    assert_eq!(legacy(&server, "tasks/send", silent).await.result()["sessionId"], "my session / 1");
+
+    let mut nobody = task("b", "hello");
+    nobody["sessionId"] = Value::Null;
+    let made = legacy(&server, "tasks/send", nobody).await.result()["sessionId"].clone();
+    assert!(made.as_str().is_some_and(|made| !made.is_empty()), "{made}");
+    assert_eq!(settles(&server, "b", "completed").await["sessionId"], made);
+}
+
+#[tokio::test]
+async fn s08_null_stands_for_absent_everywhere() {
+    let server = serve_agent(obedient).await;
+    let file = |content: Value| json!({"type": "file", "file": content, "text": null, "data": null, "metadata": null});
+    for (n, part) in [
+        json!({"type": "text", "text": "hi", "file": null, "data": null, "metadata": null}),
+        json!({"type": null, "text": "hi"}),
+        file(json!({"name": null, "mimeType": null, "bytes": "AAAA", "uri": null})),
+        file(json!({"name": null, "mimeType": "image/png", "bytes": null, "uri": "https://a.example/b"})),
+        json!({"type": "data", "data": {"a": null}, "text": null, "file": null, "metadata": null}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("n{n}");
+        let params = json!({
+            "id": id, "sessionId": null, "historyLength": null, "pushNotification": null, "metadata": null,
+            "acceptedOutputModes": null, "message": {"role": "user", "parts": [part], "metadata": null},
+        });
+        let answer = legacy(&server, "tasks/send", params).await;
+        assert_eq!(answer.result()["id"], id, "{part}");
+        for method in ["tasks/get", "tasks/resubscribe"] {
+            let params = json!({"id": id, "historyLength": null, "metadata": null});
+            let answer = legacy(&server, method, params).await;
+            // A stream that has ended is refused, but for its state, not for its nulls.
+            assert_ne!(answer.body["error"]["code"], -32602, "{method} {part}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn s17_an_id_is_unique_per_owner_only() {
+    let server = serve(with_agent(obedient).authenticator(Arc::new(ByHeader))).await;
+    let as_owner = |owner: &'static str, method: &'static str, params: Value| {
+        let server = &server;
+        async move { rpc(server, &[("x-owner", owner)], method, params).await }
+    };
+    for (owner, text) in [("ann", "from ann"), ("ben", "from ben")] {
+        let answer = as_owner(owner, "tasks/send", task("task-1", text)).await;
+        assert!(["submitted", "working"].contains(&state(&answer)), "{owner}: {}", answer.body);
+    }
+    for (owner, text) in [("ann", "from ann"), ("ben", "from ben")] {
+        let shown = loop {
+            let shown = as_owner(owner, "tasks/get", json!({"id": "task-1"})).await;
+            if state(&shown) == "completed" {
+                break shown;
+            }
+        };
+        assert_eq!(shown.result()["artifacts"][0]["parts"][0]["text"], text);
+    }
+    assert_eq!(as_owner("eve", "tasks/get", json!({"id": "task-1"})).await.error_code(), -32001);
+}
+
+#[tokio::test]
+async fn s17_a_send_without_a_usable_id_is_refused() {
+    let server = serve_agent(obedient).await;
+    let long = "x".repeat(5000);
+    for id in [Value::Null, json!(""), json!(7), json!({"a": 1}), json!(long)] {
+        let mut params = task("a", "hello");
+        params["id"] = id.clone();
+        refused(&legacy(&server, "tasks/send", params).await, -32602, "INVALID_PARAMS");
+    }
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
+}
+
+/// 0.1 has tasks only: an answer without one is told as a task that is done.
+#[tokio::test]
+async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
+    struct Parrot;
+    #[async_trait]
+    impl MessageAgent for Parrot {
+        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+            Ok(vec![Part::text(format!("{}!", asked.message.text()))])
+        }
+    }
+    let card = baton_protocol::domain::AgentCard::new("test", "An agent for tests", "1.0.0");
+    let parrot = baton_server::Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot);
+    let server = serve(parrot).await;
+    for _ in 0..2 {
+        let answer = send(&server, "said", "hello").await;
+        let shown = answer.result();
+        assert_eq!((state(&answer), &shown["id"]), ("completed", &json!("said")));
+        assert_eq!(shown["sessionId"], "session-1");
+        let said = json!({"role": "agent", "parts": [{"type": "text", "text": "hello!"}]});
+        assert_eq!(shown["status"]["message"], said);
+    }
+}
+
+#[tokio::test]
+async fn s09_a_failing_skill_fails_its_task_with_the_reason() {
+    async fn fails(turn: Turn) -> Result<(), AgentError> {
+        match turn.text().as_str() {
+            "panic" => panic!("oh no"),
+            text => Err(AgentError::new(format!("cannot do {text}"))),
+        }
+    }
+    let server = serve_agent(fails).await;
+    for (id, text, reason) in
+        [("a", "sums", "cannot do sums"), ("b", "panic", "The agent stopped unexpectedly")]
+    {
+        assert!(["submitted", "working"].contains(&state(&send(&server, id, text).await)));
+        let failed = settles(&server, id, "failed").await;
+        let said = json!({"role": "agent", "parts": [{"type": "text", "text": reason}]});
+        assert_eq!(failed["status"]["message"], said);
+    }
+}
+
+#[tokio::test]
+async fn s08_no_matching_skill_is_a_failed_task_that_says_so() {
+    let server =
+        serve(with_agent(obedient).router(|message, _| message.text().contains("sum").then_some(0))).await;
+    let answer = send(&server, "a", "sing").await;
+    assert_eq!(answer.result()["id"], "a");
+    let failed = settles(&server, "a", "failed").await;
+    let said = failed["status"]["message"]["parts"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("No matching skill"), "{said}");
+    send(&server, "b", "sum it up").await;
+    settles(&server, "b", "completed").await;
+}
+
+/// `legacy.wait`: for clients that take the first answer for the last.
+#[tokio::test]
+async fn s09_a_server_may_be_told_to_wait() {
+    let mut limits = Limits::default();
+    limits.legacy_wait = Duration::from_secs(10);
+    let server = serve(with_agent(obedient).limits(limits)).await;
+    for (id, text, expected) in
+        [("a", "hello", "completed"), ("b", "ask", "input-required"), ("c", "fail", "failed")]
+    {
+        assert_eq!(state(&send(&server, id, text).await), expected, "{text}");
+    }
+    let mut limits = Limits::default();
+    limits.legacy_wait = Duration::from_millis(20);
+    let server = serve(with_agent(obedient).limits(limits)).await;
+    assert_eq!(state(&send(&server, "a", "hold").await), "working", "the wait has an end");
+}

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::agents::obedient;
 use crate::callers::ByHeader;
-use crate::faces::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
+use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
 use crate::speakers::{read, request, with_card};
@@ -113,7 +113,7 @@ fn id(task: &Value) -> String {
 async fn rested(server: &TestServer, face: Face, text: &str) -> String {
     let id = id(&task_of(server, face, &Ask::Send(said(text))).await);
     loop {
-        let state = crate::faces::state(&task_of(server, face, &get(&id)).await);
+        let state = crate::asking::state(&task_of(server, face, &get(&id)).await);
         if !["submitted", "working"].contains(&state.as_str()) {
             return id;
         }

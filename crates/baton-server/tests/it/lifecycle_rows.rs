@@ -5,7 +5,7 @@ use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::faces::{Ask, FACES, Face, Said, answer, events, get, said, state, task_of};
+use crate::asking::{Ask, FACES, Face, Said, answer, events, get, said, state, task_of};
 use crate::harness::{TestServer, serve_agent};
 use crate::speakers::Told;
 use crate::stage::{Gate, agent_with};

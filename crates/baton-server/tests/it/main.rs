@@ -5,6 +5,8 @@
 
 /// Agents the tests share.
 mod agents;
+/// One request in every generation and binding, for tables that compare them.
+mod asking;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.

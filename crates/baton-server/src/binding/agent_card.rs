@@ -87,10 +87,26 @@ fn spelled(place: WellKnown, served: &AgentCard, says_v1: bool) -> Vec<u8> {
     let mut json = Vec::with_capacity(4096);
     match place {
         WellKnown::AgentCard if says_v1 => v1::write_card(&mut json, served),
-        WellKnown::AgentCard => card::write_superset(&mut json, served),
-        WellKnown::Agent => card::write_union_legacy(&mut json, served, &LegacyCardFacts::default()),
+        WellKnown::AgentCard => card::write_superset(&mut json, &with_modes(served)),
+        WellKnown::Agent => {
+            card::write_union_legacy(&mut json, &with_modes(served), &LegacyCardFacts::default());
+        }
     }
     json
+}
+
+/// Every skill with its modes: some readers of the older documents know no fallback to the card's.
+fn with_modes(served: &AgentCard) -> AgentCard {
+    let mut card = served.clone();
+    for skill in &mut card.skills {
+        if skill.input_modes.is_empty() {
+            skill.input_modes.clone_from(&card.default_input_modes);
+        }
+        if skill.output_modes.is_empty() {
+            skill.output_modes.clone_from(&card.default_output_modes);
+        }
+    }
+    card
 }
 
 /// Any 1.x will do: the card is not an operation, and who reads a later one wants the 1.0 form alone, too.

@@ -61,6 +61,16 @@ pub(super) fn response(
     response
 }
 
+/// A stream that is over with its first event.
+pub(super) fn only_event(json: &[u8]) -> Response<Body> {
+    let mut out = BytesMut::new();
+    sse::write_event(&mut out, None, None, &[json]);
+    let mut response = Response::new(Body::from(out.freeze()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
 struct Writer {
     stream: EventStream,
     dialect: Dialect,

@@ -8,7 +8,7 @@ use baton_protocol::wire::http_json::version_in;
 use baton_protocol::{Error, ErrorKind};
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 
 use crate::service::Service;
@@ -37,6 +37,12 @@ pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
         }
     }
     all
+}
+
+/// Does an `Accept` header name the type? Some clients send two of them.
+pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.into_iter().any(|value| value.to_ascii_lowercase().contains(media_type))
 }
 
 /// JSON by any of its names. A missing type is let through: the body tells.

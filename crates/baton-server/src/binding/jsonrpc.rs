@@ -8,7 +8,7 @@ use baton_protocol::generation::{self, Named};
 use baton_protocol::operation::{Call, Operation};
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::jsonrpc::{self, RpcId};
-use baton_protocol::wire::{Decoded, v0_1};
+use baton_protocol::wire::{Decoded, v0_1, v0_3};
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -32,12 +32,14 @@ struct Failed {
     generation: Generation,
     /// Overrules the table where a door has a rule of its own.
     status: Option<StatusCode>,
+    /// The asker waits for events: clients of 0.3 take nothing else, not even for an error.
+    as_event: bool,
     error: Error,
 }
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        Failed { id: None, generation: Generation::V1, status: None, error }
+        Failed { id: None, generation: Generation::V1, status: None, as_event: false, error }
     }
 }
 
@@ -45,12 +47,17 @@ pub(super) async fn handle(service: &Service, door: Door, request: Request<Body>
     let (parts, body) = request.into_parts();
     match answer(service, door, &parts, body).await {
         Ok(response) => response,
-        Err(Failed { id, generation, status, error }) => {
+        Err(Failed { id, generation, status, as_event, error }) => {
             let mut json = Vec::with_capacity(512);
             jsonrpc::write_error(&mut json, id.as_ref(), generation, &error);
             let usual = StatusCode::from_u16(error.kind().row().rpc_http);
             let status = status.or(usual.ok()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            respond::error(respond::json(status, respond::JSON, json), &error)
+            let response = if as_event && status == StatusCode::OK {
+                event_stream::only_event(&json)
+            } else {
+                respond::json(status, respond::JSON, json)
+            };
+            respond::error(response, &error)
         }
     }
 }
@@ -70,6 +77,7 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
             id: Some(id),
             generation: Generation::V0_1,
             status: Some(StatusCode::BAD_REQUEST),
+            as_event: false,
             error,
         });
     }
@@ -99,7 +107,12 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
                 event_stream::response(stream, dialect, facts, Envelope::rpc(id), keep_alive, parts.version);
             Ok(respond::answered(response, service, &extensions, replayed))
         }
-        Err(error) => Err(Failed { id: Some(id), generation, status: None, error }),
+        Err(error) => {
+            let as_event = generation == Generation::V0_3
+                && v0_3::operation_of(&request.method).is_some_and(|operation| operation.facts().streams)
+                && incoming::accepts(&parts.headers, "text/event-stream");
+            Err(Failed { id: Some(id), generation, status: None, as_event, error })
+        }
     }
 }
 

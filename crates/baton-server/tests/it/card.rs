@@ -40,7 +40,10 @@ async fn s02_the_card_is_served_to_everybody_from_anywhere() {
         assert_eq!(card[member], expected, "{member}");
     }
     // All that the spec calls REQUIRED is there, be it empty.
-    assert_eq!(card["skills"], json!([{"id": "test", "name": "test", "description": "test", "tags": []}]));
+    assert_eq!(
+        card["skills"],
+        json!([{"id": "test", "name": "test", "description": "test", "tags": [], "inputModes": ["*/*"], "outputModes": ["text/plain"]}])
+    );
     // JSON-RPC first, 1.0 before 0.3 at the same URL.
     let interface = |binding: &str, path: &str, version: &str| json!({"url": format!("{}{path}", server.url), "protocolBinding": binding, "protocolVersion": version});
     assert_eq!(

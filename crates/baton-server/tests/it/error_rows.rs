@@ -15,8 +15,8 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::callers::ByHeader;
 use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
+use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
 use crate::speakers::{read, request, with_card};

@@ -12,8 +12,8 @@ pub fn http_status(generation: Generation, kind: ErrorKind) -> u16 {
     }
 }
 
-/// The body of an error. 0.3 leaves its shape open; Python clients of that time look for a `message` at the top,
-/// later ones for the 1.0 form, so 0.3 gets both.
+/// The body of an error. 0.3 leaves its shape open: JavaScript clients look for the JSON-RPC `code` at the top,
+/// Python ones for `type` and `message`, later ones for the 1.0 form, so 0.3 gets all of it.
 pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
     let mut object = Object::begin(out);
     let mut inner = Object::begin(object.member("error"));
@@ -23,7 +23,38 @@ pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
     write_error_details(inner.member("details"), error);
     inner.end();
     if generation != Generation::V1 {
+        object.number("code", error.kind().json_rpc_code(generation));
+        object.string("type", class_name(error.kind()));
         object.string("message", error.message());
     }
     object.end();
+}
+
+/// What 0.3 calls the error's type. Rows that 0.3 lacks are told by their nearest kin.
+fn class_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::ParseError => "JSONParseError",
+        ErrorKind::InvalidRequest | ErrorKind::PayloadTooLarge | ErrorKind::MethodNotAllowed => {
+            "InvalidRequestError"
+        }
+        ErrorKind::MethodNotFound => "MethodNotFoundError",
+        ErrorKind::InvalidParams | ErrorKind::WebhookUrlRefused => "InvalidParamsError",
+        ErrorKind::TaskNotFound => "TaskNotFoundError",
+        ErrorKind::TaskNotCancelable => "TaskNotCancelableError",
+        ErrorKind::PushNotSupported => "PushNotificationNotSupportedError",
+        ErrorKind::UnsupportedOperation | ErrorKind::TaskEnded => "UnsupportedOperationError",
+        ErrorKind::ContentTypeNotSupported | ErrorKind::MediaTypeNotSupported => {
+            "ContentTypeNotSupportedError"
+        }
+        ErrorKind::InvalidAgentResponse => "InvalidAgentResponseError",
+        ErrorKind::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
+        ErrorKind::ExtensionSupportRequired => "ExtensionSupportRequiredError",
+        ErrorKind::VersionNotSupported => "VersionNotSupportedError",
+        ErrorKind::Internal
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Forbidden
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::ResourceExhausted
+        | ErrorKind::Unavailable => "InternalError",
+    }
 }

@@ -15,8 +15,8 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::callers::ByHeader;
 use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
+use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
 use crate::speakers::{read, request, with_card};
@@ -249,6 +249,11 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
         for path in ["/", "/subscribe"] {
             let got = read(request(&server, Method::POST, path, &[], "no JSON").await).await;
             check(Face::V1Rpc, &got, &row, None, path);
+        }
+        // Nor is it told which paths there are.
+        for path in ["/nothing/here", "/tasks/%00", "/tenant/tasks"] {
+            let got = read(request(&server, Method::DELETE, path, &[], "").await).await;
+            check(Face::V1Rest, &got, &row, None, path);
         }
     }
 }

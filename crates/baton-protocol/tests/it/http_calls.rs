@@ -251,7 +251,7 @@ fn p03_error_bodies_of_both_generations() {
     assert_eq!(
         body(Generation::V0_3, &error),
         format!(
-            r#"{{"error":{{"code":409,"status":"FAILED_PRECONDITION","message":"Task cannot be canceled","details":{details}}},"message":"Task cannot be canceled"}}"#
+            r#"{{"error":{{"code":409,"status":"FAILED_PRECONDITION","message":"Task cannot be canceled","details":{details}}},"code":-32002,"type":"TaskNotCancelableError","message":"Task cannot be canceled"}}"#
         )
     );
     for row in baton_protocol::error::TABLE {

@@ -13,10 +13,16 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
 use super::event_stream::{self, Envelope};
 use super::{incoming, respond};
+use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 
 pub(super) async fn handle(service: &Service, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
+    // Before the path is looked at: what is here is not told to everybody.
+    let principal = match service.authenticate(&parts.headers).await {
+        Ok(principal) => principal,
+        Err(error) => return failed(nearest(parts.uri.path()), &parts.headers, &error),
+    };
     let asked = incoming::asked_version(&parts);
     // Tenants of a server are those its agents declare; none is called `v1` here.
     let route = http_json::route(parts.method.as_str(), parts.uri.path(), &asked, |_| false);
@@ -35,7 +41,7 @@ pub(super) async fn handle(service: &Service, request: Request<Body>) -> Respons
             return response;
         }
     };
-    match answer(service, &parts, &asked, &route, body).await {
+    match answer(service, &principal, &parts, &asked, &route, body).await {
         Ok(response) => response,
         Err(error) => failed(route.generation, &parts.headers, &error),
     }
@@ -48,12 +54,12 @@ fn nearest(path: &str) -> Generation {
 
 async fn answer(
     service: &Service,
+    principal: &Principal,
     parts: &Parts,
     asked: &AskedVersion,
     route: &Route,
     body: Body,
 ) -> Result<Response<Body>, Error> {
-    let principal = service.authenticate(&parts.headers).await?;
     check_version(asked, route.generation)?;
     let body = incoming::read_body(service, &parts.headers, body).await?;
     if !body.is_empty() {
@@ -70,7 +76,7 @@ async fn answer(
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
-        scope: service.scope(&principal, decoded.tenant.as_deref())?,
+        scope: service.scope(principal, decoded.tenant.as_deref())?,
         generation: route.generation,
         last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
         extensions: extensions.clone(),

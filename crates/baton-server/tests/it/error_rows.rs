@@ -250,6 +250,11 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
             let got = read(request(&server, Method::POST, path, &[], "no JSON").await).await;
             check(Face::V1Rpc, &got, &row, None, path);
         }
+        // Nor is it told which paths there are.
+        for path in ["/nothing/here", "/tasks/%00", "/tenant/tasks"] {
+            let got = read(request(&server, Method::DELETE, path, &[], "").await).await;
+            check(Face::V1Rest, &got, &row, None, path);
+        }
     }
 }
 

@@ -64,6 +64,22 @@ async fn s18_the_printed_line_works_twice_in_a_row() {
     assert_eq!(calls.count(), 1, "the agent was asked once");
 }
 
+/// The same line from several terminals at the same time is still one task.
+#[tokio::test]
+async fn s17_the_same_send_at_the_same_time_is_one_task() {
+    let calls = Calls::default();
+    let server = serve_agent(agent_with(&calls, |calls, turn| async move {
+        let _under_way = calls.enter();
+        turn.text_artifact("echo", turn.text()).await?;
+        Ok(())
+    }))
+    .await;
+    let answers = futures_util::future::join_all((0..12).map(|_| send(&server, "t", "hello"))).await;
+    assert!(answers.iter().all(|answer| answer.result()["id"] == "t"));
+    settles(&server, "t", "completed").await;
+    assert_eq!(calls.count(), 1);
+}
+
 #[tokio::test]
 async fn s09_a_send_answers_at_once_and_the_skill_goes_on() {
     let gate = Gate::new();

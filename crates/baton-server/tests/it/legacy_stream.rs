@@ -1,7 +1,9 @@
 //! S-13. `tasks/sendSubscribe` and `tasks/resubscribe` of the legacy face: named events, `final`, and when the
 //! stream closes.
 
-use baton_server::{AgentError, Turn};
+use async_trait::async_trait;
+use baton_protocol::domain::{AgentCard, AgentSkill, Part};
+use baton_server::{AgentError, Asked, MessageAgent, Server, Turn};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -277,5 +279,27 @@ async fn s13_streaming_that_the_card_leaves_out_is_off() {
         let answer = Events::of(&server, door, &[], method, params).await.err().expect("no stream");
         assert_eq!(answer.error_code(), -32004, "{door} {method}");
         assert_eq!(answer.body["error"]["data"], json!({"reason": "UNSUPPORTED_OPERATION"}));
+    }
+}
+
+/// A skill that answers with a message: one status, which is the last.
+#[tokio::test]
+async fn s13_a_message_in_answer_is_one_final_status() {
+    struct Parrot;
+    #[async_trait]
+    impl MessageAgent for Parrot {
+        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+            Ok(vec![Part::text(format!("{}!", asked.message.text()))])
+        }
+    }
+    let card = AgentCard::new("test", "An agent for tests", "1.0.0");
+    let server = serve(Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot)).await;
+    for door in DOORS {
+        let events = subscribe(&server, door, "t", "hello").await.rest().await;
+        assert_eq!(lines(&events), ["status completed!"], "{door}");
+        let result = events[0].result();
+        assert_eq!(result["id"], "t");
+        let said = json!({"role": "agent", "parts": [{"type": "text", "text": "hello!"}]});
+        assert_eq!(result["status"]["message"], said);
     }
 }

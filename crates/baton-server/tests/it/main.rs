@@ -9,6 +9,8 @@ mod actors;
 mod agents;
 /// What the generations may answer apart, and why.
 mod allowed;
+/// What the members of a send may not be, generation by generation.
+mod bad_values;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
 /// The faces of one server, each of which says the same things in its own JSON.
@@ -37,6 +39,8 @@ mod capability;
 mod capacity;
 /// The public card: where it is, who may read it, and that it is true.
 mod card;
+/// Awkward characters in every free-form member come back as they were said, in every generation.
+mod characters;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.
@@ -47,6 +51,8 @@ mod disconnect;
 mod envelope;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
+/// Paths that climb, hide or overflow lead nowhere.
+mod hostile_paths;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -61,6 +67,8 @@ mod legacy_stream;
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
 mod malformed;
+/// The same for every generation and binding, and paths that lead nowhere.
+mod malformed_generations;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.

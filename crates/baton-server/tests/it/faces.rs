@@ -106,12 +106,14 @@ pub(crate) struct Client<'a> {
     pub(crate) face: Face,
     /// Write every character beyond ASCII as an escape.
     pub(crate) ascii: bool,
+    /// The version header of 0.3, which its clients do not send: it overrules the task's birth.
+    pub(crate) insists: bool,
     pub(crate) server: &'a TestServer,
 }
 
 impl<'a> Client<'a> {
     pub(crate) fn new(server: &'a TestServer, face: Face) -> Self {
-        Client { face, ascii: false, server }
+        Client { face, ascii: false, insists: false, server }
     }
 
     pub(crate) async fn send(&self, say: &Say) -> Heard {
@@ -216,6 +218,7 @@ impl<'a> Client<'a> {
     /// `ask` is a JSON-RPC method, or an HTTP method with a path.
     async fn call(&self, ask: &str, params: &Value, after: Option<u64>) -> reqwest::Response {
         let mut headers = self.face.headers();
+        headers.extend(self.insists.then_some(("a2a-version", "0.3")));
         let after = after.map(|number| number.to_string());
         headers.extend(after.as_deref().map(|number| ("last-event-id", number)));
         let spelled = |text: String| if self.ascii { escaped(&text) } else { text };

@@ -79,6 +79,8 @@ mod rest;
 mod rest_query;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
+/// Resume, repeats, lists and cancel across generations, and after a restart.
+mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
 /// One table of scenarios through every generation and binding, and the differences allowed.

@@ -58,9 +58,6 @@ const fn known(binding: &'static str, check: &'static str, reason: &'static str)
     Known { binding, check, reason }
 }
 
-const NO_CODE_AT_THE_TOP: &str = "ours: the client reads a number `code` at the top of 0.3 error bodies";
-const NO_TYPE_AT_THE_TOP: &str = "ours: the client reads a `type` at the top of 0.3 error bodies";
-const NO_STREAM: &str = "ours: the client refuses an error of a 0.3 stream that is not an event";
 
 pub const CLIENTS: &[Client] = &[
     Client {
@@ -70,12 +67,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_1_3",
         bindings: V1_AND_0_3,
         tested: true,
-        known: &[
-            known("rest-0.3", "p09_maps_unknown_task_error", NO_TYPE_AT_THE_TOP),
-            known("rest-0.3", "p09_maps_error_of_a_stream", NO_TYPE_AT_THE_TOP),
-            known("rest-0.3", "p09_maps_not_cancelable_error", NO_TYPE_AT_THE_TOP),
-            known("rest-0.3", "p02_push_config_refused", NO_TYPE_AT_THE_TOP),
-        ],
+        known: &[],
     },
     Client {
         name: "python-0.3.26",
@@ -84,7 +76,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_0_3",
         bindings: V0_3,
         tested: true,
-        known: &[known("jsonrpc", "p09_maps_error_of_a_stream", NO_STREAM)],
+        known: &[],
     },
     Client {
         name: "python-0.2.16",
@@ -93,7 +85,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_0_2",
         bindings: JSON_RPC_0_3,
         tested: false,
-        known: &[known("jsonrpc", "p09_maps_error_of_a_stream", NO_STREAM)],
+        known: &[],
     },
     Client {
         name: "js-1.3.0",
@@ -102,12 +94,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_1_3",
         bindings: V1_AND_0_3,
         tested: true,
-        known: &[
-            known("rest-0.3", "p09_maps_unknown_task_error", NO_CODE_AT_THE_TOP),
-            known("rest-0.3", "p09_maps_error_of_a_stream", NO_CODE_AT_THE_TOP),
-            known("rest-0.3", "p09_maps_not_cancelable_error", NO_CODE_AT_THE_TOP),
-            known("rest-0.3", "p02_push_config_refused", NO_CODE_AT_THE_TOP),
-        ],
+        known: &[],
     },
     Client {
         name: "js-0.3.14",
@@ -116,13 +103,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_0_3",
         bindings: V0_3,
         tested: false,
-        known: &[
-            known("jsonrpc", "p09_maps_error_of_a_stream", NO_STREAM),
-            known("rest", "p09_maps_unknown_task_error", NO_CODE_AT_THE_TOP),
-            known("rest", "p09_maps_error_of_a_stream", NO_CODE_AT_THE_TOP),
-            known("rest", "p09_maps_not_cancelable_error", NO_CODE_AT_THE_TOP),
-            known("rest", "p02_push_config_refused", NO_CODE_AT_THE_TOP),
-        ],
+        known: &[],
     },
     Client {
         name: "google-adk",
@@ -158,7 +139,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_beeai",
         bindings: JSON_RPC_0_3,
         tested: false,
-        known: &[known("jsonrpc", "p09_maps_error_of_a_stream", NO_STREAM)],
+        known: &[],
     },
     Client {
         name: "fasta2a",
@@ -168,11 +149,6 @@ pub const CLIENTS: &[Client] = &[
         bindings: JSON_RPC_0_3,
         tested: false,
         known: &[
-            known(
-                "jsonrpc",
-                "p09_discovers_card",
-                "ours: the client wants `inputModes` and `outputModes` on every skill",
-            ),
             known(
                 "jsonrpc",
                 "p09_maps_unknown_task_error",

@@ -209,3 +209,46 @@ impl Bell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::convert::Infallible;
+
+    use baton_protocol::domain::{ContextId, Event, EventBody, StatusUpdate, TaskId, TaskState, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn p04_an_event_is_spelled_once_however_many_watch() {
+        let (task, context) = (TaskId::parse("t").unwrap(), ContextId::parse("c").unwrap());
+        let update = StatusUpdate { state: TaskState::Working, message: None, metadata: None };
+        let at = Timestamp::from_millis(0);
+        let event = |number| {
+            let body = EventBody::Status(update.clone());
+            StoredEvent::encode(&task, &context, &Event { number, at, body })
+        };
+        let hub = Hub::new();
+        let bell = hub.bell(TaskKey(1));
+        bell.ring(1, &[event(1)], None);
+        let made = Cell::new(0);
+        let spell = |number, dialect| {
+            let make = || {
+                made.set(made.get() + 1);
+                Ok::<_, Infallible>(Bytes::from(format!("{dialect:?} {number}")))
+            };
+            bell.form(number, dialect, make).unwrap()
+        };
+        for _ in 0..100 {
+            for dialect in [Dialect::V0_1, Dialect::V0_3, Dialect::V0_3Rest] {
+                assert_eq!(spell(1, dialect), format!("{dialect:?} 1"));
+            }
+        }
+        assert_eq!(made.get(), 3, "once per dialect");
+        // Gone with the event itself: a bell remembers no more than its tail.
+        for number in 2..TAIL_EVENTS as u64 + 2 {
+            bell.ring(number, &[event(number)], None);
+        }
+        assert!(bell.state().forms.is_empty());
+    }
+}

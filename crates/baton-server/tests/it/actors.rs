@@ -27,7 +27,7 @@ async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
         "hold" => turn.cancellation().cancelled().await,
         "gated" => {
             gate.pass().await;
-            turn.text_artifact("late", "but here").await?;
+            work(&turn).await?;
         }
         "ask" => drop(turn.ask("what else?")),
         "auth" => {
@@ -55,18 +55,22 @@ async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
             let id = ArtifactId::parse("parts").expect("an id");
             turn.artifact(Artifact::new(id, turn.message().parts.clone())).await?;
         }
-        _ => {
-            turn.progress("half way").await?;
-            let id = ArtifactId::parse("list").expect("an id");
-            let mut list = Artifact::new(id.clone(), vec![Part::text("one")]);
-            list.name = Some("list".to_owned());
-            list.description = Some("of numbers".to_owned());
-            turn.artifact_update(list, false, false).await?;
-            turn.artifact_update(Artifact::new(id, vec![Part::text("two")]), true, true).await?;
-            turn.text_artifact("summary", "two numbers").await?;
-            turn.complete_with("done").await?;
-        }
+        _ => work(&turn).await?,
     }
+    Ok(())
+}
+
+/// A bit of everything a stream can show.
+async fn work(turn: &Turn) -> Result<(), AgentError> {
+    turn.progress("half way").await?;
+    let id = ArtifactId::parse("list").expect("an id");
+    let mut list = Artifact::new(id.clone(), vec![Part::text("one")]);
+    list.name = Some("list".to_owned());
+    list.description = Some("of numbers".to_owned());
+    turn.artifact_update(list, false, false).await?;
+    turn.artifact_update(Artifact::new(id, vec![Part::text("two")]), true, true).await?;
+    turn.text_artifact("summary", "two numbers").await?;
+    turn.complete_with("done").await?;
     Ok(())
 }
 

@@ -104,12 +104,16 @@ pub(crate) struct Seen {
 
 pub(crate) struct Client<'a> {
     pub(crate) face: Face,
+    /// Write every character beyond ASCII as an escape.
+    pub(crate) ascii: bool,
+    /// The version header of 0.3, which its clients do not send: it overrules the task's birth.
+    pub(crate) insists: bool,
     pub(crate) server: &'a TestServer,
 }
 
 impl<'a> Client<'a> {
     pub(crate) fn new(server: &'a TestServer, face: Face) -> Self {
-        Client { face, server }
+        Client { face, ascii: false, insists: false, server }
     }
 
     pub(crate) async fn send(&self, say: &Say) -> Heard {
@@ -214,14 +218,16 @@ impl<'a> Client<'a> {
     /// `ask` is a JSON-RPC method, or an HTTP method with a path.
     async fn call(&self, ask: &str, params: &Value, after: Option<u64>) -> reqwest::Response {
         let mut headers = self.face.headers();
+        headers.extend(self.insists.then_some(("a2a-version", "0.3")));
         let after = after.map(|number| number.to_string());
         headers.extend(after.as_deref().map(|number| ("last-event-id", number)));
+        let spelled = |text: String| if self.ascii { escaped(&text) } else { text };
         if self.face.is_rpc() {
-            return request(self.server, Method::POST, "/", &headers, envelope(ask, params)).await;
+            return request(self.server, Method::POST, "/", &headers, spelled(envelope(ask, params))).await;
         }
         let (method, path) = ask.split_once(' ').expect("a method and a path");
         let path = format!("{}{path}", self.face.prefix());
-        let body = if params.is_null() { String::new() } else { params.to_string() };
+        let body = if params.is_null() { String::new() } else { spelled(params.to_string()) };
         request(self.server, method.parse().unwrap(), &path, &headers, body).await
     }
 
@@ -272,6 +278,16 @@ impl<'a> Client<'a> {
             Err(answer) => Err(self.result(&answer).expect_err("a stream, or an error")),
         }
     }
+}
+
+fn escaped(json: &str) -> String {
+    let mut units = [0; 2];
+    let escape = |unit: &u16| format!("\\u{unit:04x}");
+    let spell = |it: char| match it {
+        ' '..='~' => it.to_string(),
+        _ => it.encode_utf16(&mut units).iter().map(escape).collect(),
+    };
+    json.chars().map(spell).collect()
 }
 
 /// A stream being read.

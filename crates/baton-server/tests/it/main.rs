@@ -5,8 +5,6 @@
 
 /// Agents the tests share.
 mod agents;
-/// One request in every generation and binding, for tables that compare them.
-mod asking;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
@@ -23,8 +21,12 @@ mod actors;
 mod admission;
 /// What the generations may answer apart, and why.
 mod allowed;
+/// One request in every generation and binding, for tables that compare them.
+mod asking;
 /// Authentication: who is refused, before what, and what owners and tenants see of each other.
 mod auth;
+/// What the members of a send may not be, generation by generation.
+mod bad_values;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
 mod cancel;
 /// What the card does not declare is refused; what it requires is asked for.
@@ -35,6 +37,8 @@ mod capacity;
 mod card;
 /// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
 mod cards;
+/// Awkward characters in every free-form member come back as they were said, in every generation.
+mod characters;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.
@@ -49,6 +53,8 @@ mod error_rows;
 mod faces;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
+/// Paths that climb, hide or overflow lead nowhere.
+mod hostile_paths;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -65,6 +71,8 @@ mod lifecycle_rows;
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
 mod malformed;
+/// The same for every generation and binding, and paths that lead nowhere.
+mod malformed_generations;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
@@ -75,6 +83,8 @@ mod rest;
 mod rest_query;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
+/// Resume, repeats, lists and cancel across generations, and after a restart.
+mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
 /// One table of scenarios through every generation and binding, and the differences allowed.

@@ -116,6 +116,8 @@ error_table! {
     ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  ResourceExhausted  "The server is at its capacity"
     Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        "The server cannot do this right now"
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
+    // A path of HTTP+JSON, asked with another method than it takes.
+    MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      "This path takes another method"
     // The HTTP body itself is not JSON, as opposed to a part of a message.
     MediaTypeNotSupported       "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   415  415  415  InvalidArgument    "Content-Type must be application/json"
 }

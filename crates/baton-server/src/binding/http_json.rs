@@ -24,13 +24,13 @@ pub(super) async fn handle(service: &Service, request: Request<Body>) -> Respons
         Ok(Some(route)) => route,
         Ok(None) => {
             let message = "Nothing is here; the agent's card is at /.well-known/agent-card.json";
-            return failed(Generation::V1, &parts.headers, &Error::new(ErrorKind::MethodNotFound, message));
+            let error = Error::new(ErrorKind::MethodNotFound, message);
+            return failed(nearest(parts.uri.path()), &parts.headers, &error);
         }
         Err(wrong) => {
             let message = format!("This path takes {}", wrong.allow);
-            let error = Error::new(ErrorKind::InvalidRequest, message);
-            let mut response = failed(Generation::V1, &parts.headers, &error);
-            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            let error = Error::new(ErrorKind::MethodNotAllowed, message);
+            let mut response = failed(nearest(parts.uri.path()), &parts.headers, &error);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(wrong.allow));
             return response;
         }
@@ -39,6 +39,11 @@ pub(super) async fn handle(service: &Service, request: Request<Body>) -> Respons
         Ok(response) => response,
         Err(error) => failed(route.generation, &parts.headers, &error),
     }
+}
+
+/// Whose client it is that found no route: 0.3 appends `/v1` to the URL it is given.
+fn nearest(path: &str) -> Generation {
+    if path == "/v1" || path.starts_with("/v1/") { Generation::V0_3 } else { Generation::V1 }
 }
 
 async fn answer(

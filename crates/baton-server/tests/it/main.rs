@@ -5,6 +5,8 @@
 
 /// Agents the tests share.
 mod agents;
+/// One request in every generation and binding, for tables that compare them.
+mod asking;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
@@ -12,13 +14,15 @@ mod faults;
 mod harness;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
-/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
-mod speakers;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
+/// Agents for tests that look at one server through several generations.
+mod actors;
 /// How many turns run, how many wait, and what the next one is told.
 mod admission;
+/// What the generations may answer apart, and why.
+mod allowed;
 /// Authentication: who is refused, before what, and what owners and tenants see of each other.
 mod auth;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
@@ -29,6 +33,8 @@ mod capability;
 mod capacity;
 /// The public card: where it is, who may read it, and that it is true.
 mod card;
+/// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
+mod cards;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.
@@ -37,6 +43,11 @@ mod crash;
 mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
+/// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
+mod error_rows;
+/// One request in every generation and binding.
+/// The faces of one server, each of which says the same things in its own JSON.
+mod faces;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// The same message again: one task, one call, the same answer.
@@ -49,6 +60,8 @@ mod legacy_get_cancel;
 mod legacy_send;
 /// `tasks/sendSubscribe` and `tasks/resubscribe`: named events, a final one, and nothing after it.
 mod legacy_stream;
+/// How streams begin and close, what a send waits for, histories and contexts, in each generation and binding.
+mod lifecycle_rows;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
@@ -57,12 +70,24 @@ mod malformed;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// HTTP+JSON: every route, methods, media types, versions.
+mod rest;
+/// HTTP+JSON: query parameters, what errors say, how much a body may hold.
+mod rest_query;
 /// `Last-Event-ID`: a stream goes on where its reader left off.
 mod resume;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// One table of scenarios through every generation and binding, and the differences allowed.
+mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// How each face spells what, by hand.
+mod shapes;
+/// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
+mod shared_names;
+/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
+mod speakers;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

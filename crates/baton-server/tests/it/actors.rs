@@ -1,0 +1,84 @@
+//! Agents for the tests that look at one server through several generations.
+
+use async_trait::async_trait;
+use baton_protocol::domain::{AgentCard, AgentSkill, Artifact, ArtifactId, JsonText, Part, PartContent};
+use baton_server::{AgentError, Asked, Builder, MessageAgent, Server, Turn};
+
+use crate::harness::{TestServer, serve};
+use crate::stage::{Gate, agent_with};
+
+/// A task skill that does as told, and a skill that talks. Messages, not states, are the legacy history here.
+pub(crate) async fn actors(gate: &Gate) -> TestServer {
+    serve(troupe(gate)).await
+}
+
+/// The same, to be put on a store of one's own.
+pub(crate) fn troupe(gate: &Gate) -> Builder {
+    let mut card = AgentCard::new("actors", "They play", "1.0.0");
+    card.default_input_modes = vec!["*/*".to_owned()];
+    card.capabilities.state_transition_history = Some(false);
+    let (act, talk) = (AgentSkill::new("act", "act", "acts"), AgentSkill::new("talk", "talk", "talks"));
+    let builder = Server::builder(card).task_skill(act, agent_with(gate, actor));
+    builder.message_skill(talk, Talker)
+}
+
+async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
+    match turn.text().split(['\n', ' ']).next().unwrap_or_default() {
+        "hold" => turn.cancellation().cancelled().await,
+        "gated" => {
+            gate.pass().await;
+            turn.text_artifact("late", "but here").await?;
+        }
+        "ask" => drop(turn.ask("what else?")),
+        "auth" => {
+            turn.require_auth("who are you?");
+            gate.pass().await;
+            turn.resume().await?;
+            turn.complete_with("welcome").await?;
+        }
+        "fail" => turn.fail("as asked").await?,
+        "reject" => turn.reject("as asked").await?,
+        // What only 1.0 can say: data that is no object, text with a name and a type.
+        "odd" => {
+            let data = ["[1]", "\"two\"", "3.5", "null", "true"];
+            let data = data.map(|text| PartContent::Data(JsonText::parse(text).expect("JSON")));
+            let mut parts: Vec<Part> = data.into_iter().map(bare).collect();
+            parts.push(Part {
+                filename: Some("a.md".to_owned()),
+                media_type: Some("text/markdown".to_owned()),
+                ..Part::text("# a")
+            });
+            let id = ArtifactId::parse("odd").expect("an id");
+            turn.artifact(Artifact::new(id, parts)).await?;
+        }
+        "parts" => {
+            let id = ArtifactId::parse("parts").expect("an id");
+            turn.artifact(Artifact::new(id, turn.message().parts.clone())).await?;
+        }
+        _ => {
+            turn.progress("half way").await?;
+            let id = ArtifactId::parse("list").expect("an id");
+            let mut list = Artifact::new(id.clone(), vec![Part::text("one")]);
+            list.name = Some("list".to_owned());
+            list.description = Some("of numbers".to_owned());
+            turn.artifact_update(list, false, false).await?;
+            turn.artifact_update(Artifact::new(id, vec![Part::text("two")]), true, true).await?;
+            turn.text_artifact("summary", "two numbers").await?;
+            turn.complete_with("done").await?;
+        }
+    }
+    Ok(())
+}
+
+fn bare(content: PartContent) -> Part {
+    Part { content, filename: None, media_type: None, metadata: None }
+}
+
+struct Talker;
+
+#[async_trait]
+impl MessageAgent for Talker {
+    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+        Ok(vec![Part::text(format!("you said: {}", asked.message.text()))])
+    }
+}

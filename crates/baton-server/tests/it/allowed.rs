@@ -1,0 +1,95 @@
+//! What the generations may answer apart: each row is a place in a scenario of `scenario.rs`, and the reason.
+
+use crate::faces::Face;
+
+/// Scenario, faces, place in what was seen, what stands there instead, why. A row that is not needed fails.
+pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
+    (
+        "get_with_history_lengths",
+        &[Face::V03Http],
+        "/1/task/history",
+        r#"[{"parts":[{"text":"ask one"}],"role":"user"},{"parts":[{"text":"what else?"}],"role":"agent"},
+            {"parts":[{"text":"ask two"}],"role":"user"}]"#,
+        "in the proto of 0.3 a history length of 0 is one that was not said",
+    ),
+    (
+        "a_conversation",
+        &[Face::V01Rpc],
+        "/1",
+        r#"[{"opens":"working"},{"says":[{"text":"what else?"}],"state":"input-required"}]"#,
+        "in 0.1 a task opens a stream as a status, and one that waits would close it",
+    ),
+    (
+        "cancel_a_working_task",
+        &[Face::V01Rpc],
+        "/2",
+        r#"{"error":"TASK_NOT_CANCELABLE"}"#,
+        "a second cancel is an error in 0.1 (ruling 5)",
+    ),
+    (
+        "unknown_tasks",
+        &[Face::V01Rpc],
+        "/4",
+        r#"{"task":{"artifacts":[],"history":[{"parts":[{"text":"ask"}],"role":"user"}],
+            "says":[{"text":"what else?"}],"state":"input-required"}}"#,
+        "clients of 0.1 make the ids: a task that is not there is created",
+    ),
+    (
+        "a_message_to_an_ended_task",
+        &[Face::V01Rpc],
+        "/0/error",
+        r#""TASK_NOT_CANCELABLE""#,
+        "-32002 is every invalid transition in 0.1 (ruling 3)",
+    ),
+    (
+        "a_message_to_an_ended_task",
+        &[Face::V01Rpc],
+        "/1/error",
+        r#""TASK_NOT_CANCELABLE""#,
+        "the same in a stream",
+    ),
+    (
+        "a_message_for_an_answer",
+        &[Face::V01Rpc],
+        "/0",
+        r#"{"task":{"says":[{"text":"you said: hello"}],"state":"completed"}}"#,
+        "0.1 knows no reply but a task: one that is done, and says the message",
+    ),
+    (
+        "a_message_for_an_answer",
+        &[Face::V01Rpc],
+        "/1",
+        r#"{"opens":"completed","says":[{"text":"you said: hello"}]}"#,
+        "the same in a stream",
+    ),
+    (
+        "parts_only_one_generation_has",
+        &[Face::V03Rpc, Face::V03Http],
+        "/0",
+        r##"[{"data":{"value":[1]},"metadata":{"data_part_compat":true}},
+            {"data":{"value":"two"},"metadata":{"data_part_compat":true}},
+            {"data":{"value":3.5},"metadata":{"data_part_compat":true}},
+            {"data":{"value":null},"metadata":{"data_part_compat":true}},
+            {"data":{"value":true},"metadata":{"data_part_compat":true}},{"text":"# a"}]"##,
+        "data is an object in 0.3, what is none is put into one; text has no name and no type",
+    ),
+    (
+        "parts_only_one_generation_has",
+        &[Face::V01Rpc],
+        "/0",
+        r##"[{"data":[1]},{"data":{"value":"two"}},{"data":{"value":3.5}},{"data":{"value":null}},
+            {"data":{"value":true}},{"text":"# a"}]"##,
+        "data is an object or an array in 0.1, and what is neither is put into an object",
+    ),
+    ("rejected_tasks", &[Face::V01Rpc], "/0/task/state", r#""failed""#, "0.1 has no such state"),
+    ("rejected_tasks", &[Face::V01Rpc], "/1/2/state", r#""failed""#, "the same in a stream"),
+    (
+        "authorisation_required",
+        &[Face::V01Rpc],
+        "/0",
+        r#"[{"opens":"submitted"},{"says":null,"state":"working"},
+            {"says":[{"text":"who are you?"}],"state":"input-required"}]"#,
+        "0.1 has no such state: the client is asked, and the stream is over",
+    ),
+    ("lists_with_pages", &[Face::V01Rpc], "", "[]", "0.1 has no list"),
+];

@@ -76,7 +76,7 @@ async function checkStream(stream) {
   return { task, updates };
 }
 
-async function p09_discovers_card({ card, binding }) {
+async function p02_discovers_card({ card, binding }) {
   expect(card.name !== '', 'the card has no name');
   expect(card.skills.length > 0, 'the card has no skill');
   expect(card.capabilities.streaming, 'the card does not offer streaming');
@@ -85,7 +85,7 @@ async function p09_discovers_card({ card, binding }) {
   expect(offered.includes(binding), `${binding} is not among ${offered}`);
 }
 
-async function p09_sends(agent) {
+async function p02_sends(agent) {
   const task = await agent.send('hello');
   expect(task.id !== '' && task.contextId !== '', 'the task lacks an id or a context');
   expect(task.status.state === 'completed', `a blocking send ended in ${task.status.state}`);
@@ -93,7 +93,7 @@ async function p09_sends(agent) {
   expect(task.artifacts?.length > 0 && textOf(task.artifacts[0].parts) === 'hello', 'the task has no echo');
 }
 
-async function p09_streams(agent) {
+async function p02_streams(agent) {
   const { updates } = await checkStream(agent.stream('tck-stream-basic hi'));
   const states = updates.filter((u) => u.kind === 'status-update').map((u) => u.status.state);
   expect(states.includes('working'), `never seen working: ${states}`);
@@ -123,11 +123,11 @@ async function p02_gets_task(agent) {
   expect(said.includes('to be read again'), `the message is not in the history: ${said}`);
 }
 
-async function p09_maps_unknown_task_error(agent) {
+async function p02_maps_unknown_task_error(agent) {
   await expectError(agent.get(randomUUID()), named('TaskNotFound'), 'an unknown task was found');
 }
 
-async function p09_maps_error_of_a_stream(agent) {
+async function p02_maps_error_of_a_stream(agent) {
   // Over JSON-RPC the SDK has no classes for errors of streams, and puts the code into the text.
   const wanted = (error) => named('TaskNotFound')(error) || error.message.includes('(Code: -32001)');
   const stream = agent.stream('nobody is there', { taskId: randomUUID() });
@@ -141,7 +141,7 @@ async function p02_cancels(agent) {
   expect(canceled.status.state === 'canceled', `the cancel ended in ${canceled.status.state}`);
 }
 
-async function p09_maps_not_cancelable_error(agent) {
+async function p02_maps_not_cancelable_error(agent) {
   const task = await agent.send('already done');
   await expectError(agent.cancel(task.id), named('TaskNotCancelable'), 'a completed task was canceled');
 }
@@ -212,17 +212,17 @@ async function connect(baseUrl, binding) {
 }
 
 await main(connect, [
-  p09_discovers_card,
-  p09_sends,
-  p09_streams,
+  p02_discovers_card,
+  p02_sends,
+  p02_streams,
   p04_streams_plain_text_in_order,
   p02_gets_task,
-  p09_maps_unknown_task_error,
-  p09_maps_error_of_a_stream,
-  cannot('p09_lists_with_pages', 'the SDK has no list operation'),
+  p02_maps_unknown_task_error,
+  p02_maps_error_of_a_stream,
+  cannot('p02_lists_with_pages', 'the SDK has no list operation'),
   cannot('p06_lists_by_context', 'the SDK has no list operation'),
   p02_cancels,
-  p09_maps_not_cancelable_error,
+  p02_maps_not_cancelable_error,
   p02_subscribes,
   p02_talks_until_done,
   p02_resumes_after_input_required,

@@ -110,7 +110,7 @@ async function checkStream(stream) {
   return { task, updates };
 }
 
-async function p09_discovers_card({ card, binding, version }) {
+async function p02_discovers_card({ card, binding, version }) {
   expect(card.name !== '', 'the card has no name');
   expect(card.skills.length > 0, 'the card has no skill');
   expect(card.capabilities.streaming, 'the card does not offer streaming');
@@ -118,7 +118,7 @@ async function p09_discovers_card({ card, binding, version }) {
   expect(offered.includes(`${binding} ${version}`), `${binding} ${version} is not among ${offered.join(', ')}`);
 }
 
-async function p09_sends(agent) {
+async function p02_sends(agent) {
   const task = await agent.send('hello');
   expect(task.id !== '' && task.contextId !== '', 'the task lacks an id or a context');
   const state = task.status.state;
@@ -127,7 +127,7 @@ async function p09_sends(agent) {
   expect(task.artifacts.length > 0 && textOf(task.artifacts[0].parts) === 'hello', 'the task has no echo');
 }
 
-async function p09_streams(agent) {
+async function p02_streams(agent) {
   const { updates } = await checkStream(agent.stream('tck-stream-basic hi'));
   const states = updates.filter((u) => u.$case === 'statusUpdate').map((u) => u.value.status.state);
   expect(states.includes(TaskState.TASK_STATE_WORKING), `never seen working: ${states.map(stateName)}`);
@@ -157,11 +157,11 @@ async function p02_gets_task(agent) {
   expect(said.includes('to be read again'), `the message is not in the history: ${said}`);
 }
 
-async function p09_maps_unknown_task_error(agent) {
+async function p02_maps_unknown_task_error(agent) {
   await expectError(agent.get(randomUUID()), (e) => e instanceof TaskNotFoundError, 'an unknown task was found');
 }
 
-async function p09_maps_error_of_a_stream(agent) {
+async function p02_maps_error_of_a_stream(agent) {
   // For errors of 0.3 streams the SDK has no classes, and puts the code into the text.
   const inText = (error) => agent.version === '0.3' && error.message.includes('(Code: -32001)');
   const wanted = (error) => error instanceof TaskNotFoundError || inText(error);
@@ -170,7 +170,7 @@ async function p09_maps_error_of_a_stream(agent) {
 }
 
 /** Three tasks in one context and one outside it, read by two's. */
-async function p09_lists_with_pages(agent) {
+async function p02_lists_with_pages(agent) {
   const first = await agent.send('page 1');
   await agent.send('elsewhere');
   const { contextId } = first;
@@ -205,7 +205,7 @@ async function p02_cancels(agent) {
   expect(state === TaskState.TASK_STATE_CANCELED, `the cancel ended in ${stateName(state)}`);
 }
 
-async function p09_maps_not_cancelable_error(agent) {
+async function p02_maps_not_cancelable_error(agent) {
   const task = await agent.send('already done');
   const wanted = (error) => error instanceof TaskNotCancelableError;
   await expectError(agent.cancel(task.id), wanted, 'a completed task was canceled');
@@ -293,17 +293,17 @@ async function connect(baseUrl, bindingAndVersion) {
 }
 
 await main(connect, [
-  p09_discovers_card,
-  p09_sends,
-  p09_streams,
+  p02_discovers_card,
+  p02_sends,
+  p02_streams,
   p04_streams_plain_text_in_order,
   p02_gets_task,
-  p09_maps_unknown_task_error,
-  p09_maps_error_of_a_stream,
-  p09_lists_with_pages,
+  p02_maps_unknown_task_error,
+  p02_maps_error_of_a_stream,
+  p02_lists_with_pages,
   p06_lists_by_context,
   p02_cancels,
-  p09_maps_not_cancelable_error,
+  p02_maps_not_cancelable_error,
   p02_subscribes,
   p02_talks_until_done,
   p02_resumes_after_input_required,

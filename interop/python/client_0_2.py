@@ -118,7 +118,7 @@ async def check_stream(agent: Agent, request: MessageSendParams) -> tuple[Task, 
     return task, updates
 
 
-async def p09_discovers_card(agent: Agent) -> None:
+async def p02_discovers_card(agent: Agent) -> None:
     """From /.well-known/agent.json, the only place this SDK looks at."""
     expect(agent.card.name != '', 'the card has no name')
     expect(len(agent.card.skills) > 0, 'the card has no skill')
@@ -126,7 +126,7 @@ async def p09_discovers_card(agent: Agent) -> None:
     expect(agent.card.url != '', 'the card has no url')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     task = await agent.send(params('hello'))
     expect(task.id != '' and task.context_id != '', 'the task lacks an id or a context')
     expect(task.status.state == TaskState.completed, f'a blocking send ended in {task.status.state.value}')
@@ -134,7 +134,7 @@ async def p09_sends(agent: Agent) -> None:
     expect(bool(task.artifacts) and text_of(task.artifacts[0].parts) == 'hello', 'the task has no echo')
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     _, updates = await check_stream(agent, params('tck-stream-basic hi'))
     states = [u.status.state for u in updates if isinstance(u, TaskStatusUpdateEvent)]
     expect(TaskState.working in states, f'never seen working: {[s.value for s in states]}')
@@ -162,11 +162,11 @@ async def p02_gets_task(agent: Agent) -> None:
     expect('to be read again' in said, f'the message is not in the history: {said}')
 
 
-async def p09_maps_unknown_task_error(agent: Agent) -> None:
+async def p02_maps_unknown_task_error(agent: Agent) -> None:
     expect_code(await agent.get(str(uuid.uuid4())), TASK_NOT_FOUND, 'an unknown task was found')
 
 
-async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+async def p02_maps_error_of_a_stream(agent: Agent) -> None:
     request = SendStreamingMessageRequest(id='stream', params=params('nobody is there', task_id=str(uuid.uuid4())))
     events = [event async for event in agent.client.send_message_streaming(request)]
     expect(len(events) == 1, f'{len(events)} events')
@@ -180,7 +180,7 @@ async def p02_cancels(agent: Agent) -> None:
     expect(canceled.status.state == TaskState.canceled, f'the cancel ended in {canceled.status.state.value}')
 
 
-async def p09_maps_not_cancelable_error(agent: Agent) -> None:
+async def p02_maps_not_cancelable_error(agent: Agent) -> None:
     task = await agent.send(params('already done'))
     expect_code(await agent.cancel(task.id), TASK_NOT_CANCELABLE, 'a completed task was canceled')
 
@@ -239,17 +239,17 @@ async def connect(base_url: str, _: str) -> AsyncIterator[Agent]:
 main(
     connect,
     [
-        p09_discovers_card,
-        p09_sends,
-        p09_streams,
+        p02_discovers_card,
+        p02_sends,
+        p02_streams,
         p04_streams_plain_text_in_order,
         p02_gets_task,
-        p09_maps_unknown_task_error,
-        p09_maps_error_of_a_stream,
-        cannot('p09_lists_with_pages', 'the SDK has no list operation'),
+        p02_maps_unknown_task_error,
+        p02_maps_error_of_a_stream,
+        cannot('p02_lists_with_pages', 'the SDK has no list operation'),
         cannot('p06_lists_by_context', 'the SDK has no list operation'),
         p02_cancels,
-        p09_maps_not_cancelable_error,
+        p02_maps_not_cancelable_error,
         cannot('p02_subscribes', 'the SDK has no resubscribe operation'),
         p02_talks_until_done,
         p02_resumes_after_input_required,

@@ -107,7 +107,7 @@ async def check_stream(stream: AsyncIterator[ClientEvent | Message]) -> tuple[Ta
     return task, updates
 
 
-async def p09_discovers_card(agent: Agent) -> None:
+async def p02_discovers_card(agent: Agent) -> None:
     card = agent.card
     expect(card.name != '', 'the card has no name')
     expect(len(card.skills) > 0, 'the card has no skill')
@@ -118,7 +118,7 @@ async def p09_discovers_card(agent: Agent) -> None:
     expect(agent.binding.value in offered, f'{agent.binding.value} is not among {offered}')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     task = await agent.send(message('hello'))
     expect(task.id != '' and task.context_id != '', 'the task lacks an id or a context')
     expect(task.status.state == TaskState.completed, f'a blocking send ended in {task.status.state.value}')
@@ -128,7 +128,7 @@ async def p09_sends(agent: Agent) -> None:
     expect(bool(task.artifacts) and text_of(task.artifacts[0].parts) == 'hello', 'the task has no echo')
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     _, updates = await check_stream(agent.streaming.send_message(message('tck-stream-basic hi')))
     states = [u.status.state for u in updates if isinstance(u, TaskStatusUpdateEvent)]
     expect(TaskState.working in states, f'never seen working: {[s.value for s in states]}')
@@ -159,7 +159,7 @@ async def p02_gets_task(agent: Agent) -> None:
     expect('to be read again' in said, f'the message is not in the history: {said}')
 
 
-async def p09_maps_unknown_task_error(agent: Agent) -> None:
+async def p02_maps_unknown_task_error(agent: Agent) -> None:
     await expect_error(
         agent.plain.get_task(TaskQueryParams(id=str(uuid.uuid4()))),
         agent.is_error(TASK_NOT_FOUND),
@@ -167,7 +167,7 @@ async def p09_maps_unknown_task_error(agent: Agent) -> None:
     )
 
 
-async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+async def p02_maps_error_of_a_stream(agent: Agent) -> None:
     await expect_error(
         read_all(agent.streaming.send_message(message('nobody is there', task_id=str(uuid.uuid4())))),
         agent.is_error(TASK_NOT_FOUND),
@@ -182,7 +182,7 @@ async def p02_cancels(agent: Agent) -> None:
     expect(canceled.status.state == TaskState.canceled, f'the cancel ended in {canceled.status.state.value}')
 
 
-async def p09_maps_not_cancelable_error(agent: Agent) -> None:
+async def p02_maps_not_cancelable_error(agent: Agent) -> None:
     task = await agent.send(message('already done'))
     await expect_error(
         agent.plain.cancel_task(TaskIdParams(id=task.id)),
@@ -256,17 +256,17 @@ async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
 main(
     connect,
     [
-        p09_discovers_card,
-        p09_sends,
-        p09_streams,
+        p02_discovers_card,
+        p02_sends,
+        p02_streams,
         p04_streams_plain_text_in_order,
         p02_gets_task,
-        p09_maps_unknown_task_error,
-        p09_maps_error_of_a_stream,
-        cannot('p09_lists_with_pages', 'the SDK has no list operation'),
+        p02_maps_unknown_task_error,
+        p02_maps_error_of_a_stream,
+        cannot('p02_lists_with_pages', 'the SDK has no list operation'),
         cannot('p06_lists_by_context', 'the SDK has no list operation'),
         p02_cancels,
-        p09_maps_not_cancelable_error,
+        p02_maps_not_cancelable_error,
         p02_subscribes,
         p02_talks_until_done,
         p02_resumes_after_input_required,

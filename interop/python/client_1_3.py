@@ -120,7 +120,7 @@ async def check_stream(stream: AsyncIterator[StreamResponse]) -> tuple[Task, lis
     return task, updates
 
 
-async def p09_discovers_card(agent: Agent) -> None:
+async def p02_discovers_card(agent: Agent) -> None:
     expect(agent.card.name != '', 'the card has no name')
     expect(len(agent.card.skills) > 0, 'the card has no skill')
     expect(agent.card.capabilities.streaming, 'the card does not offer streaming')
@@ -129,7 +129,7 @@ async def p09_discovers_card(agent: Agent) -> None:
     expect(wanted in offered, f'{wanted} is not among the interfaces: {offered}')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     task = await agent.send(message('hello'))
     expect(task.id != '' and task.context_id != '', 'the task lacks an id or a context')
     expect(
@@ -140,7 +140,7 @@ async def p09_sends(agent: Agent) -> None:
     expect(len(task.artifacts) > 0 and len(task.artifacts[0].parts) > 0, 'the task has no artifact')
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     _, updates = await check_stream(agent.streaming.send_message(message('tck-stream-basic hi')))
     states = [u.status_update.status.state for u in updates if u.HasField('status_update')]
     expect(TaskState.TASK_STATE_WORKING in states, f'never seen working: {[state_name(s) for s in states]}')
@@ -166,7 +166,7 @@ async def p02_gets_task(agent: Agent) -> None:
     )
 
 
-async def p09_maps_unknown_task_error(agent: Agent) -> None:
+async def p02_maps_unknown_task_error(agent: Agent) -> None:
     await expect_error(
         agent.plain.get_task(GetTaskRequest(id=str(uuid.uuid4()))),
         lambda error: isinstance(error, TaskNotFoundError),
@@ -174,7 +174,7 @@ async def p09_maps_unknown_task_error(agent: Agent) -> None:
     )
 
 
-async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+async def p02_maps_error_of_a_stream(agent: Agent) -> None:
     await expect_error(
         read_all(agent.streaming.send_message(message('nobody is there', task_id=str(uuid.uuid4())))),
         lambda error: isinstance(error, TaskNotFoundError),
@@ -182,7 +182,7 @@ async def p09_maps_error_of_a_stream(agent: Agent) -> None:
     )
 
 
-async def p09_lists_with_pages(agent: Agent) -> None:
+async def p02_lists_with_pages(agent: Agent) -> None:
     """Three tasks in one context and one outside it, read by two's."""
     needs_list(agent)
     first = await agent.send(message('page 1'))
@@ -225,7 +225,7 @@ async def p02_cancels(agent: Agent) -> None:
     )
 
 
-async def p09_maps_not_cancelable_error(agent: Agent) -> None:
+async def p02_maps_not_cancelable_error(agent: Agent) -> None:
     task = await agent.send(message('already done'))
     await expect_error(
         agent.plain.cancel_task(CancelTaskRequest(id=task.id)),
@@ -306,17 +306,17 @@ async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
 main(
     connect,
     [
-        p09_discovers_card,
-        p09_sends,
-        p09_streams,
+        p02_discovers_card,
+        p02_sends,
+        p02_streams,
         p04_streams_plain_text_in_order,
         p02_gets_task,
-        p09_maps_unknown_task_error,
-        p09_maps_error_of_a_stream,
-        p09_lists_with_pages,
+        p02_maps_unknown_task_error,
+        p02_maps_error_of_a_stream,
+        p02_lists_with_pages,
         p06_lists_by_context,
         p02_cancels,
-        p09_maps_not_cancelable_error,
+        p02_maps_not_cancelable_error,
         p02_subscribes,
         p02_talks_until_done,
         p02_resumes_after_input_required,

@@ -65,7 +65,7 @@ async def p02_gets_task(agent: Agent) -> None:
     expect(polled.continuation_token['task_id'] == token['task_id'], 'another task came back')
 
 
-async def p09_maps_unknown_task_error(agent: Agent) -> None:
+async def p02_maps_unknown_task_error(agent: Agent) -> None:
     await expect_error(
         agent.remote.poll_task({'task_id': str(uuid.uuid4()), 'context_id': ''}),
         lambda error: isinstance(error, TaskNotFoundError),
@@ -80,11 +80,11 @@ async def p02_subscribes(agent: Agent) -> None:
     expect(response.text != '', 'the result did not arrive')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     """Without a stream, besides what every framework is asked."""
     response = await agent.remote.run('hello')
     expect(response.text == 'hello', f'the echo is {response.text!r}')
-    await conversation.p09_sends(agent)
+    await conversation.p02_sends(agent)
 
 
 @asynccontextmanager
@@ -96,4 +96,4 @@ async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
             yield Agent(card, remote)
 
 
-main(connect, conversation.checks(p09_sends, p02_gets_task, p09_maps_unknown_task_error, p02_subscribes))
+main(connect, conversation.checks(p02_sends, p02_gets_task, p02_maps_unknown_task_error, p02_subscribes))

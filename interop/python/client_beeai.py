@@ -48,7 +48,7 @@ class Agent:
         return Conversation(self.base_url)
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     states = []
 
     def seen(data, _) -> None:
@@ -59,7 +59,7 @@ async def p09_streams(agent: Agent) -> None:
     expect(states[-1] == 'completed', f'the stream ended in {states[-1]}')
 
 
-async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+async def p02_maps_error_of_a_stream(agent: Agent) -> None:
     await expect_error(
         Conversation(agent.base_url).remote.run('hello', task_id=str(uuid.uuid4())),
         lambda error: isinstance(error, AgentError) and f'code={TASK_NOT_FOUND}' in error.message,
@@ -72,4 +72,4 @@ async def connect(base_url: str, _: str) -> AsyncIterator[Agent]:
     yield Agent(base_url)
 
 
-main(connect, conversation.checks(p09_streams, p09_maps_error_of_a_stream))
+main(connect, conversation.checks(p02_streams, p02_maps_error_of_a_stream))

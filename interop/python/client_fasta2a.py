@@ -35,19 +35,19 @@ def expect_wrapped(result: dict, *members: str) -> None:
         skip('the agent took the message; the client looks for the wrapper of 1.0 in the reply and drops the rest')
 
 
-async def p09_discovers_card(agent: Agent) -> None:
+async def p02_discovers_card(agent: Agent) -> None:
     card = A2AClient(agent.base_url, fetch_card=True).agent_card
     expect(card['name'] != '', 'the card has no name')
     expect(card['supported_interfaces'][0]['protocol_binding'] == 'JSONRPC', 'the first interface is not JSON-RPC')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     response = await agent.client.send_message(message('hello'))
     expect('error' not in response, f'an error: {response.get("error")}')
     expect_wrapped(response['result'], 'task')
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     events = [event async for event in agent.client.stream_message(message('tck-stream-basic'))]
     expect(len(events) > 2, f'{len(events)} events')
     for event in events:
@@ -61,7 +61,7 @@ async def p04_streams_plain_text_in_order(agent: Agent) -> None:
     expect_wrapped(events[-2]['result'], 'artifact_update', 'status_update')
 
 
-async def p09_maps_unknown_task_error(agent: Agent) -> None:
+async def p02_maps_unknown_task_error(agent: Agent) -> None:
     """The client asks with `id: null`, and takes no other message than `Task not found`."""
     response = await agent.client.get_task(str(uuid.uuid4()))
     expect('error' in response, f'an unknown task was found: {response}')
@@ -101,12 +101,12 @@ async def connect(base_url: str, _: str) -> AsyncIterator[Agent]:
 main(
     connect,
     conversation.checks(
-        p09_discovers_card,
-        p09_sends,
-        p09_streams,
+        p02_discovers_card,
+        p02_sends,
+        p02_streams,
         p04_streams_plain_text_in_order,
         p02_gets_task,
-        p09_maps_unknown_task_error,
+        p02_maps_unknown_task_error,
         p02_talks_until_done,
         p02_resumes_after_input_required,
         p02_gets_message_reply,

@@ -48,7 +48,7 @@ class Agent:
         return reply
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     states = []
     async for event in agent.remote.stream_async('tck-stream-basic'):
         if event.get('type') == 'a2a_stream':
@@ -64,4 +64,4 @@ async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
         yield Agent(A2AAgent(endpoint=base_url, client_config=config))
 
 
-main(connect, conversation.checks(p09_streams))
+main(connect, conversation.checks(p02_streams))

@@ -39,17 +39,17 @@ class Agent(Protocol):
     async def converse(self) -> Conversation: ...
 
 
-async def p09_discovers_card(agent: Agent) -> None:
+async def p02_discovers_card(agent: Agent) -> None:
     expect(await agent.card_name() != '', 'the card has no name')
 
 
-async def p09_sends(agent: Agent) -> None:
+async def p02_sends(agent: Agent) -> None:
     reply = await (await agent.converse()).say('hello')
     expect(reply.text == 'hello', f'the echo is {reply.text!r}')
     expect(not reply.asks, 'the agent waits for input')
 
 
-async def p09_streams(agent: Agent) -> None:
+async def p02_streams(agent: Agent) -> None:
     reply = await (await agent.converse()).say('tck-stream-chunked')
     expect(len(reply.pieces) > 1, f'the story came in one piece: {reply.pieces}')
 
@@ -90,17 +90,17 @@ async def p02_gets_message_reply(agent: Agent) -> None:
 
 
 _CHECKS: list[Check | str] = [
-    p09_discovers_card,
-    p09_sends,
-    p09_streams,
+    p02_discovers_card,
+    p02_sends,
+    p02_streams,
     p04_streams_plain_text_in_order,
     'p02_gets_task',
-    'p09_maps_unknown_task_error',
-    'p09_maps_error_of_a_stream',
-    'p09_lists_with_pages',
+    'p02_maps_unknown_task_error',
+    'p02_maps_error_of_a_stream',
+    'p02_lists_with_pages',
     'p06_lists_by_context',
     'p02_cancels',
-    'p09_maps_not_cancelable_error',
+    'p02_maps_not_cancelable_error',
     'p02_subscribes',
     p02_talks_until_done,
     p02_resumes_after_input_required,

@@ -14,12 +14,12 @@ const fn check(name: &'static str, shown: &'static str, meaning: &'static str) -
 
 /// In the order of the page's columns.
 pub const CHECKS: &[Check] = &[
-    check("p09_discovers_card", "card", "finds the card where it looks, and takes it"),
-    check("p09_sends", "send", "a send that waits returns the completed task"),
-    check("p09_streams", "stream", "the task, then its updates, then the end of the stream"),
+    check("p02_discovers_card", "card", "finds the card where it looks, and takes it"),
+    check("p02_sends", "send", "a send that waits returns the completed task"),
+    check("p02_streams", "stream", "the task, then its updates, then the end of the stream"),
     check("p04_streams_plain_text_in_order", "order", "chunks of an artifact arrive and are stored in order"),
     check("p02_gets_task", "get", "reads a task again as the send returned it"),
-    check("p09_lists_with_pages", "pages", "lists the tasks of a context page by page"),
+    check("p02_lists_with_pages", "pages", "lists the tasks of a context page by page"),
     check("p06_lists_by_context", "list", "the context filter lets nothing else through"),
     check("p02_cancels", "cancel", "cancels a running task"),
     check("p02_subscribes", "subscribe", "joins the stream of a running task and sees its end"),
@@ -34,10 +34,10 @@ pub const CHECKS: &[Check] = &[
         "message",
         "a message as reply instead of a task, with and without a stream",
     ),
-    check("p09_maps_unknown_task_error", "not found", "an unknown task gives the client's own error for it"),
-    check("p09_maps_error_of_a_stream", "stream error", "so does a stream that asks for one"),
+    check("p02_maps_unknown_task_error", "not found", "an unknown task gives the client's own error for it"),
+    check("p02_maps_error_of_a_stream", "stream error", "so does a stream that asks for one"),
     check(
-        "p09_maps_not_cancelable_error",
+        "p02_maps_not_cancelable_error",
         "not cancelable",
         "cancel of a completed task gives the client's own error",
     ),
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn only_lines_about_checks_count() {
-        let output = "ok p09_sends\nloading: ok\nFAIL p02_cancels: no: nothing\nskip p02_subscribes: cannot\n\
+        let output = "ok p02_sends\nloading: ok\nFAIL p02_cancels: no: nothing\nskip p02_subscribes: cannot\n\
                       ok p99_unknown\n2 passed, 1 failed\n";
         let expected = [
-            ("p09_sends", Verdict::Passed),
+            ("p02_sends", Verdict::Passed),
             ("p02_cancels", Verdict::Failed("no: nothing")),
             ("p02_subscribes", Verdict::Skipped("cannot")),
         ];

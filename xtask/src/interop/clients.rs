@@ -58,7 +58,6 @@ const fn known(binding: &'static str, check: &'static str, reason: &'static str)
     Known { binding, check, reason }
 }
 
-
 pub const CLIENTS: &[Client] = &[
     Client {
         name: "python-1.3.0",
@@ -148,13 +147,11 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_fasta2a",
         bindings: JSON_RPC_0_3,
         tested: false,
-        known: &[
-            known(
-                "jsonrpc",
-                "p09_maps_unknown_task_error",
-                "the client asks with `id: null`, which we refuse as we refuse a missing one",
-            ),
-        ],
+        known: &[known(
+            "jsonrpc",
+            "p02_maps_unknown_task_error",
+            "the client asks with `id: null`, which we refuse as we refuse a missing one",
+        )],
     },
 ];
 

@@ -138,7 +138,7 @@ mod tests {
     fn the_page_shows_verdicts_and_their_reasons() {
         let client = &CLIENTS[0];
         let run = |output: &str| Run { client, binding: &client.bindings[0], output: output.to_owned() };
-        let output = "ok p09_discovers_card\nFAIL p09_sends: at port 4711\nskip p02_gets_task: it cannot\n\
+        let output = "ok p02_discovers_card\nFAIL p02_sends: at port 4711\nskip p02_gets_task: it cannot\n\
                       skip p02_cancels: it cannot\n";
         let page = render(&[run(output)], "## Notes\n");
         let row = page.lines().find(|line| line.starts_with("| **a2a-sdk 1.3.0** | JSON-RPC 1.0 |")).unwrap();

@@ -127,6 +127,13 @@ async function p09_maps_unknown_task_error(agent) {
   await expectError(agent.get(randomUUID()), named('TaskNotFound'), 'an unknown task was found');
 }
 
+async function p09_maps_error_of_a_stream(agent) {
+  // Over JSON-RPC the SDK has no classes for errors of streams, and puts the code into the text.
+  const wanted = (error) => named('TaskNotFound')(error) || error.message.includes('(Code: -32001)');
+  const stream = agent.stream('nobody is there', { taskId: randomUUID() });
+  await expectError(readAll(stream), wanted, 'an unknown task took a message');
+}
+
 async function p02_cancels(agent) {
   const task = await agent.start('tck-cancel');
   const canceled = await agent.cancel(task.id);
@@ -211,6 +218,7 @@ await main(connect, [
   p04_streams_plain_text_in_order,
   p02_gets_task,
   p09_maps_unknown_task_error,
+  p09_maps_error_of_a_stream,
   cannot('p09_lists_with_pages', 'the SDK has no list operation'),
   cannot('p06_lists_by_context', 'the SDK has no list operation'),
   p02_cancels,

@@ -161,6 +161,14 @@ async function p09_maps_unknown_task_error(agent) {
   await expectError(agent.get(randomUUID()), (e) => e instanceof TaskNotFoundError, 'an unknown task was found');
 }
 
+async function p09_maps_error_of_a_stream(agent) {
+  // For errors of 0.3 streams the SDK has no classes, and puts the code into the text.
+  const inText = (error) => agent.version === '0.3' && error.message.includes('(Code: -32001)');
+  const wanted = (error) => error instanceof TaskNotFoundError || inText(error);
+  const stream = agent.stream('nobody is there', { taskId: randomUUID() });
+  await expectError(readAll(stream), wanted, 'an unknown task took a message');
+}
+
 /** Three tasks in one context and one outside it, read by two's. */
 async function p09_lists_with_pages(agent) {
   const first = await agent.send('page 1');
@@ -291,6 +299,7 @@ await main(connect, [
   p04_streams_plain_text_in_order,
   p02_gets_task,
   p09_maps_unknown_task_error,
+  p09_maps_error_of_a_stream,
   p09_lists_with_pages,
   p06_lists_by_context,
   p02_cancels,

@@ -166,6 +166,13 @@ async def p09_maps_unknown_task_error(agent: Agent) -> None:
     expect_code(await agent.get(str(uuid.uuid4())), TASK_NOT_FOUND, 'an unknown task was found')
 
 
+async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+    request = SendStreamingMessageRequest(id='stream', params=params('nobody is there', task_id=str(uuid.uuid4())))
+    events = [event async for event in agent.client.send_message_streaming(request)]
+    expect(len(events) == 1, f'{len(events)} events')
+    expect_code(events[0], TASK_NOT_FOUND, 'an unknown task took a message')
+
+
 async def p02_cancels(agent: Agent) -> None:
     task = await agent.start('tck-cancel')
     canceled = result(await agent.cancel(task.id))
@@ -238,6 +245,7 @@ main(
         p04_streams_plain_text_in_order,
         p02_gets_task,
         p09_maps_unknown_task_error,
+        p09_maps_error_of_a_stream,
         cannot('p09_lists_with_pages', 'the SDK has no list operation'),
         cannot('p06_lists_by_context', 'the SDK has no list operation'),
         p02_cancels,

@@ -167,6 +167,14 @@ async def p09_maps_unknown_task_error(agent: Agent) -> None:
     )
 
 
+async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+    await expect_error(
+        read_all(agent.streaming.send_message(message('nobody is there', task_id=str(uuid.uuid4())))),
+        agent.is_error(TASK_NOT_FOUND),
+        'an unknown task took a message',
+    )
+
+
 async def p02_cancels(agent: Agent) -> None:
     task = await agent.start('tck-cancel')
     canceled = await agent.plain.cancel_task(TaskIdParams(id=task.id))
@@ -254,6 +262,7 @@ main(
         p04_streams_plain_text_in_order,
         p02_gets_task,
         p09_maps_unknown_task_error,
+        p09_maps_error_of_a_stream,
         cannot('p09_lists_with_pages', 'the SDK has no list operation'),
         cannot('p06_lists_by_context', 'the SDK has no list operation'),
         p02_cancels,

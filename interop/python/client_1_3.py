@@ -174,6 +174,14 @@ async def p09_maps_unknown_task_error(agent: Agent) -> None:
     )
 
 
+async def p09_maps_error_of_a_stream(agent: Agent) -> None:
+    await expect_error(
+        read_all(agent.streaming.send_message(message('nobody is there', task_id=str(uuid.uuid4())))),
+        lambda error: isinstance(error, TaskNotFoundError),
+        'an unknown task took a message',
+    )
+
+
 async def p09_lists_with_pages(agent: Agent) -> None:
     """Three tasks in one context and one outside it, read by two's."""
     needs_list(agent)
@@ -304,6 +312,7 @@ main(
         p04_streams_plain_text_in_order,
         p02_gets_task,
         p09_maps_unknown_task_error,
+        p09_maps_error_of_a_stream,
         p09_lists_with_pages,
         p06_lists_by_context,
         p02_cancels,

@@ -96,6 +96,7 @@ _CHECKS: list[Check | str] = [
     p04_streams_plain_text_in_order,
     'p02_gets_task',
     'p09_maps_unknown_task_error',
+    'p09_maps_error_of_a_stream',
     'p09_lists_with_pages',
     'p06_lists_by_context',
     'p02_cancels',

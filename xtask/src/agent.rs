@@ -19,10 +19,11 @@ pub enum Build {
 }
 
 impl Build {
+    /// As the stage `build-release` has it: another choice of packages would build things again.
     pub fn cargo_args(self) -> &'static [&'static str] {
         match self {
-            Self::Debug => &["build", "--package", "baton", "--locked"],
-            Self::Release => &["build", "--package", "baton", "--locked", "--release"],
+            Self::Debug => &["build", "--locked"],
+            Self::Release => &["build", "--release", "--locked"],
         }
     }
 

@@ -29,6 +29,7 @@ usage: cargo xtask COMMAND
       --all            run every client we know
       --only CLIENT    run this client alone (may be repeated)
       --debug          take the debug binary
+      --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
   tidy             check the repository's own rules

@@ -74,7 +74,7 @@ pub(crate) struct ServedCard {
     trusted: Vec<IpRange>,
     listening: OnceLock<String>,
     complete: OnceLock<Arc<AgentCard>>,
-    last_modified: String,
+    made_at: SystemTime,
 }
 
 impl ServedCard {
@@ -87,14 +87,13 @@ impl ServedCard {
     ) -> Self {
         let seconds = u64::try_from(made_at.as_millis() / 1000).unwrap_or_default();
         let made_at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let last_modified = httpdate::fmt_http_date(made_at);
         let (listening, complete) = (OnceLock::new(), OnceLock::new());
-        ServedCard { card, public_url, trusted, listening, complete, last_modified }
+        ServedCard { card, public_url, trusted, listening, complete, made_at }
     }
 
-    /// An HTTP date.
-    pub(crate) fn last_modified(&self) -> &str {
-        &self.last_modified
+    /// In whole seconds, as HTTP dates are.
+    pub(crate) fn made_at(&self) -> SystemTime {
+        self.made_at
     }
 
     /// Told by the listener; the address clients are given unless a public one is set.

@@ -35,7 +35,12 @@ pub const CHECKS: &[Check] = &[
         "a message as reply instead of a task, with and without a stream",
     ),
     check("p09_maps_unknown_task_error", "not found", "an unknown task gives the client's own error for it"),
-    check("p09_maps_not_cancelable_error", "not cancelable", "cancel of a completed task does, too"),
+    check("p09_maps_error_of_a_stream", "stream error", "so does a stream that asks for one"),
+    check(
+        "p09_maps_not_cancelable_error",
+        "not cancelable",
+        "cancel of a completed task gives the client's own error",
+    ),
     check("p02_push_config_refused", "no push", "a push config is refused as not supported"),
 ];
 

@@ -7,6 +7,7 @@ mod page;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -26,6 +27,7 @@ pub struct Choice {
     all: bool,
     only: Vec<String>,
     debug: bool,
+    url: Option<String>,
     write: bool,
     list: bool,
 }
@@ -40,6 +42,7 @@ impl Choice {
                 "--debug" => choice.debug = true,
                 "--write" => choice.write = true,
                 "--list" => choice.list = true,
+                "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
                     let name = flags.next().ok_or("--only needs the name of a client")?;
                     if !CLIENTS.iter().any(|client| client.name == name) {
@@ -52,6 +55,9 @@ impl Choice {
         }
         if choice.write && !choice.all {
             return Err("--write needs --all: the page shows every client".to_owned());
+        }
+        if choice.write && choice.url.is_some() {
+            return Err("--write is about our own agent, not about --url".to_owned());
         }
         Ok(choice)
     }
@@ -76,18 +82,22 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
-    let build = if choice.debug { Build::Debug } else { Build::Release };
-    execute(&mut workspace.cargo(build.cargo_args()))?;
-
-    let folder = workspace.results().join("interop");
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let agent = Agent::start(workspace, &folder, build)?;
-    let surprises = run_all(workspace, &clients, &agent.url())?;
-    if !surprises.is_empty() {
-        println!("\n-- the last lines of the server's log --\n{}", agent.log_tail(40));
-    }
+    let surprises = match &choice.url {
+        Some(url) => run_all(workspace, &clients, url, &made(results(workspace).join("elsewhere"))?)?,
+        None => {
+            let folder = made(results(workspace))?;
+            let build = if choice.debug { Build::Debug } else { Build::Release };
+            execute(&mut workspace.cargo(build.cargo_args()))?;
+            let agent = Agent::start(workspace, &folder, build)?;
+            let surprises = run_all(workspace, &clients, &agent.url(), &folder)?;
+            if !surprises.is_empty() {
+                println!("\n-- the last lines of the server's log --\n{}", agent.log_tail(40));
+            }
+            surprises
+        }
+    };
     if choice.write {
-        page::write(workspace)?;
+        page::write(workspace, &results(workspace))?;
     }
     match surprises.len() {
         0 => Ok(()),
@@ -95,19 +105,34 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
 }
 
+/// What clients said about our own agent.
+fn results(workspace: &Workspace) -> PathBuf {
+    workspace.results().join("interop")
+}
+
+fn made(folder: PathBuf) -> Result<PathBuf, String> {
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
 /// What tested clients said in their last run, as `(suite, output)`; nothing for those that did not run.
 pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
     let runs =
         clients::tested().into_iter().flat_map(|client| client.bindings.iter().map(move |b| (client, b)));
     runs.filter_map(|(client, binding)| {
-        let output = fs::read_to_string(client.results(workspace, binding)).ok()?;
+        let output = fs::read_to_string(client.results(&results(workspace), binding)).ok()?;
         Some((format!("{} {}", client.name, binding.argument), output))
     })
     .collect()
 }
 
 /// Runs every client over every binding it has; returns what was not as expected.
-fn run_all(workspace: &Workspace, clients: &[&Client], url: &str) -> Result<Vec<String>, String> {
+fn run_all(
+    workspace: &Workspace,
+    clients: &[&Client],
+    url: &str,
+    folder: &Path,
+) -> Result<Vec<String>, String> {
     let runs =
         clients.iter().flat_map(|client| client.bindings.iter().map(move |binding| (*client, binding)));
     let waiting: Mutex<VecDeque<(&Client, &Binding)>> = Mutex::new(runs.collect());
@@ -115,7 +140,7 @@ fn run_all(workspace: &Workspace, clients: &[&Client], url: &str) -> Result<Vec<
     let worker = || -> Result<Vec<String>, String> {
         let mut surprises = Vec::new();
         while let Some((client, binding)) = next() {
-            surprises.extend(run_one(workspace, client, binding, url)?);
+            surprises.extend(run_one(workspace, client, binding, url, folder)?);
         }
         Ok(surprises)
     };
@@ -135,8 +160,9 @@ fn run_one(
     client: &Client,
     binding: &Binding,
     url: &str,
+    folder: &Path,
 ) -> Result<Vec<String>, String> {
-    let results = client.results(workspace, binding);
+    let results = client.results(folder, binding);
     // Results of an earlier run must not stand for this one.
     fs::write(&results, "").map_err(|e| format!("{}: {e}", results.display()))?;
     let log = results.with_extension("log");
@@ -207,6 +233,7 @@ mod tests {
         assert!(parse(&["--only"]).is_err());
         assert!(parse(&["--only", "curl"]).is_err());
         assert!(parse(&["--write"]).is_err());
+        assert!(parse(&["--all", "--write", "--url", "http://127.0.0.1:1"]).is_err());
         assert!(parse(&["--frobnicate"]).is_err());
     }
 

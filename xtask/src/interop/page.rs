@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
 use super::checks::{CHECKS, Verdict, verdicts};
 use super::clients::{Binding, CLIENTS, Client};
@@ -19,11 +20,11 @@ struct Run {
     output: String,
 }
 
-pub fn write(workspace: &Workspace) -> Result<(), String> {
+pub fn write(workspace: &Workspace, results: &Path) -> Result<(), String> {
     let pairs = CLIENTS.iter().flat_map(|client| client.bindings.iter().map(move |b| (client, b)));
     let runs: Vec<Run> = pairs
         .map(|(client, binding)| {
-            let output = fs::read_to_string(client.results(workspace, binding)).unwrap_or_default();
+            let output = fs::read_to_string(client.results(results, binding)).unwrap_or_default();
             Run { client, binding, output }
         })
         .collect();

@@ -74,7 +74,7 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     let headers = response.headers_mut();
     let text = |value: &str| HeaderValue::from_str(value).ok();
     headers.extend(text(&etag).map(|etag| (ETAG, etag)));
-    headers.extend(text(service.card().last_modified()).map(|at| (LAST_MODIFIED, at)));
+    headers.extend(text(&httpdate::fmt_http_date(service.card().made_at())).map(|at| (LAST_MODIFIED, at)));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     headers.insert(VARY, HeaderValue::from_static("A2A-Version"));
     if response.status() == StatusCode::NOT_MODIFIED {
@@ -108,8 +108,9 @@ fn says_v1(request: &Request<Body>) -> bool {
 fn is_current(service: &Service, headers: &HeaderMap, etag: &str) -> bool {
     let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
     if tags.peek().is_none() {
-        return incoming::header(headers, IF_MODIFIED_SINCE.as_str())
-            .is_some_and(|since| since == service.card().last_modified());
+        let since = incoming::header(headers, IF_MODIFIED_SINCE.as_str());
+        let since = since.and_then(|since| httpdate::parse_http_date(&since).ok());
+        return since.is_some_and(|since| since >= service.card().made_at());
     }
     let said = tags.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     said.map(|tag| tag.trim()).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)

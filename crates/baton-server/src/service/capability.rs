@@ -2,9 +2,11 @@
 
 use baton_protocol::domain::AgentCard;
 use baton_protocol::operation::{Call, Capability};
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Generation};
 
-pub(super) fn check(card: &AgentCard, extensions: &[String], call: &Call) -> Result<(), Error> {
+use super::CallContext;
+
+pub(super) fn check(card: &AgentCard, context: &CallContext, call: &Call) -> Result<(), Error> {
     let facts = call.operation().facts();
     let capabilities = &card.capabilities;
     match facts.capability {
@@ -18,6 +20,10 @@ pub(super) fn check(card: &AgentCard, extensions: &[String], call: &Call) -> Res
         Capability::PushNotifications if capabilities.push_notifications == Some(true) => {}
         Capability::PushNotifications => return Err(Error::of(ErrorKind::PushNotSupported)),
         Capability::ExtendedCard if capabilities.extended_agent_card == Some(true) => {}
+        // 0.3 has one error for a card that is not there, whatever the reason.
+        Capability::ExtendedCard if context.generation == Generation::V0_3 => {
+            return Err(Error::of(ErrorKind::ExtendedCardNotConfigured));
+        }
         Capability::ExtendedCard => {
             let message = "This agent has no extended card; its public card is all there is";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
@@ -28,7 +34,7 @@ pub(super) fn check(card: &AgentCard, extensions: &[String], call: &Call) -> Res
             return Err(Error::of(ErrorKind::PushNotSupported));
         }
         for required in capabilities.extensions.iter().filter(|extension| extension.required) {
-            if !extensions.contains(&required.uri) {
+            if !context.extensions.contains(&required.uri) {
                 let message =
                     format!("This agent requires the extension {}; name it in A2A-Extensions", required.uri);
                 return Err(Error::new(ErrorKind::ExtensionSupportRequired, message)

@@ -154,7 +154,7 @@ impl Service {
     }
 
     pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {
-        capability::check(self.declared(), &context.extensions, &call)?;
+        capability::check(self.declared(), context, &call)?;
         match call {
             Call::SendMessage(send) => self.send(context, send).await,
             Call::SendStreamingMessage(send) => self.send_streaming(context, send).await,

@@ -9,10 +9,13 @@ mod actors;
 mod agents;
 /// What the generations may answer apart, and why.
 mod allowed;
+/// One request in every generation and binding, for tables that compare them.
+mod asking;
 /// What the members of a send may not be, generation by generation.
 mod bad_values;
 /// Who calls: owners told by a header, and an authenticator that refuses everybody.
 mod callers;
+/// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
 /// A store that fails, or dawdles, where a test wants it to.
@@ -39,6 +42,8 @@ mod capability;
 mod capacity;
 /// The public card: where it is, who may read it, and that it is true.
 mod card;
+/// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
+mod cards;
 /// Awkward characters in every free-form member come back as they were said, in every generation.
 mod characters;
 /// Content types of requests and parts, and how much a body may hold.
@@ -49,6 +54,8 @@ mod crash;
 mod disconnect;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
+/// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
+mod error_rows;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
@@ -63,6 +70,8 @@ mod legacy_get_cancel;
 mod legacy_send;
 /// `tasks/sendSubscribe` and `tasks/resubscribe`: named events, a final one, and nothing after it.
 mod legacy_stream;
+/// How streams begin and close, what a send waits for, histories and contexts, in each generation and binding.
+mod lifecycle_rows;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
@@ -87,6 +96,8 @@ mod retention;
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
+mod shared_names;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

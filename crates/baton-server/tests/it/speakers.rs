@@ -34,7 +34,7 @@ pub(crate) fn envelope(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": "r", "method": method, "params": params}).to_string()
 }
 
-/// JSON-RPC at the root. No version is said where `version` is empty.
+/// JSON-RPC at the root.
 pub(crate) async fn rpc(
     server: &TestServer,
     headers: &[(&str, &str)],
@@ -49,20 +49,6 @@ pub(crate) async fn rpc(
 /// The oldest generation: no header tells it.
 pub(crate) async fn legacy(server: &TestServer, method: &str, params: Value) -> Answer {
     rpc(server, &[], method, params).await
-}
-
-/// HTTP+JSON, with a body where there is one.
-pub(crate) async fn rest(
-    server: &TestServer,
-    method: Method,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: Option<Value>,
-) -> Answer {
-    let mut all = headers.to_vec();
-    all.extend(body.as_ref().map(|_| ("content-type", "application/json")));
-    let body = body.map(|body| body.to_string()).unwrap_or_default();
-    read(request(server, method, path, &all, body).await).await
 }
 
 /// Params of `tasks/send`: the client names the task.

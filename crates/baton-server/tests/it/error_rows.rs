@@ -1,0 +1,317 @@
+//! S-05, S-12, S-16, P-02. Spec 3.2, 3.3, 3.4 and rulings 3 and 4: every error that can be provoked, as a row:
+//! what it is in each generation and binding, and the shape it comes in.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use baton_protocol::domain::{AgentCard, AgentExtension, AgentSkill, Part};
+use baton_protocol::{Error, ErrorKind};
+use baton_server::auth::{Authenticator, Principal};
+use baton_server::engine::options::Options;
+use baton_server::store::StoreError;
+use baton_server::store::memory::MemoryStore;
+use baton_server::{AgentError, Asked, MessageAgent, Server};
+use http::{HeaderMap, Method};
+use serde_json::{Value, json};
+
+use crate::agents::obedient;
+use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
+use crate::callers::ByHeader;
+use crate::faults::FaultyStore;
+use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
+use crate::speakers::{read, request, with_card};
+
+/// JSON-RPC codes of 1.0, 0.3 and 0.1; HTTP statuses of 1.0, of 0.3, and under JSON-RPC.
+struct Row {
+    reason: &'static str,
+    codes: [i64; 3],
+    http: [u16; 3],
+}
+
+const fn row(reason: &'static str, codes: [i64; 3], http: [u16; 3]) -> Row {
+    Row { reason, codes, http }
+}
+
+const NOT_FOUND: Row = row("TASK_NOT_FOUND", [-32001; 3], [404, 404, 200]);
+const NOT_CANCELABLE: Row = row("TASK_NOT_CANCELABLE", [-32002; 3], [400, 409, 200]);
+const NO_PUSH: Row = row("PUSH_NOTIFICATION_NOT_SUPPORTED", [-32003; 3], [400, 501, 200]);
+const UNSUPPORTED: Row = row("UNSUPPORTED_OPERATION", [-32004; 3], [400, 501, 200]);
+const ENDED: Row = row("UNSUPPORTED_OPERATION", [-32004, -32004, -32002], [400, 400, 200]);
+const CONTENT_TYPE: Row = row("CONTENT_TYPE_NOT_SUPPORTED", [-32005; 3], [400, 415, 200]);
+const BAD_AGENT: Row = row("INVALID_AGENT_RESPONSE", [-32006, -32006, -32603], [500, 502, 200]);
+const NO_CARD: Row = row("EXTENDED_AGENT_CARD_NOT_CONFIGURED", [0, -32007, 0], [0, 404, 200]);
+const EXTENSION: Row = row("EXTENSION_SUPPORT_REQUIRED", [-32008, -32008, -32004], [400, 400, 200]);
+const VERSION: Row = row("VERSION_NOT_SUPPORTED", [-32009; 3], [400, 400, 200]);
+const INVALID: Row = row("INVALID_PARAMS", [-32602; 3], [400, 400, 200]);
+const UNKNOWN_CALLER: Row = row("UNAUTHENTICATED", [-32000; 3], [401; 3]);
+const FORBIDDEN: Row = row("PERMISSION_DENIED", [-32000; 3], [403; 3]);
+const QUOTA: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [429; 3]);
+const FULL: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [503; 3]);
+const AWAY: Row = row("UNAVAILABLE", [-32603; 3], [503; 3]);
+const BROKEN: Row = row("INTERNAL_ERROR", [-32603; 3], [500, 500, 200]);
+const TOO_LARGE: Row = row("PAYLOAD_TOO_LARGE", [-32600; 3], [413; 3]);
+const NO_JSON_TYPE: Row = row("CONTENT_TYPE_NOT_SUPPORTED", [-32005; 3], [415; 3]);
+const NO_JSON: Row = row("PARSE_ERROR", [-32700; 3], [400; 3]);
+
+const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+
+/// The id of the request, where the request could be read.
+const KNOWN: &str = "r";
+
+#[track_caller]
+fn check(face: Face, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
+    let generation = match face {
+        Face::V1Rpc | Face::V1Rest => 0,
+        Face::V03Rpc | Face::V03Rest => 1,
+        Face::V01 => 2,
+    };
+    let status = row.http[if face.is_rest() { generation } else { 2 }];
+    let body = &got.body;
+    assert_eq!(got.status, status, "{face:?} {what}: {body}");
+    assert_eq!(got.header("content-type").map(|kind| kind.ends_with("json")), Some(true));
+    assert_eq!(got.header("retry-after").is_some(), [429, 503].contains(&status), "{face:?} {what}");
+    let error = &body["error"];
+    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{face:?} {what}: {body}");
+    let details = if face.is_rest() {
+        assert_eq!(error["code"], status, "{face:?} {what}");
+        let name = error["status"].as_str().expect("the name of a gRPC code");
+        assert!(name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'), "{name}");
+        // Clients of 0.3 look for the message at the top.
+        let top = (face == Face::V03Rest).then_some(&error["message"]);
+        assert_eq!(body.get("message"), top, "{face:?} {what}");
+        &error["details"]
+    } else {
+        assert_eq!(body["jsonrpc"], "2.0");
+        assert_eq!(body["id"], json!(id), "{face:?} {what}");
+        assert_eq!(error["code"], row.codes[generation], "{face:?} {what}: {body}");
+        &error["data"]
+    };
+    // Before the method is read nobody knows the generation; the newest form is used.
+    if face == Face::V01 && id.is_some() && row.reason != VERSION.reason {
+        assert_eq!(*details, json!({"reason": row.reason}), "{what}");
+        return;
+    }
+    let details = details.as_array().unwrap_or_else(|| panic!("{face:?} {what}: no list: {body}"));
+    assert!(details.iter().all(|detail| detail["@type"].is_string()));
+    assert_eq!((&details[0]["@type"], &details[0]["domain"]), (&json!(INFO), &json!("a2a-protocol.org")));
+    assert_eq!(details[0]["reason"], row.reason, "{face:?} {what}");
+    let has = |kind: &str| details.iter().any(|detail| detail["@type"].as_str().unwrap().ends_with(kind));
+    assert_eq!(has("RetryInfo"), got.header("retry-after").is_some(), "{face:?} {what}");
+    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{face:?} {what}");
+}
+
+async fn refused(server: &TestServer, face: Face, ask: &Ask, row: &Row) {
+    let Some(response) = ask_with(server, face, &[], ask).await else { return };
+    check(face, &read(response).await, row, Some(KNOWN), &format!("{ask:?}"));
+}
+
+fn id(task: &Value) -> String {
+    task["id"].as_str().expect("a task has an id").to_owned()
+}
+
+/// A task of that face which has come to rest.
+async fn rested(server: &TestServer, face: Face, text: &str) -> String {
+    let id = id(&task_of(server, face, &Ask::Send(said(text))).await);
+    loop {
+        let state = crate::asking::state(&task_of(server, face, &get(&id)).await);
+        if !["submitted", "working"].contains(&state.as_str()) {
+            return id;
+        }
+    }
+}
+
+#[tokio::test]
+async fn p02_errors_about_a_task() {
+    let server = serve_agent(obedient).await;
+    for face in FACES {
+        let ended = rested(&server, face, "hello").await;
+        let to = |task: &str| Said { task: Some(task.to_owned()), ..said("more") };
+        for (ask, row) in [
+            (Ask::Cancel(ended.clone()), NOT_CANCELABLE),
+            (Ask::Send(to(&ended)), ENDED),
+            (Ask::Stream(to(&ended)), ENDED),
+            (Ask::Subscribe(ended.clone()), UNSUPPORTED),
+            (Ask::SetPush(ended.clone()), NO_PUSH),
+            (Ask::GetPush(ended.clone()), NO_PUSH),
+            (Ask::ListPush(ended.clone()), NO_PUSH),
+            (Ask::DeletePush(ended.clone()), NO_PUSH),
+            (Ask::Send(Said { push: true, ..said("hello") }), NO_PUSH),
+            (Ask::Stream(Said { push: true, ..said("hello") }), NO_PUSH),
+            (Ask::Send(Said { history: Some(-1), ..said("hello") }), INVALID),
+        ] {
+            refused(&server, face, &ask, &row).await;
+        }
+        // A task nobody knows was born nowhere: 0.1 and 0.3 cannot be told apart, and get the later form.
+        let face = if face == Face::V01 { Face::V03Rpc } else { face };
+        for ask in
+            [get("none"), Ask::Cancel("none".into()), Ask::Subscribe("none".into()), Ask::Send(to("none"))]
+        {
+            refused(&server, face, &ask, &NOT_FOUND).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn p02_errors_about_what_the_card_declares() {
+    let uri = "https://a.example/needed";
+    let text_only = serve(with_card(|_| (), obedient)).await;
+    let silent = serve(with_card(|card| card.capabilities.streaming = Some(false), obedient)).await;
+    let needs = |card: &mut AgentCard| {
+        let extension =
+            AgentExtension { uri: uri.to_owned(), description: None, required: true, params: None };
+        card.capabilities.extensions = vec![extension];
+    };
+    let extended = serve(with_card(needs, obedient)).await;
+    for face in FACES {
+        let picture = Said { picture: true, ..said("") };
+        refused(&text_only, face, &Ask::Send(picture.clone()), &CONTENT_TYPE).await;
+        refused(&text_only, face, &Ask::Stream(picture), &CONTENT_TYPE).await;
+        refused(&silent, face, &Ask::Stream(said("hello")), &UNSUPPORTED).await;
+        let held = id(&task_of(&silent, face, &Ask::Send(Said { wait: Some(false), ..said("hold") })).await);
+        refused(&silent, face, &Ask::Subscribe(held), &UNSUPPORTED).await;
+        refused(&extended, face, &Ask::Send(said("hello")), &EXTENSION).await;
+        for header in ["a2a-extensions", "x-a2a-extensions"] {
+            let headers = [(header, uri)];
+            let told = ask_with(&extended, face, &headers, &Ask::Send(said("hello"))).await.unwrap();
+            assert_eq!(told.status(), 200, "{face:?} {header}");
+        }
+        // 1.0 asks for the capability first; 0.3 has one error for both, and 0.1 no such method.
+        let no_card = if face == Face::V03Rpc || face == Face::V03Rest { NO_CARD } else { UNSUPPORTED };
+        refused(&text_only, face, &Ask::Card, &no_card).await;
+    }
+}
+
+#[tokio::test]
+async fn p07_errors_about_the_version() {
+    let server = serve_agent(obedient).await;
+    for (face, versions) in [
+        (Face::V1Rpc, &["", "0.3", "0.1", "9.9"][..]),
+        (Face::V1Rest, &["", "0.3", "9.9"]),
+        (Face::V03Rpc, &["1.0", "9.9"]),
+        (Face::V03Rest, &["1.0", "0.1", "9.9"]),
+        (Face::V01, &["1.0", "9.9"]),
+    ] {
+        for version in versions {
+            let headers = [("a2a-version", *version)];
+            for ask in [Ask::Send(said("hello")), get("none")] {
+                let got = read(ask_with(&server, face, &headers, &ask).await.unwrap()).await;
+                check(face, &got, &VERSION, Some(KNOWN), version);
+            }
+        }
+    }
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
+}
+
+#[tokio::test]
+async fn p02_an_agent_that_answers_wrongly() {
+    struct Mute;
+    #[async_trait]
+    impl MessageAgent for Mute {
+        async fn reply(&self, _asked: Asked) -> Result<Vec<Part>, AgentError> {
+            Ok(Vec::new())
+        }
+    }
+    let card = AgentCard::new("test", "An agent for tests", "1.0.0");
+    let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), Mute)).await;
+    for face in FACES {
+        refused(&server, face, &Ask::Send(said("hello")), &BAD_AGENT).await;
+    }
+}
+
+#[tokio::test]
+async fn s16_callers_that_are_unknown_or_not_allowed() {
+    #[derive(Debug)]
+    struct Bouncer;
+    #[async_trait]
+    impl Authenticator for Bouncer {
+        async fn authenticate(&self, _headers: &HeaderMap) -> Result<Principal, Error> {
+            Err(Error::of(ErrorKind::Forbidden))
+        }
+    }
+    let asks = [
+        Ask::Send(said("hello")),
+        Ask::Stream(said("hello")),
+        get("none"),
+        Ask::Cancel("none".into()),
+        Ask::Card,
+    ];
+    for (server, row) in [
+        (serve(with_agent(obedient).authenticator(Arc::new(ByHeader))).await, UNKNOWN_CALLER),
+        (serve(with_agent(obedient).authenticator(Arc::new(Bouncer))).await, FORBIDDEN),
+    ] {
+        for face in FACES {
+            for ask in &asks {
+                let Some(response) = ask_with(&server, face, &[], ask).await else { continue };
+                check(face, &read(response).await, &row, None, &format!("{ask:?}"));
+            }
+        }
+        // Headers alone decide: what is no request is refused in the same way.
+        for path in ["/", "/subscribe"] {
+            let got = read(request(&server, Method::POST, path, &[], "no JSON").await).await;
+            check(Face::V1Rpc, &got, &row, None, path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn s12_no_room() {
+    let mut options = Options::default();
+    (options.max_running, options.max_queued, options.max_pending_messages) = (1, 0, 1);
+    for face in FACES {
+        let server = serve(with_agent(obedient).options(options.clone())).await;
+        let now =
+            |text: &str, task: Option<&String>| Said { wait: Some(false), task: task.cloned(), ..said(text) };
+        let held = id(&task_of(&server, face, &Ask::Send(now("hold", None))).await);
+        for ask in [Ask::Send(now("hello", None)), Ask::Stream(said("hello"))] {
+            refused(&server, face, &ask, &FULL).await;
+        }
+        task_of(&server, face, &Ask::Send(now("first", Some(&held)))).await;
+        for ask in [Ask::Send(now("second", Some(&held))), Ask::Stream(now("third", Some(&held)))] {
+            refused(&server, face, &ask, &QUOTA).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn s12_a_store_that_fails() {
+    let store = FaultyStore::over(Arc::new(MemoryStore::new()));
+    let server = serve(with_agent(obedient).store(store.clone())).await;
+    for (error, row) in [
+        (StoreError::Unavailable("secret words".into()), AWAY),
+        (StoreError::Full("secret words".into()), FULL),
+        (StoreError::Damaged("secret words".into()), BROKEN),
+    ] {
+        store.fail(move |call, _| (call == "append").then(|| error.clone()));
+        for face in FACES {
+            for ask in [Ask::Send(said("hello")), Ask::Stream(said("hello"))] {
+                let got = answer(&server, face, &ask).await;
+                check(face, &got, &row, Some(KNOWN), &format!("{ask:?}"));
+                assert!(!got.body.to_string().contains("secret words"));
+            }
+        }
+        store.recover();
+    }
+}
+
+#[tokio::test]
+async fn p07_bodies_that_are_no_request() {
+    let server = serve_agent(obedient).await;
+    let large = " ".repeat(4 * 1024 * 1024 + 1);
+    for face in FACES {
+        let path = match face {
+            Face::V1Rest => "/message:send",
+            Face::V03Rest => "/v1/message:send",
+            _ => "/",
+        };
+        for (kind, body, row) in [
+            ("application/json", large.as_str(), TOO_LARGE),
+            ("text/plain", "{}", NO_JSON_TYPE),
+            ("application/json", "{", NO_JSON),
+        ] {
+            let mut headers = vec![("content-type", kind)];
+            headers.extend(face.version());
+            let got = read(request(&server, Method::POST, path, &headers, body.to_owned()).await).await;
+            check(face, &got, &row, None, row.reason);
+        }
+    }
+}

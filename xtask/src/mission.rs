@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(found("baton-server::it list::p06_filters"), ["P-06"]);
         assert_eq!(found("baton s_18_smoke"), ["S-18"]);
         assert_eq!(found("card_t02_and_s03_agree"), ["S-03", "T-02"]);
-        assert_eq!(found("interop::python-1.3.0 jsonrpc p02_sends"), ["P-09"]);
+        assert_eq!(found("interop::python-1.3.0 jsonrpc p02_sends"), ["P-02"]);
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod disconnect;
 mod envelope;
 /// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
 mod error_rows;
+/// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
 /// GetTask: how much history, and tasks that are not the caller's.

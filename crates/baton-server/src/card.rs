@@ -96,6 +96,13 @@ impl ServedCard {
         self.made_at
     }
 
+    /// The path of the public URL, without a slash at the end; empty when it has none.
+    pub(crate) fn base_path(&self) -> &str {
+        let after_scheme = self.public_url.as_deref().and_then(|url| url.split_once("://"));
+        let path = after_scheme.and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+        path.unwrap_or_default().trim_end_matches('/')
+    }
+
     /// Told by the listener; the address clients are given unless a public one is set.
     pub(crate) fn listening_at(&self, address: SocketAddr) {
         // "Any address" is nowhere a client could go.

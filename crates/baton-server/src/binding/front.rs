@@ -14,8 +14,11 @@ use crate::service::Service;
 
 pub(super) async fn handle(State(service): State<Service>, request: Request<Body>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    // Below the path of the public URL everything is there once more: not every proxy strips what it matched.
+    let whole = request.uri().path();
+    let inner = below(service.card().base_path(), whole).to_owned();
     // A slash at the end means the same place: a redirect would lose the body of a POST.
-    let path = request.uri().path().trim_end_matches('/');
+    let path = inner.trim_end_matches('/');
     match path {
         "" | "/subscribe" => {
             let door = if path.is_empty() { Door::Root } else { Door::Subscribe };
@@ -27,7 +30,16 @@ pub(super) async fn handle(State(service): State<Service>, request: Request<Body
         }
         "/.well-known/agent-card.json" => agent_card::handle(&service, WellKnown::AgentCard, peer, &request),
         "/.well-known/agent.json" => agent_card::handle(&service, WellKnown::Agent, peer, &request),
-        _ => http_json::handle(&service, request).await,
+        _ => http_json::handle(&service, &inner, request).await,
+    }
+}
+
+/// What follows the base path, or the path as it is.
+fn below<'a>(base: &str, path: &'a str) -> &'a str {
+    match path.strip_prefix(base) {
+        Some("") => "/",
+        Some(rest) if rest.starts_with('/') => rest,
+        _ => path,
     }
 }
 

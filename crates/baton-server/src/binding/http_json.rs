@@ -16,27 +16,28 @@ use super::{incoming, respond};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 
-pub(super) async fn handle(service: &Service, request: Request<Body>) -> Response<Body> {
+/// `path` is the request's, below the public URL's.
+pub(super) async fn handle(service: &Service, path: &str, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // Before the path is looked at: what is here is not told to everybody.
     let principal = match service.authenticate(&parts.headers).await {
         Ok(principal) => principal,
-        Err(error) => return failed(nearest(parts.uri.path()), &parts.headers, &error),
+        Err(error) => return failed(nearest(path), &parts.headers, &error),
     };
     let asked = incoming::asked_version(&parts);
     // Tenants of a server are those its agents declare; none is called `v1` here.
-    let route = http_json::route(parts.method.as_str(), parts.uri.path(), &asked, |_| false);
+    let route = http_json::route(parts.method.as_str(), path, &asked, |_| false);
     let route = match route {
         Ok(Some(route)) => route,
         Ok(None) => {
             let message = "Nothing is here; the agent's card is at /.well-known/agent-card.json";
             let error = Error::new(ErrorKind::MethodNotFound, message);
-            return failed(nearest(parts.uri.path()), &parts.headers, &error);
+            return failed(nearest(path), &parts.headers, &error);
         }
         Err(wrong) => {
             let message = format!("This path takes {}", wrong.allow);
             let error = Error::new(ErrorKind::MethodNotAllowed, message);
-            let mut response = failed(nearest(parts.uri.path()), &parts.headers, &error);
+            let mut response = failed(nearest(path), &parts.headers, &error);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(wrong.allow));
             return response;
         }

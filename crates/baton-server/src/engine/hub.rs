@@ -120,8 +120,8 @@ impl Bell {
             while state.tail.len() > TAIL_EVENTS || (state.tail_bytes > TAIL_BYTES && state.tail.len() > 1) {
                 if let Some(dropped) = state.tail.pop_front() {
                     state.tail_bytes -= dropped.record().len();
-                    if !state.forms.is_empty() {
-                        state.forms.retain(|(number, _), _| *number > dropped.number);
+                    for dialect in [Dialect::V0_3, Dialect::V0_3Rest, Dialect::V0_1] {
+                        state.forms.remove(&(dropped.number, dialect));
                     }
                 }
             }

@@ -319,3 +319,29 @@ async fn s02_every_url_on_the_card_answers() {
         assert_eq!(answer.status, 200, "{interface}: {}", answer.body);
     }
 }
+
+#[tokio::test]
+async fn s02_everything_is_below_the_path_of_the_public_url_too() {
+    let server = serve(with_agent(obedient).public_url("https://host.example/agents/x")).await;
+    let sent = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message_03("a")});
+    for prefix in ["", "/agents/x"] {
+        let at = |path: &str| format!("{}{prefix}{path}", server.url);
+        for place in [NEW, OLD] {
+            let card = ask(&server, &format!("{prefix}{place}"), &[]).await.body;
+            assert_eq!(card["url"], "https://host.example/agents/x/", "{prefix}{place}");
+        }
+        for slash in ["", "/"] {
+            let answer = post(&server, &at(slash), None, &sent).await;
+            assert_eq!(answer.result()["kind"], "task");
+            let url = at(&format!("/message:send{slash}"));
+            let answer = post(&server, &url, Some("1.0"), &message("a")).await;
+            assert!(answer.body["task"].is_object(), "{}", answer.body);
+            let url = at(&format!("/v1/message:send{slash}"));
+            let answer = post(&server, &url, None, &proto_message_03("a")).await;
+            assert!(answer.body["task"].is_object(), "{}", answer.body);
+        }
+    }
+    // A neighbour that only begins alike is somebody else's.
+    let neighbour = format!("{}/agents/xyz/v1/message:send", server.url);
+    assert_eq!(post(&server, &neighbour, None, &proto_message_03("a")).await.status, 404);
+}

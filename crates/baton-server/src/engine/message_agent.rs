@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_protocol::domain::{Message, MessageId, Role, Scope};
+use async_trait::async_trait;
+use baton_protocol::domain::{Message, MessageId, Role, Scope, TaskState};
 use baton_protocol::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
-use super::agent::{AgentError, Asked, MessageAgent};
+use super::agent::{Agent, AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
 use super::send::{message_record, stopping};
+use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
 use crate::store::{MessageRecord, record};
 
@@ -26,6 +28,22 @@ pub(crate) struct InFlight(Mutex<HashMap<Key, watch::Receiver<Outcome>>>);
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, watch::Receiver<Outcome>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A message skill asked by a client that knows tasks only: its answer completes the task.
+pub(super) struct AnswersInTasks(pub(super) Arc<dyn MessageAgent>);
+
+#[async_trait]
+impl Agent for AnswersInTasks {
+    async fn run(&self, turn: Turn) -> Result<(), AgentError> {
+        let asked = Asked { message: turn.message().clone(), context_id: turn.context_id().clone() };
+        let parts = self.0.reply(asked).await?;
+        if parts.is_empty() {
+            return Err(AgentError::new("The agent answered with an empty message"));
+        }
+        turn.status(TaskState::Completed, Some(parts)).await?;
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic};
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
+use super::message_agent::AnswersInTasks;
 use super::runs::Registration;
 use super::turn::Turn;
 use crate::store::{
@@ -94,7 +95,7 @@ impl Inner {
                 Vec::new()
             })
         };
-        let agent = self.agent_of(registration.scope(), &snapshot).cloned();
+        let agent = self.agent_of(registration.scope(), &snapshot);
         let turn = Turn::new(
             Arc::clone(&desk),
             message,
@@ -128,13 +129,13 @@ impl Inner {
     }
 
     /// The skill of a task is the one its first message chose; `None` when it is no longer served.
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Arc<dyn Agent>> {
+    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
         let agent = self.agents.get(&scope.agent)?;
         let first = snapshot.task.history.first()?;
         let skill = (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index))?;
         match &skill.logic {
-            Logic::Task(agent) => Some(agent),
-            Logic::Message(_) => None,
+            Logic::Task(agent) => Some(Arc::clone(agent)),
+            Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
         }
     }
 

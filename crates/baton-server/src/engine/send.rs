@@ -176,6 +176,10 @@ impl Inner {
         let skill =
             (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
         match skill.map(|skill| &skill.logic) {
+            // A client that named its task will ask for it again: there the answer is a task's.
+            Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
+                self.create(scope, incoming).await
+            }
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
             None => self.create_failed(scope, incoming).await,

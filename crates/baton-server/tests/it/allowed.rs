@@ -51,16 +51,12 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
     (
         "a_message_for_an_answer",
         &[Face::V01Rpc],
-        "/0",
-        r#"{"task":{"says":[{"text":"you said: hello"}],"state":"completed"}}"#,
-        "0.1 knows no reply but a task: one that is done, and says the message",
-    ),
-    (
-        "a_message_for_an_answer",
-        &[Face::V01Rpc],
-        "/1",
-        r#"{"opens":"completed","says":[{"text":"you said: hello"}]}"#,
-        "the same in a stream",
+        "",
+        r#"[{"task":{"artifacts":[],"history":[{"metadata":{"skillId":"talk"},"parts":[{"text":"hello"}],"role":"user"}],
+              "says":[{"text":"you said: hello"}],"state":"completed"}},
+            {"opens":"submitted"},{"says":null,"state":"working"},
+            {"says":[{"text":"you said: hello"}],"state":"completed"}]"#,
+        "0.1 knows no reply but a task: the answer completes one, with a stream and without",
     ),
     (
         "parts_only_one_generation_has",

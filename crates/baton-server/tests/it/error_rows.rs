@@ -19,7 +19,7 @@ use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
-use crate::speakers::{read, request, with_card};
+use crate::speakers::{legacy, read, request, settles, task, with_card};
 
 /// JSON-RPC codes of 1.0, 0.3 and 0.1; HTTP statuses of 1.0, of 0.3, and under JSON-RPC.
 struct Row {
@@ -213,9 +213,13 @@ async fn p02_an_agent_that_answers_wrongly() {
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
     let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), Mute)).await;
-    for face in FACES {
+    for face in FACES.into_iter().filter(|face| *face != Face::V01) {
         refused(&server, face, &Ask::Send(said("hello")), &BAD_AGENT).await;
     }
+    // In 0.1 the answer would have been a task's: that task fails, and says why.
+    legacy(&server, "tasks/send", task("t", "hello")).await.result();
+    let failed = settles(&server, "t", "failed").await;
+    assert_eq!(failed["status"]["message"]["parts"][0]["text"], "The agent answered with an empty message");
 }
 
 #[tokio::test]

@@ -237,7 +237,7 @@ async fn s17_a_send_without_a_usable_id_is_refused() {
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
 }
 
-/// 0.1 has tasks only: an answer without one is told as a task that is done.
+/// 0.1 has tasks only: an answer completes one, which is there to be asked for again.
 #[tokio::test]
 async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
     struct Parrot;
@@ -250,8 +250,12 @@ async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
     let card = baton_protocol::domain::AgentCard::new("test", "An agent for tests", "1.0.0");
     let parrot = baton_server::Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot);
     let server = serve(parrot).await;
-    for _ in 0..2 {
-        let answer = send(&server, "said", "hello").await;
+    let first = send(&server, "said", "hello").await;
+    assert!(["submitted", "working"].contains(&state(&first)), "{}", first.body);
+    settles(&server, "said", "completed").await;
+    let (again, got) =
+        (send(&server, "said", "hello").await, legacy(&server, "tasks/get", json!({"id": "said"})).await);
+    for answer in [again, got] {
         let shown = answer.result();
         assert_eq!((state(&answer), &shown["id"]), ("completed", &json!("said")));
         assert_eq!(shown["sessionId"], "session-1");

@@ -282,9 +282,9 @@ async fn s13_streaming_that_the_card_leaves_out_is_off() {
     }
 }
 
-/// A skill that answers with a message: one status, which is the last.
+/// A skill that answers with a message: the last status says it.
 #[tokio::test]
-async fn s13_a_message_in_answer_is_one_final_status() {
+async fn s13_a_message_in_answer_is_the_final_status() {
     struct Parrot;
     #[async_trait]
     impl MessageAgent for Parrot {
@@ -296,8 +296,8 @@ async fn s13_a_message_in_answer_is_one_final_status() {
     let server = serve(Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot)).await;
     for door in DOORS {
         let events = subscribe(&server, door, "t", "hello").await.rest().await;
-        assert_eq!(lines(&events), ["status completed!"], "{door}");
-        let result = events[0].result();
+        assert_eq!(lines(&events), ["status submitted", "status working", "status completed!"], "{door}");
+        let result = events[2].result();
         assert_eq!(result["id"], "t");
         let said = json!({"role": "agent", "parts": [{"type": "text", "text": "hello!"}]});
         assert_eq!(result["status"]["message"], said);

@@ -1,7 +1,7 @@
 //! The eleven operations: what can be asked, what comes back, and a fact sheet for each.
 
 use crate::domain::{
-    AgentCard, ContextId, JsonObject, ListFilter, Message, PushConfig, PushConfigId, Task, TaskId, TaskPage,
+    AgentCard, JsonObject, ListFilter, Message, PushConfig, PushConfigId, Task, TaskId, TaskPage,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -214,23 +214,6 @@ pub enum Reply {
     },
     PushConfigDeleted,
     Card(Box<AgentCard>),
-}
-
-/// Where a message is to go, as its ids say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    NewTask { context_id: Option<ContextId> },
-    Task { task_id: TaskId, context_id: Option<ContextId> },
-}
-
-impl SendMessage {
-    pub fn target(&self) -> Target {
-        let context_id = self.message.context_id.clone();
-        match &self.message.task_id {
-            Some(task_id) => Target::Task { task_id: task_id.clone(), context_id },
-            None => Target::NewTask { context_id },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -100,10 +100,6 @@ impl JsonObject {
         self.0.as_str()
     }
 
-    pub fn as_text(&self) -> &JsonText {
-        &self.0
-    }
-
     pub fn is_empty(&self) -> bool {
         self.as_str() == "{}"
     }

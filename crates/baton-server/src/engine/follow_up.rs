@@ -7,9 +7,9 @@ use baton_protocol::{Error, ErrorKind};
 
 use super::admission::Place;
 use super::desk::Desk;
-use super::send::{Accepted, Incoming, TurnRef, message_record, stopping, working};
+use super::send::{Accepted, Begun, Incoming, TurnRef, message_record, stopping, working};
 use super::{Inner, from_store, not_found, write_down};
-use crate::store::{Append, Appended, Head, NewRequest, Requested, StoredEvent, Work, record};
+use crate::store::{Append, Head, NewRequest, Requested, StoredEvent, Work, record};
 
 /// How often a lost race is decided anew before giving up.
 const TRIES: usize = 16;
@@ -141,43 +141,26 @@ impl Inner {
             events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
             start.get_or_insert_with(|| Arc::new(snapshot.clone()));
         }
+        let start = start.expect("the message is the first of the events");
         let append = Append {
             task: id.clone(),
             birth: None,
             expected,
             fence: old_fence,
-            events: events.clone(),
+            events,
             head: self.head_state(&snapshot, work, fence),
             snapshot: None,
             message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
             settled: Vec::new(),
         };
-        let key = match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => key,
-            Appended::Duplicate(found) => return Ok(Some(self.replay(scope, found).await?)),
-            Appended::Conflict => return Ok(None),
+        let snapshot = Arc::new(snapshot);
+        let turn = match self.begin(scope, append, &snapshot, start).await? {
+            Begun::Turn(turn) => turn,
+            Begun::Repeat(accepted) => return Ok(Some(accepted)),
+            Begun::Lost => return Ok(None),
         };
-        let bell = self.hub.bell(key);
-        bell.ring(snapshot.version, &events, None);
-        let turn = TurnRef {
-            scope: scope.clone(),
-            id: id.clone(),
-            bell: Arc::clone(&bell),
-            message: (incoming.record_id.clone(), incoming.hash),
-            event: Some(expected + 1),
-            start,
-            replayed: false,
-        };
-        match place {
-            Place::Run(permit) => {
-                let message = incoming.message.clone();
-                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
-            }
-            Place::Wait(place) => {
-                self.admission.enqueue(scope.clone(), id.clone());
-                drop((registration, place));
-            }
-        }
+        let message = incoming.message.clone();
+        self.take_place(place, registration, desk, &turn, snapshot, fence, message).await;
         Ok(Some(Accepted::Turn(turn)))
     }
 }

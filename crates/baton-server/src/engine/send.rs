@@ -15,6 +15,7 @@ use super::clock::{fresh_context_id, fresh_task_id};
 use super::desk::Desk;
 use super::detach::finish;
 use super::hub::Bell;
+use super::runs::Registration;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
@@ -225,35 +226,68 @@ impl Inner {
         };
         let start = Arc::clone(&new.start);
         let (snapshot, append) = new.append(self, work, fence);
-        let events = append.events.clone();
-        let record = append.message.clone();
+        let snapshot = Arc::new(snapshot);
+        let turn = match self.begin(scope, append, &snapshot, start).await? {
+            Begun::Turn(turn) => turn,
+            Begun::Repeat(accepted) => return Ok(Some(accepted)),
+            Begun::Lost => return Ok(None),
+        };
+        self.take_place(place, registration, desk, &turn, snapshot, fence, message).await;
+        Ok(Some(Accepted::Turn(turn)))
+    }
+
+    /// Stores the beginning of a turn, with its message's record, and tells of it.
+    pub(super) async fn begin(
+        &self,
+        scope: &Scope,
+        append: Append,
+        snapshot: &Arc<Snapshot>,
+        start: Arc<Snapshot>,
+    ) -> Result<Begun, Error> {
+        let (events, record) = (append.events.clone(), append.message.clone());
         let key = match self.store.append(scope, append).await.map_err(from_store)? {
             Appended::Written(key) => key,
-            Appended::Duplicate(found) => return self.replay(scope, found).await.map(Some),
-            Appended::Conflict => return Ok(None),
+            Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
+            Appended::Conflict => return Ok(Begun::Lost),
         };
         let bell = self.hub.bell(key);
-        bell.ring(snapshot.version, &events, None);
-        let record = record.expect("a new task comes with its message record");
-        let turn = TurnRef {
+        // A task that waits for a place may still look interrupted: only an end is a rest here.
+        let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot));
+        bell.ring(snapshot.version, &events, settled);
+        let record = record.expect("a turn begins with a message");
+        Ok(Begun::Turn(TurnRef {
             scope: scope.clone(),
             id: start.task.id.clone(),
-            bell: Arc::clone(&bell),
+            bell,
             message: (record.message_id, record.hash),
-            event: Some(1),
+            event: record.event,
             start: Some(start),
             replayed: false,
-        };
+        }))
+    }
+
+    /// Runs a turn that was begun, or lets it wait.
+    #[allow(clippy::too_many_arguments, reason = "handed on to `launch`, which owns the turn")]
+    pub(super) async fn take_place(
+        self: &Arc<Self>,
+        place: Place,
+        registration: Registration,
+        desk: Arc<Desk>,
+        turn: &TurnRef,
+        snapshot: Arc<Snapshot>,
+        fence: u64,
+        message: Message,
+    ) {
         match place {
             Place::Run(permit) => {
-                self.launch(registration, desk, Arc::new(snapshot), fence, bell, message, permit).await;
+                let bell = Arc::clone(&turn.bell);
+                self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());
                 drop((registration, place));
             }
         }
-        Ok(Some(Accepted::Turn(turn)))
     }
 
     /// No skill fits: the task exists and says so.
@@ -269,25 +303,11 @@ impl Inner {
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);
         append.snapshot = Some(StoredSnapshot::encode(&snapshot));
-        let (events, record) = (append.events.clone(), append.message.clone());
-        match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => {
-                let bell = self.hub.bell(key);
-                bell.ring(snapshot.version, &events, Some(Arc::new(snapshot)));
-                let record = record.expect("a new task comes with its message record");
-                Ok(Some(Accepted::Turn(TurnRef {
-                    scope: scope.clone(),
-                    id: start.task.id.clone(),
-                    bell,
-                    message: (record.message_id, record.hash),
-                    event: Some(1),
-                    start: Some(start),
-                    replayed: false,
-                })))
-            }
-            Appended::Duplicate(found) => self.replay(scope, found).await.map(Some),
-            Appended::Conflict => Ok(None),
-        }
+        Ok(match self.begin(scope, append, &Arc::new(snapshot), start).await? {
+            Begun::Turn(turn) => Some(Accepted::Turn(turn)),
+            Begun::Repeat(accepted) => Some(accepted),
+            Begun::Lost => None,
+        })
     }
 
     pub(super) fn head_state(&self, snapshot: &Snapshot, work: Work, fence: u64) -> HeadState {
@@ -301,6 +321,15 @@ impl Inner {
             fence,
         }
     }
+}
+
+/// What became of the beginning of a turn.
+pub(super) enum Begun {
+    Turn(TurnRef),
+    /// The same message came before; nothing was written.
+    Repeat(Accepted),
+    /// The task is not what it was when this was decided.
+    Lost,
 }
 
 /// A task in the making.

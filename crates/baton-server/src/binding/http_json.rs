@@ -81,6 +81,7 @@ async fn answer(
         generation: route.generation,
         last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
         extensions: extensions.clone(),
+        trace: incoming::trace(&parts.headers),
     };
     let facts = AnswerFacts::default();
     match service.dispatch(&context, decoded.call).await? {

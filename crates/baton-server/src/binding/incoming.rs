@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::body::{Body, to_bytes};
+use baton_protocol::domain::TraceContext;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::{Error, ErrorKind};
@@ -37,6 +38,12 @@ pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
         }
     }
     all
+}
+
+/// The caller's trace, when it sends one.
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    TraceContext::parse(text("traceparent")?, text("tracestate"))
 }
 
 /// Does an `Accept` header name the type? Some clients send two of them.

@@ -91,6 +91,7 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
             generation,
             last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
             extensions: extensions.clone(),
+            trace: incoming::trace(&parts.headers),
         };
         Ok((dialect, facts, service.dispatch(&context, decoded.call).await?))
     };

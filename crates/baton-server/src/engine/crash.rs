@@ -139,7 +139,7 @@ impl Inner {
                     bodies.push(request.event.decode()?.body);
                     settled.push(Settled { request: request.request, event: Some(expected + 1) });
                 }
-                bodies.push(EventBody::AttemptStarted { attempt: snapshot.attempts + 1 });
+                bodies.push(self.attempt(scope, &snapshot));
                 if snapshot.state() != TaskState::Working {
                     bodies.push(working());
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{Event, EventBody, Message, Scope, TaskId};
+use baton_protocol::domain::{Event, Message, Scope, TaskId};
 use baton_protocol::{Error, ErrorKind};
 
 use super::admission::Place;
@@ -73,7 +73,7 @@ impl Inner {
     ) -> Result<Option<Accepted>, Error> {
         let at = self.clock.now();
         let context = incoming.message.context_id.as_ref().expect("set from the head");
-        let body = EventBody::UserMessage(incoming.message.clone());
+        let body = incoming.said();
         let event = StoredEvent::encode(id, context, &Event { number: 0, at, body });
         let request = NewRequest {
             event,
@@ -126,11 +126,10 @@ impl Inner {
         let mut snapshot = record::fold(&loaded).map_err(from_store)?;
         let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
         let at = self.time_for(&snapshot);
-        let attempt = snapshot.attempts + 1;
-        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
+        let mut bodies = vec![incoming.said()];
         let (work, fence) = match &place {
             Place::Run(_) => {
-                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
+                bodies.extend([self.attempt(scope, &snapshot), working()]);
                 (Work::Running, old_fence + 1)
             }
             Place::Wait(_) => (Work::Queued, old_fence),

@@ -31,7 +31,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use baton_protocol::domain::{Event, EventBody, Scope, Task, TaskId, Timestamp};
+use baton_protocol::domain::{Event, EventBody, Message, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,13 @@ pub struct Engine {
 pub struct AgentLogic {
     pub skills: Vec<Skill>,
     pub router: Arc<Router>,
+}
+
+impl AgentLogic {
+    /// The skill for a message that starts a task.
+    pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
+        self.skills.get((self.router)(message, &self.skills)?)
+    }
 }
 
 impl fmt::Debug for AgentLogic {

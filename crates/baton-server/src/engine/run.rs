@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::Inner;
 use super::admission::Permit;
-use super::agent::{Agent, AgentError, Logic};
+use super::agent::{Agent, AgentError, Logic, Skill};
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
@@ -128,12 +128,23 @@ impl Inner {
         self.tracker.spawn(run.drive(agent, turn, permit));
     }
 
-    /// The skill of a task is the one its first message chose; `None` when it is no longer served.
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
+    /// The next attempt at a task, with the skill that is to do it.
+    pub(super) fn attempt(&self, scope: &Scope, snapshot: &Snapshot) -> EventBody {
+        let skill = self.skill_of(scope, snapshot).map(|skill| Arc::from(skill.card.id.as_str()));
+        EventBody::AttemptStarted { attempt: snapshot.attempts + 1, skill }
+    }
+
+    /// The skill of a task is the one its first message chose, as its log has it; `None` when it is no longer served.
+    fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
-        let first = snapshot.task.history.first()?;
-        let skill = (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index))?;
-        match &skill.logic {
+        match &snapshot.skill {
+            Some(id) => agent.skills.iter().find(|skill| skill.card.id == **id),
+            None => agent.skill_for(snapshot.task.history.first()?),
+        }
+    }
+
+    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
+        match &self.skill_of(scope, snapshot)?.logic {
             Logic::Task(agent) => Some(Arc::clone(agent)),
             Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
         }
@@ -353,7 +364,7 @@ impl Run {
             }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
-                Ok(EventBody::UserMessage(message)) => self.desk.offer(request.request, message),
+                Ok(EventBody::UserMessage { message, .. }) => self.desk.offer(request.request, message),
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;
                     self.to_settle.push(Settled { request: request.request, event: None });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{
     ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+    TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -35,6 +36,15 @@ pub struct Incoming {
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
+    /// The trace the message was sent in.
+    pub trace: Option<TraceContext>,
+}
+
+impl Incoming {
+    /// The message as its task's log has it.
+    pub(super) fn said(&self) -> EventBody {
+        EventBody::UserMessage { message: self.message.clone(), trace: self.trace.clone() }
+    }
 }
 
 /// What became of it.
@@ -174,9 +184,7 @@ impl Inner {
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
-        let skill =
-            (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
-        match skill.map(|skill| &skill.logic) {
+        match agent.skill_for(&incoming.message).map(|skill| &skill.logic) {
             // A client that named its task will ask for it again: there the answer is a task's.
             Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
                 self.create(scope, incoming).await
@@ -218,7 +226,8 @@ impl Inner {
         let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
-                new.add(EventBody::AttemptStarted { attempt: 1 });
+                let attempt = self.attempt(scope, &new.snapshot);
+                new.add(attempt);
                 new.add(working());
                 (Work::Running, 1)
             }
@@ -353,7 +362,7 @@ impl NewTask {
         incoming.message.context_id = Some(context_id.clone());
         let record = message_record(&incoming, Some(id.clone()), Some(1), at);
         let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
-        let body = EventBody::UserMessage(incoming.message.clone());
+        let body = incoming.said();
         let first = write_down(&mut snapshot, at, body).expect("a new task takes its first message");
         NewTask {
             id,

@@ -10,7 +10,7 @@ mod subscribe;
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{AgentCard, Scope, TaskId};
+use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
 use baton_protocol::operation::{Call, CancelTask, GetTask, Reply};
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::HeaderMap;
@@ -57,6 +57,8 @@ pub struct CallContext {
     pub last_event_id: Option<String>,
     /// URIs of the `A2A-Extensions` header.
     pub extensions: Vec<String>,
+    /// The trace the call is part of.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a call comes to.

@@ -79,7 +79,8 @@ impl Service {
             message.id = fresh_message_id();
         }
         let generation = context.generation;
-        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only })
+        let trace = context.trace.clone();
+        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only, trace })
     }
 }
 

@@ -24,8 +24,7 @@ impl Run {
         let most = self.engine.options.max_event_bytes;
         match said {
             Said::Took(request, message) => {
-                let event =
-                    self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
+                let event = self.write(EventBody::said(message)).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(event.number) });
                 events.push(event);
             }

@@ -23,11 +23,13 @@ pub mod store;
 
 mod binding;
 mod card;
+mod net;
 mod proxy;
 mod server;
 
 pub use engine::Stop;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
+pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};

@@ -16,6 +16,7 @@ use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill, route_by_s
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
 use crate::engine::{AgentLogic, Engine};
+use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::store::memory::MemoryStore;
@@ -36,6 +37,9 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// The text names the setting.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// A server in the making.
@@ -51,6 +55,7 @@ pub struct Builder {
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
+    net: net::Settings,
     drain: Duration,
 }
 
@@ -67,6 +72,7 @@ impl fmt::Debug for Builder {
 #[derive(Clone, Debug)]
 pub struct Server {
     service: Service,
+    network: net::Network,
     drain: Duration,
 }
 
@@ -92,6 +98,7 @@ impl Server {
             authenticator: Arc::new(Anonymous),
             public_url: None,
             trusted_proxies: Vec::new(),
+            net: net::Settings::default(),
             drain: Duration::from_secs(30),
         }
     }
@@ -100,7 +107,8 @@ impl Server {
         self.service.engine()
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// To mount in an application of one's own, at the root. Limits on connections, the checks of `Host` and `Origin`
+    /// and CORS are that application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::router(self.service.clone())
     }
@@ -118,14 +126,9 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.service.card().listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let engine = self.engine().clone();
-        let router = self.router();
-        let drain = self.drain;
-        let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
-        };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let drained = self.engine().shut_down(self.drain);
+        let served = self.network.serve(listener, self.router(), shutdown, drained).await;
+        served.map_err(StartError::Serve)
     }
 }
 
@@ -192,6 +195,25 @@ impl Builder {
         self
     }
 
+    /// Bounds on connections, and on how long clients may take.
+    pub fn connections(mut self, connections: Connections) -> Self {
+        self.net.connections = connections;
+        self
+    }
+
+    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
+    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Lets web pages of other origins call the server.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.net.cors = Some(cors);
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
@@ -201,6 +223,8 @@ impl Builder {
     /// Checks the card against what is mounted, puts everything together, and looks after the tasks an earlier
     /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
+        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
+        let network = network.map_err(StartError::Setting)?;
         let card = card::mounted(self.card, &self.skills, self.authenticator.enforces())
             .map_err(StartError::Card)?;
         let cursors = Cursors::load(&*self.store).await?;
@@ -209,8 +233,8 @@ impl Builder {
         let engine = Engine::new(self.store, agents, self.options, self.clock);
         engine.recover().await?;
         let card = ServedCard::new(card, self.public_url, self.trusted_proxies, engine.now());
-        let service =
-            Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);
-        Ok(Server { service, drain: self.drain })
+        let (agent, streams) = (Arc::from(ONLY_AGENT), network.stream_places());
+        let service = Service::new(engine, agent, card, self.authenticator, cursors, self.limits, streams);
+        Ok(Server { service, network, drain: self.drain })
     }
 }

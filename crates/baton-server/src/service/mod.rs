@@ -19,6 +19,7 @@ pub use cursor::Cursors;
 
 use crate::auth::{Authenticator, Principal};
 use crate::card::ServedCard;
+use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Engine, EventStream, from_store};
 
 /// Bounds on what comes in.
@@ -89,6 +90,7 @@ struct Inner {
     authenticator: Arc<dyn Authenticator>,
     cursors: Cursors,
     limits: Limits,
+    streams: StreamPlaces,
 }
 
 impl Service {
@@ -99,8 +101,9 @@ impl Service {
         authenticator: Arc<dyn Authenticator>,
         cursors: Cursors,
         limits: Limits,
+        streams: StreamPlaces,
     ) -> Self {
-        Service { inner: Arc::new(Inner { engine, agent, card, authenticator, cursors, limits }) }
+        Service { inner: Arc::new(Inner { engine, agent, card, authenticator, cursors, limits, streams }) }
     }
 
     pub(crate) fn engine(&self) -> &Engine {

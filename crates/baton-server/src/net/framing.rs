@@ -176,33 +176,28 @@ impl Scan {
     /// Just behind the blank line that ends the head. Finds what is wrong in itself on the way, so that nobody has to
     /// wait for the end of what will be refused.
     fn find_end(&mut self, bytes: &[u8], max: usize) -> Result<Option<usize>, Refusal> {
-        while let Some(ahead) = bytes[self.done..].iter().position(|byte| is_control(*byte)) {
+        // What is beyond the bound is not looked at: the verdict must not depend on how much came at once.
+        let within = &bytes[..bytes.len().min(max)];
+        while let Some(ahead) = within[self.done..].iter().position(|byte| is_control(*byte)) {
             let at = self.done + ahead;
-            match (bytes[at], bytes.get(at + 1)) {
-                (b'\r', None) => {
-                    self.done = at;
-                    return self.unfinished(bytes.len(), max);
-                }
+            self.done = at;
+            match (within[at], within.get(at + 1)) {
                 (b'\r', Some(b'\n')) => {}
+                (b'\r', None) => return self.unfinished(bytes.len(), max),
                 (b'\r', Some(_)) => return Err(Refusal::BareCr),
                 (b'\n', _) => return Err(Refusal::BareLf),
                 _ => return Err(Refusal::Control),
             }
             let (line, next) = (self.line, at + 2);
             (self.done, self.line) = (next, next);
-            if at > line {
-                continue;
-            }
-            if line == 0 {
+            match line {
+                _ if at > line => {}
                 // Some old clients send one blank line too many after a body.
-                self.from = next;
-            } else if next > max {
-                return Err(Refusal::HeadTooLarge);
-            } else {
-                return Ok(Some(next));
+                0 => self.from = next,
+                _ => return Ok(Some(next)),
             }
         }
-        self.done = bytes.len();
+        self.done = within.len();
         self.unfinished(bytes.len(), max)
     }
 

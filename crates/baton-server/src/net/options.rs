@@ -57,7 +57,7 @@ impl Default for Connections {
             max_per_address: 256,
             max_streams: 20_000,
             max_streams_per_owner: 100,
-            max_head_bytes: 64 * 1024,
+            max_head_bytes: 32 * 1024,
             max_header_list_bytes: 16 * 1024,
             max_concurrent_requests: 128,
             write_buffer: 64 * 1024,

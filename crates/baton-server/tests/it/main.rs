@@ -10,6 +10,8 @@ mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
 mod harness;
+/// Requests that two readers could understand differently.
+mod smuggling_corpus;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
@@ -96,6 +98,8 @@ mod send;
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
 mod shared_names;
+/// What could be taken for two requests is refused, and nothing behind it is served.
+mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
 /// Event streams: what comes, in which order, and when they close.

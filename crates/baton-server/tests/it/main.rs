@@ -9,6 +9,8 @@ mod agents;
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
+/// HTTP/2 frame by frame.
+mod frames;
 mod harness;
 /// Requests that two readers could understand differently.
 mod smuggling_corpus;
@@ -58,6 +60,8 @@ mod faces;
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
 mod hostile_paths;
+/// HTTP/2 on the same port, and clients that abuse it.
+mod http2_floods;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -98,6 +102,8 @@ mod send;
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
 mod shared_names;
+/// A client that takes its time does not keep a connection.
+mod slow_clients;
 /// What could be taken for two requests is refused, and nothing behind it is served.
 mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.

@@ -122,8 +122,8 @@ impl Inner {
             Plan::Fail => (vec![failed(&snapshot)], everything()),
             Plan::Turn(request) => {
                 if permit.is_none() {
-                    match self.admission.reserve() {
-                        Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                    match self.admission.reserve(&scope.agent) {
+                        Ok(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());

@@ -37,6 +37,7 @@ use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
 pub use send::{Accepted, Incoming, TurnRef};
@@ -110,7 +111,8 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission = Admission::new(options.max_running, options.max_queued);
+        let admission =
+            Admission::new(Caps { max_running: options.max_running, max_queued: options.max_queued });
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -147,6 +149,17 @@ impl Engine {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the server's runtime.
+    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        self.inner.admission.set_caps(agent, caps);
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns run here, and how many tasks wait for a place.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
     }
 
     /// The task as it is now.

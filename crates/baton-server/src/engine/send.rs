@@ -199,12 +199,12 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let Some(place) = self.admission.reserve() else {
+        let place = match self.admission.reserve(&scope.agent) {
+            Ok(place) => place,
             // A repeat is answered even when there is no room for anything new.
-            return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(Some(accepted)),
-                None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
-            };
+            Err(full) => {
+                return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
+            }
         };
         let created = self.create_at(scope, incoming, place).await;
         // The place may have come back unused, and others wait for one.

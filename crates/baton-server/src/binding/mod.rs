@@ -11,6 +11,7 @@ mod respond;
 
 use std::future::{Future, IntoFuture as _};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -18,14 +19,14 @@ use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::Service;
+use crate::site::Site;
 
 /// How long connections may finish what is under way after the drain.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// One door: paths with colons, tenants and slashes at the end are ours to read.
-pub(crate) fn router(service: Service) -> Router {
-    Router::new().fallback(front::handle).with_state(service)
+pub(crate) fn router(site: Arc<Site>) -> Router {
+    Router::new().fallback(front::handle).with_state(site)
 }
 
 /// Accepts connections until `drained`, then lets those under way finish.

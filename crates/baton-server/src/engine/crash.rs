@@ -102,7 +102,7 @@ impl Inner {
         id: &TaskId,
         permit: &mut Option<Permit>,
     ) -> Result<bool, StoreError> {
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else {
             // A run is there; if it leaves without having looked, it comes back here.
             return Ok(self.runs.ring(scope, id));

@@ -84,7 +84,8 @@ impl Inner {
                 }
             }
         };
-        let waited = tokio::time::timeout(self.options.send_wait, outcome.wait_for(Option::is_some)).await;
+        let patience = self.options().send_wait;
+        let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
         match waited {
             Ok(Ok(done)) => {
                 let (message, earlier) = done.clone().expect("waited for it")?;
@@ -113,7 +114,8 @@ impl Inner {
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
-        let parts = match tokio::time::timeout(self.options.turn_deadline, answered).await {
+        let deadline = self.options().turn_deadline;
+        let parts = match tokio::time::timeout(deadline, answered).await {
             Ok(Ok(Ok(parts))) => parts,
             Ok(Ok(Err(error))) => return Err(failed(&error)),
             Ok(Err(_panic)) => return Err(failed(&AgentError::new("it panicked"))),

@@ -31,6 +31,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use baton_protocol::domain::{Event, EventBody, Message, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
@@ -82,7 +83,7 @@ pub(crate) struct Inner {
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
     agents: HashMap<Arc<str>, AgentLogic>,
-    options: Options,
+    options: ArcSwap<Options>,
     clock: Arc<dyn Clock>,
     me: ReplicaId,
     runs: Runs,
@@ -111,8 +112,7 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission =
-            Admission::new(Caps { max_running: options.max_running, max_queued: options.max_queued });
+        let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -121,7 +121,7 @@ impl Engine {
                 store,
                 hub: Hub::new(),
                 agents,
-                options,
+                options: ArcSwap::from_pointee(options),
                 clock,
                 me,
                 runs: Runs::new(move |scope, id| {
@@ -139,8 +139,20 @@ impl Engine {
         Engine { inner }
     }
 
-    pub fn options(&self) -> &Options {
-        &self.inner.options
+    pub fn options(&self) -> Arc<Options> {
+        self.inner.options()
+    }
+
+    /// For what comes from now on; turns that run keep the deadline they started with.
+    pub fn set_options(&self, options: Options) {
+        let caps = options.caps();
+        self.inner.options.store(Arc::new(options));
+        self.set_caps(None, caps);
+    }
+
+    /// The skills of an agent, as mounted.
+    pub(crate) fn skills(&self, agent: &str) -> &[Skill] {
+        self.inner.agents.get(agent).map_or(&[], |agent| &agent.skills)
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -151,7 +163,8 @@ impl Engine {
         self.inner.clock.now()
     }
 
-    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the server's runtime.
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// server's runtime.
     pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
         self.inner.admission.set_caps(agent, caps);
         self.inner.admit_waiting();
@@ -173,7 +186,7 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let (every, stopping) = (self.inner.options.retention.every, self.inner.stopping.clone());
+        let (every, stopping) = (self.options().retention.every, self.inner.stopping.clone());
         self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), every, stopping));
         Ok(())
     }
@@ -193,6 +206,10 @@ impl Engine {
 }
 
 impl Inner {
+    fn options(&self) -> Arc<Options> {
+        self.options.load_full()
+    }
+
     async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
         match self.store.load(scope, id).await.map_err(from_store)? {
             Some(loaded) => Ok(Arc::new(record::fold(&loaded).map_err(from_store)?)),
@@ -203,7 +220,7 @@ impl Inner {
     /// The caller's own tasks among those a message refers to; others do not exist for it.
     async fn references(&self, scope: &Scope, ids: &[TaskId]) -> Result<Vec<Task>, StoreError> {
         let mut tasks = Vec::new();
-        for id in ids.iter().take(self.options.max_references) {
+        for id in ids.iter().take(self.options().max_references) {
             if let Some(loaded) = self.store.load(scope, id).await? {
                 tasks.push(record::fold(&loaded)?.task);
             }

@@ -50,7 +50,8 @@ impl Inner {
     }
 
     async fn sweep(&self) -> Result<Swept, StoreError> {
-        let retention = &self.options.retention;
+        let retention = self.options().retention.clone();
+        let retention = &retention;
         let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();

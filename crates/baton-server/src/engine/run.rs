@@ -101,7 +101,7 @@ impl Inner {
             message,
             Arc::clone(&snapshot),
             references,
-            self.options.max_event_bytes,
+            self.options().max_event_bytes,
         );
         let now = Instant::now();
         let run = Run {
@@ -117,9 +117,9 @@ impl Inner {
             cancel: false,
             hands_over: false,
             grace_ends: None,
-            deadline: now + self.options.turn_deadline,
+            deadline: now + self.options().turn_deadline,
             last_said: now,
-            last_commit: now - self.options.text_merge,
+            last_commit: now - self.options().text_merge,
             look_again: None,
         };
         if self.stopping.is_cancelled() {
@@ -231,7 +231,9 @@ impl Run {
             match self.desk.lying() {
                 Lying::Nothing => return None,
                 // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText if Instant::now() < self.last_commit + self.engine.options.text_merge => {
+                Lying::GrowingText
+                    if Instant::now() < self.last_commit + self.engine.options().text_merge =>
+                {
                     return None;
                 }
                 Lying::GrowingText | Lying::Something => {}
@@ -269,7 +271,7 @@ impl Run {
         let rests = state.is_terminal() || state.is_interrupted();
         self.unsnapped.0 += events.len() as u64;
         self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
-        let options = &self.engine.options;
+        let options = self.engine.options();
         let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
         let snapshot = (rests || due).then(|| {
             self.unsnapped = (0, 0);
@@ -380,12 +382,12 @@ impl Run {
 
     fn tell_to_stop(&mut self, reason: Stop) {
         self.desk.stop(reason);
-        self.grace_ends.get_or_insert(Instant::now() + self.engine.options.cancel_grace);
+        self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
     }
 
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
-        let options = &self.engine.options;
+        let options = self.engine.options();
         let quiet =
             if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
         let mut wake = self.deadline.min(self.last_said + quiet);
@@ -418,8 +420,11 @@ impl Run {
             Some(_) => {}
             None => {
                 let interrupted = self.snapshot.state().is_interrupted();
-                let quiet =
-                    if interrupted { self.engine.options.answer_wait } else { self.engine.options.turn_idle };
+                let quiet = if interrupted {
+                    self.engine.options().answer_wait
+                } else {
+                    self.engine.options().turn_idle
+                };
                 if self.deadline <= now && !interrupted || self.last_said + quiet <= now {
                     self.tell_to_stop(Stop::Deadline);
                 } else if self.deadline <= now {

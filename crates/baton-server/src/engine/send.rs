@@ -219,7 +219,7 @@ impl Inner {
         place: Place,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
             return Ok(None);
         };

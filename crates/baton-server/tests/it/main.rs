@@ -78,6 +78,10 @@ mod malformed_generations;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// Agents that share the places of one server, with caps of their own.
+mod places_shared;
+/// Cards and limits that are replaced while the server serves.
+mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
 mod rest;
 /// HTTP+JSON: query parameters, what errors say, how much a body may hold.
@@ -92,6 +96,8 @@ mod retention;
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// Several agents on one server: paths, tenants, separate cards, limits and tasks.
+mod several_agents;
 /// How each face spells what, by hand.
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.

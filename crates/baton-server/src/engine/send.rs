@@ -191,7 +191,10 @@ impl Inner {
             }
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
-            None => self.create_failed(scope, incoming).await,
+            None => {
+                let reason = agent.nothing_fits(&incoming.message);
+                self.create_failed(scope, incoming, reason).await
+            }
         }
     }
 
@@ -304,10 +307,10 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
+        reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, vec![Part::text(reason)]));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);

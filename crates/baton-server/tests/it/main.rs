@@ -92,6 +92,8 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// Which skill a message finds, in every generation, and that a task stays with it.
+mod routing;
 /// One table of scenarios through every generation and binding, and the differences allowed.
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.

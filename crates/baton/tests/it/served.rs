@@ -16,8 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn baton(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     command.args(args);
-    for name in ["BATON_LISTEN", "BATON_STORE", "BATON_LOG"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        if name == "PORT" || name.to_string_lossy().starts_with("BATON_") {
+            command.env_remove(name);
+        }
     }
     command
 }
@@ -72,6 +74,12 @@ impl Served {
 
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Sends it a signal: `-HUP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
     /// Asks it to stop, and waits until it has.

@@ -23,6 +23,8 @@ impl Shown {
     pub(crate) fn toml(&self) -> String {
         match self {
             Shown::Absent => "\"\"".to_owned(),
+            // The writer would spread it over lines, and everything here is one.
+            Shown::Text(text) if text.contains(char::is_control) => escaped(text),
             Shown::Text(text) => toml::Value::String(text.clone()).to_string(),
             Shown::Whole(number) => number.to_string(),
             Shown::Real(number) => toml::Value::Float(*number).to_string(),
@@ -53,6 +55,22 @@ impl Shown {
     }
 }
 
+/// A text with control characters, on one line.
+fn escaped(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// Bare where TOML allows it.
 fn key(name: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -66,11 +84,12 @@ mod tests {
     #[test]
     fn what_is_shown_can_be_read_again() {
         let shown = Shown::Table(vec![
-            ("a".to_owned(), Shown::List(vec![Shown::text("x\"y\n"), Shown::text("'")])),
+            ("a".to_owned(), Shown::List(vec![Shown::text("x\"y\n\\\u{7f}"), Shown::text("'")])),
             ("b c".to_owned(), Shown::Real(1.0)),
             ("d".to_owned(), Shown::Table(Vec::new())),
         ]);
         let text = format!("k = {}", shown.toml());
+        assert_eq!(text.lines().count(), 1);
         let read: toml::Table = text.parse().unwrap();
         assert_eq!(serde_json::to_value(&read["k"]).unwrap(), shown.json(), "{text}");
     }

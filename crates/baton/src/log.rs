@@ -10,8 +10,8 @@ use crate::exit::Failure;
 /// Installs the log for the whole process.
 pub(crate) fn install(log: &Log) -> Result<(), Failure> {
     let filter = log.filter.as_str();
-    let filter =
-        EnvFilter::try_new(filter).map_err(|error| Failure::usage(format!("log.filter {filter}: {error}")))?;
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| Failure::usage(format!("log.filter {filter}: {error}")))?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     match *log.format {
         LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),

@@ -62,7 +62,8 @@ impl Planner<'_> {
     fn root(&mut self, profile: Option<Profile>) -> Option<AgentPlan> {
         let Config { card, skills, .. } = self.config;
         let limits = self.limits(&AgentLimits::default());
-        let base = Base { id: ROOT.to_owned(), limits, whereabouts: Whereabouts::Root, source: Source::Default };
+        let base =
+            Base { id: ROOT.to_owned(), limits, whereabouts: Whereabouts::Root, source: Source::Default };
         if let (Some(_), true) = (profile, card.is_set() || !skills.is_empty()) {
             let text = "only for the demo agent's own card, and this agent is configured";
             self.refuse(&Source::Flag("--profile"), "", text);
@@ -89,7 +90,8 @@ impl Planner<'_> {
     fn agent(&mut self, agent: &schema::Agent) -> Option<AgentPlan> {
         let id = agent.id.as_ref().filter(|_| !agent.broken)?.as_str().to_owned();
         let place = agent.place.clone().map_or(Source::Default, Source::File);
-        let source = [agent.path.source(), agent.tenant.source()].into_iter().find(|it| **it != Source::Default);
+        let source =
+            [agent.path.source(), agent.tenant.source()].into_iter().find(|it| **it != Source::Default);
         let source = source.cloned().unwrap_or(place);
         let limits = self.limits(&agent.limits);
         let base = Base { id, limits, whereabouts: agent.whereabouts(), source };
@@ -141,20 +143,24 @@ impl Planner<'_> {
             Ok(made) => made,
             Err(missing) => {
                 let skill = skills.first().and_then(|skill| skill.place.clone()).map(Source::File);
-                let source = if *source == Source::Default { skill.as_ref().unwrap_or(source) } else { source };
+                let source =
+                    if *source == Source::Default { skill.as_ref().unwrap_or(source) } else { source };
                 missing.into_iter().for_each(|(key, reason)| self.refuse(source, key, reason));
                 return None;
             }
         };
         made.skills = skills.iter().map(card::skill).collect();
-        let plans: Vec<_> = skills.iter().zip(&made.skills).filter_map(|(skill, card)| self.skill(skill, card)).collect();
+        let plans: Vec<_> =
+            skills.iter().zip(&made.skills).filter_map(|(skill, card)| self.skill(skill, card)).collect();
         (plans.len() == skills.len()).then_some((made, plans))
     }
 
     /// A skill with its logic, if that can be had.
     fn skill(&mut self, skill: &schema::Skill, card: &AgentSkill) -> Option<SkillPlan> {
         match handler_of(skill) {
-            Ok(logic) => Some(SkillPlan { skill: Skill { card: card.clone(), logic }, default: *skill.default }),
+            Ok(logic) => {
+                Some(SkillPlan { skill: Skill { card: card.clone(), logic }, default: *skill.default })
+            }
             Err(reason) => {
                 self.refuse(skill.exec.source(), "skill.exec", reason);
                 None
@@ -171,7 +177,8 @@ impl Planner<'_> {
         let before = self.problems.count();
         for listed in &file.card.skills {
             if !skills.iter().any(|skill| skill.id.as_deref() == Some(&listed.id)) {
-                let text = format!("`{}` is on the card, but no [[{}skill]] is behind it", listed.id, self.prefix);
+                let text =
+                    format!("`{}` is on the card, but no [[{}skill]] is behind it", listed.id, self.prefix);
                 self.problems.add(Problem::in_file(file.place_of(&listed.id), "skills", text));
             }
         }

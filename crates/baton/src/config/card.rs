@@ -62,7 +62,11 @@ pub(crate) fn written(card: &Card, skills: &[Skill]) -> Result<AgentCard, Vec<(&
     let (Some(name), Some(description)) = (name, description) else {
         let missing = [("card.name", name.is_none()), ("card.description", description.is_none())];
         let reason = "missing; an agent with several skills needs one";
-        return Err(missing.into_iter().filter(|(_, missing)| *missing).map(|(key, _)| (key, reason)).collect());
+        return Err(missing
+            .into_iter()
+            .filter(|(_, missing)| *missing)
+            .map(|(key, _)| (key, reason))
+            .collect());
     };
     let mut made = AgentCard::new(name, description, card.version.as_deref().unwrap_or(VERSION));
     if let (Some(organization), Some(url)) = (card.provider.as_ref(), card.provider_url.as_ref()) {
@@ -84,11 +88,8 @@ pub(crate) fn written(card: &Card, skills: &[Skill]) -> Result<AgentCard, Vec<(&
 /// What the card says of a skill, as `[[skill]]` writes it.
 pub(crate) fn skill(skill: &Skill) -> AgentSkill {
     let id = skill.id.as_deref().unwrap_or_default();
-    let mut made = AgentSkill::new(
-        id,
-        name_of(skill).unwrap_or_default(),
-        description_of(skill).unwrap_or_default(),
-    );
+    let mut made =
+        AgentSkill::new(id, name_of(skill).unwrap_or_default(), description_of(skill).unwrap_or_default());
     // Clients look for skills by their tags, and most cards are checked for some.
     made.tags = skill.tags.as_ref().cloned().unwrap_or_else(|| vec![id.to_owned()]);
     let list = |setting: &Setting<Option<Vec<String>>>| setting.as_ref().cloned().unwrap_or_default();

@@ -23,7 +23,8 @@ pub(crate) fn between(old: &Config, new: &Config) -> Changes {
 
     let keys: BTreeSet<&String> = old.values.keys().chain(new.values.keys()).collect();
     for key in keys {
-        let same = matches!((old.values.get(key), new.values.get(key)), (Some(old), Some(new)) if old.is(&**new));
+        let same =
+            matches!((old.values.get(key), new.values.get(key)), (Some(old), Some(new)) if old.is(&**new));
         if same || whole.iter().any(|item| is_under(key, item)) {
             continue;
         }

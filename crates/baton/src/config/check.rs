@@ -90,7 +90,8 @@ impl Rules<'_> {
         ];
         for (key, source, set) in written {
             if set {
-                let text = format!("the card is in {}; write it there, or leave out `card.file`", file.display());
+                let text =
+                    format!("the card is in {}; write it there, or leave out `card.file`", file.display());
                 self.refuse(source, key, text);
             }
         }
@@ -144,7 +145,11 @@ impl Rules<'_> {
                 ];
                 for (key, source, set) in of_programs {
                     if set {
-                        self.refuse(source, key, format!("only for `exec`, and skill `{name}` has `builtin`"));
+                        self.refuse(
+                            source,
+                            key,
+                            format!("only for `exec`, and skill `{name}` has `builtin`"),
+                        );
                     }
                 }
             }
@@ -165,7 +170,11 @@ impl Rules<'_> {
             }
             let place = agent.place.clone().map_or(Source::Default, Source::File);
             let Some(id) = agent.id.as_ref() else {
-                self.refuse(&place, "agent.id", "missing; it names the agent in the store, so choose it once");
+                self.refuse(
+                    &place,
+                    "agent.id",
+                    "missing; it names the agent in the store, so choose it once",
+                );
                 continue;
             };
             let id = id.as_str();

@@ -170,9 +170,12 @@ impl Visit for Reader<'_> {
                 self.refuse(key.span().start, name, format!("expected a table, written [{prefix}]"));
             }
             (value, Some(short)) => {
-                let mut only = Only { name: short, taken: &mut |field| {
-                    self.take(name, key.span().start, value, field);
-                } };
+                let mut only = Only {
+                    name: short,
+                    taken: &mut |field| {
+                        self.take(name, key.span().start, value, field);
+                    },
+                };
                 section.visit(&mut only);
             }
             (value, None) => {
@@ -203,7 +206,8 @@ impl Visit for Reader<'_> {
                     }
                 }
                 None => {
-                    let text = format!("expected a table, written [[{prefix}]], not {}", found(item.get_ref()));
+                    let text =
+                        format!("expected a table, written [[{prefix}]], not {}", found(item.get_ref()));
                     self.refuse(start, name, text);
                 }
             }

@@ -83,7 +83,8 @@ impl Inputs {
     /// The process's own environment, with these flags.
     pub(crate) fn of_process(file: Option<PathBuf>, flags: Vec<Flag>, profile: Option<Profile>) -> Self {
         // A name that is no text is none of ours.
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Inputs { file, found: None, flags, variables: variables.collect(), profile }
     }
 

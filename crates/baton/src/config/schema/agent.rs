@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::AgentLimits;
 use crate::config::setting::{Field, Place, Section, Sections, Setting, Source, Visit};
 use crate::config::value::{
-    AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Shown, Size, Tenant, Word,
+    AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Shown, Size, Tenant,
+    Word,
 };
 
 /// A card: a JSON file, or its members written here.
@@ -219,4 +220,3 @@ impl Section for Agent {
         self.broken = true;
     }
 }
-

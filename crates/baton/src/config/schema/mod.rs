@@ -92,10 +92,7 @@ impl Default for Config {
             cors: Cors::default(),
             log: Log { filter: Setting::new(LogFilter::info()), format: Setting::new(LogFormat::Text) },
             metrics: Metrics { enabled: Setting::new(true), listen: Setting::default() },
-            traces: Traces {
-                otlp: Setting::default(),
-                sample: Setting::new(1.0).at_least(0.0).at_most(1.0),
-            },
+            traces: Traces { otlp: Setting::default(), sample: Setting::new(1.0).at_least(0.0).at_most(1.0) },
             card: Card::default(),
             skills: Vec::new(),
             agents: Vec::new(),

@@ -22,7 +22,20 @@ fn no_file_is_too_broken_to_be_told_about() {
     for end in (0..whole.len()).step_by(97).filter(|end| whole.is_char_boundary(*end)) {
         let _ = load(&whole[..end], &[], &[]).map_err(|problems| problems.to_string());
     }
-    for value in ["\"\"", "0", "-1", "1e400", "nan", "true", "[]", "[[]]", "{}", "{ a = 1 }", "1979-05-27", "\"\\u0000\""] {
+    for value in [
+        "\"\"",
+        "0",
+        "-1",
+        "1e400",
+        "nan",
+        "true",
+        "[]",
+        "[[]]",
+        "{}",
+        "{ a = 1 }",
+        "1979-05-27",
+        "\"\\u0000\"",
+    ] {
         for line in whole.lines() {
             let line = line.strip_prefix('#').unwrap_or(line);
             if let Some((key, _)) = line.split_once(" = ") {

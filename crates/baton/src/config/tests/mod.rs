@@ -11,7 +11,11 @@ use std::path::Path;
 use super::{Flag, Inputs, Loaded, Problems};
 
 /// What `baton.toml` with this text, these variables and these flags come to.
-fn load(text: &str, variables: &[(&str, &str)], flags: &[(&'static str, &'static str, &str)]) -> Result<Loaded, Problems> {
+fn load(
+    text: &str,
+    variables: &[(&str, &str)],
+    flags: &[(&'static str, &'static str, &str)],
+) -> Result<Loaded, Problems> {
     let flags = flags.iter().map(|(name, key, text)| Flag { name, key, text: (*text).to_owned() });
     let inputs = Inputs {
         flags: flags.collect(),

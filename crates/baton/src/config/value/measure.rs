@@ -96,9 +96,7 @@ impl Value for Size {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
         match value {
             DeValue::String(text) => Self::from_text(text),
-            DeValue::Integer(number) => {
-                whole(number).map(Size).ok_or_else(|| Self::refused(&found(value)))
-            }
+            DeValue::Integer(number) => whole(number).map(Size).ok_or_else(|| Self::refused(&found(value))),
             other => Err(Self::refused(&found(other))),
         }
     }
@@ -131,7 +129,9 @@ mod tests {
             let read = Duration::from_text(text).unwrap();
             assert_eq!((read.as_millis(), read.show()), (millis, Shown::text(shown)), "{text}");
         }
-        for bad in ["", "30", "s", "30 seconds", "1m1h", "1s1s", "-1s", "1.5s", "99999999999999999999s", "40000d"] {
+        for bad in
+            ["", "30", "s", "30 seconds", "1m1h", "1s1s", "-1s", "1.5s", "99999999999999999999s", "40000d"]
+        {
             assert!(Duration::from_text(bad).is_err(), "{bad}");
         }
     }

@@ -239,19 +239,48 @@ mod tests {
     fn what_is_an_address_and_what_is_not() {
         check::<Listen>(
             &["127.0.0.1:3000", "localhost:0", "[::1]:3000", "0.0.0.0:80", "my-host.local:1"],
-            &["", "nowhere", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:80", "http://a:80", "a b:80"],
+            &[
+                "",
+                "nowhere",
+                ":80",
+                "127.0.0.1",
+                "127.0.0.1:",
+                "127.0.0.1:65536",
+                "::1:80",
+                "http://a:80",
+                "a b:80",
+            ],
         );
         check::<PublicUrl>(
             &["http://a", "https://a.example/base/", "http://[::1]:3000"],
-            &["", "a.example", "ftp://a", "http://", "https:///x", "http://a?b", "http://a#b", "http://a b", "http://u:p@a"],
+            &[
+                "",
+                "a.example",
+                "ftp://a",
+                "http://",
+                "https:///x",
+                "http://a?b",
+                "http://a#b",
+                "http://a b",
+                "http://u:p@a",
+            ],
         );
-        check::<TrustedProxy>(&["10.0.0.0/8", "::1", "192.168.1.7"], &["", "10.0.0.0/33", "localhost", "10.0.0"]);
-        check::<HostName>(&["a.example", "a.example:8443", "[::1]", "[::1]:80"], &["", "http://a", "a/b", "a:b", "*"]);
+        check::<TrustedProxy>(
+            &["10.0.0.0/8", "::1", "192.168.1.7"],
+            &["", "10.0.0.0/33", "localhost", "10.0.0"],
+        );
+        check::<HostName>(
+            &["a.example", "a.example:8443", "[::1]", "[::1]:80"],
+            &["", "http://a", "a/b", "a:b", "*"],
+        );
         check::<Origin>(
             &["https://app.example", "http://localhost:5173", "*"],
             &["", "app.example", "https://app.example/", "https://app.example/x", "null"],
         );
-        check::<AgentPath>(&["/", "/weather", "/a/b-c.d"], &["", "weather", "/a/", "//a", "/.well-known", "/a b", "/a/../b"]);
+        check::<AgentPath>(
+            &["/", "/weather", "/a/b-c.d"],
+            &["", "weather", "/a/", "//a", "/.well-known", "/a b", "/a/../b"],
+        );
     }
 
     #[test]

@@ -66,9 +66,7 @@ macro_rules! whole_number {
 
             fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
                 let number = value.as_integer().and_then(whole);
-                number
-                    .and_then(|number| number.try_into().ok())
-                    .ok_or_else(|| Self::refused(&found(value)))
+                number.and_then(|number| number.try_into().ok()).ok_or_else(|| Self::refused(&found(value)))
             }
 
             fn show(&self) -> Shown {
@@ -153,16 +151,13 @@ impl<T: Value> Value for Vec<T> {
 }
 
 /// All items, or what is wrong with each that is not taken.
-fn gather<T>(
-    items: impl Iterator<Item = (usize, Result<T, Vec<Refused>>)>,
-) -> Result<Vec<T>, Vec<Refused>> {
+fn gather<T>(items: impl Iterator<Item = (usize, Result<T, Vec<Refused>>)>) -> Result<Vec<T>, Vec<Refused>> {
     let (mut taken, mut refused) = (Vec::new(), Vec::new());
     for (index, (start, item)) in items.enumerate() {
         match item {
             Ok(item) => taken.push(item),
-            Err(reasons) => refused.extend(
-                reasons.into_iter().map(|reason| Refused { item: Some((index, start)), ..reason }),
-            ),
+            Err(reasons) => refused
+                .extend(reasons.into_iter().map(|reason| Refused { item: Some((index, start)), ..reason })),
         }
     }
     if refused.is_empty() { Ok(taken) } else { Err(refused) }

@@ -34,7 +34,8 @@ pub(crate) enum CommandLine {
 
 impl Value for CommandLine {
     fn expected() -> String {
-        "a line for the shell such as \"python3 greet.py\", or a list of a program and its arguments".to_owned()
+        "a line for the shell such as \"python3 greet.py\", or a list of a program and its arguments"
+            .to_owned()
     }
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
@@ -93,9 +94,9 @@ impl Value for Environment {
     }
 
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
-        let table = value.as_table().ok_or_else(|| {
-            Self::refused(&if value.is_str() { "a text".to_owned() } else { found(value) })
-        })?;
+        let table = value
+            .as_table()
+            .ok_or_else(|| Self::refused(&if value.is_str() { "a text".to_owned() } else { found(value) }))?;
         let (mut variables, mut refused) = (Vec::new(), Vec::new());
         for (name, value) in table.iter() {
             let name = name.get_ref();
@@ -104,7 +105,8 @@ impl Value for Environment {
                 Some(text) if well_named && !text.contains('\0') => {
                     variables.push((name.clone().into_owned(), Secret::new(text)));
                 }
-                _ => refused.push(Refused::new(format!("{}: expected a variable's name and a text", quoted(name)))),
+                _ => refused
+                    .push(Refused::new(format!("{}: expected a variable's name and a text", quoted(name)))),
             }
         }
         if refused.is_empty() { Ok(Environment(variables)) } else { Err(refused) }

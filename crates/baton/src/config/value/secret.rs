@@ -58,9 +58,8 @@ impl Value for StoreUrl {
     }
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
-        let refused = |reason: &str| {
-            Err(vec![Refused::new(format!("{reason}; expected {}", Self::expected()))])
-        };
+        let refused =
+            |reason: &str| Err(vec![Refused::new(format!("{reason}; expected {}", Self::expected()))]);
         let Some((scheme, rest)) = text.split_once(':') else {
             return refused("a store is written as `scheme:…`");
         };
@@ -140,7 +139,8 @@ impl Value for HttpUrl {
         let Some(scheme) = scheme else { return Err(Self::refused("one with another scheme")) };
         let rest = &text[scheme.len()..];
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+        let (user, host) =
+            authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
         if host.is_empty() || rest.contains(['?', '#']) || rest.contains(char::is_whitespace) {
             return Err(Self::refused("one without a host, or with a query, a fragment or a space"));
         }

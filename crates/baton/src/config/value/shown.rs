@@ -48,9 +48,9 @@ impl Shown {
             Shown::Real(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
             Shown::Flag(flag) => Json::from(*flag),
             Shown::List(items) => items.iter().map(Shown::json).collect(),
-            Shown::Table(entries) => {
-                Json::Object(entries.iter().map(|(name, value)| (name.clone(), value.json())).collect::<Map<_, _>>())
-            }
+            Shown::Table(entries) => Json::Object(
+                entries.iter().map(|(name, value)| (name.clone(), value.json())).collect::<Map<_, _>>(),
+            ),
         }
     }
 }

@@ -106,13 +106,12 @@ impl Overlay<'_> {
 
 impl Visit for Overlay<'_> {
     fn field(&mut self, name: &'static str, field: &mut dyn Field) {
-        let whole = variable(self.prefix, name);
+        let long = variable(self.prefix, name);
+        let short = (self.short == Some(name)).then(|| self.prefix.to_owned());
         // The short name is the one people know; the long one follows the rule. Said twice, the short one counts.
-        for variable in [Some(whole), (self.short == Some(name)).then(|| self.prefix.to_owned())] {
-            if let Some(variable) = variable {
-                self.take(&variable, name, field);
-                self.names.push(variable);
-            }
+        for variable in [Some(long), short].into_iter().flatten() {
+            self.take(&variable, name, field);
+            self.names.push(variable);
         }
     }
 

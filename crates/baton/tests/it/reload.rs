@@ -1,7 +1,10 @@
 //! SIGHUP: cards and limits change under load, the rest waits for a restart, a mistake changes nothing.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -114,7 +117,7 @@ async fn a_card_changed_twenty_times_under_load_fails_no_request() {
         server.signal("-HUP");
         let since = Instant::now();
         // Until it is served, and every client is likely to have asked meanwhile.
-        while card(&server).await["version"] != number.to_string()
+        while card(&server).await["version"] != *number.to_string()
             || sent.load(Ordering::Relaxed) < before + CLIENTS
         {
             assert!(since.elapsed() < PATIENCE, "edition {number} is not served\n{}", server.log());
@@ -228,4 +231,40 @@ async fn flags_still_win_after_a_reload() {
     assert!(!log.contains("needs a restart"), "{log}");
     assert_eq!(card(&server).await["name"], "Two");
     assert_eq!(status(&server, "m-1", 5000).await, 413);
+}
+
+/// A server in a terminal window ends with the window, as it would if SIGHUP meant nothing else.
+#[tokio::test]
+async fn a_closed_terminal_stops_it() {
+    let line = format!(
+        "echo pid $$; exec '{}' serve --listen 127.0.0.1:0 --store memory:",
+        env!("CARGO_BIN_EXE_baton")
+    );
+    // `script` is the terminal: killed, it is gone.
+    let mut window = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` of util-linux makes the terminal");
+    let mut lines = BufReader::new(window.stdout.take().unwrap()).lines();
+    let mut after = |label: &str| {
+        let found = lines
+            .by_ref()
+            .map(Result::unwrap)
+            .find_map(|line| Some(line.trim().strip_prefix(label)?.trim().to_owned()));
+        found.unwrap_or_else(|| panic!("it said no {label}"))
+    };
+    let (pid, url) = (after("pid"), after("listening"));
+    let address = url.strip_prefix("http://").unwrap().to_owned();
+    TcpStream::connect(&address).unwrap();
+    window.kill().unwrap();
+    window.wait().unwrap();
+    let since = Instant::now();
+    while TcpStream::connect(&address).is_ok() {
+        if since.elapsed() > PATIENCE {
+            Command::new("kill").args(["-KILL", &pid]).status().unwrap();
+            panic!("it lives on");
+        }
+    }
 }

@@ -26,6 +26,7 @@ mod runs;
 mod send;
 mod size;
 mod stream;
+pub(crate) mod stream_places;
 mod wait;
 
 use std::collections::HashMap;

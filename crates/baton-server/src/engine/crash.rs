@@ -122,7 +122,7 @@ impl Inner {
             Plan::Fail => (vec![failed(&snapshot)], everything()),
             Plan::Turn(request) => {
                 if permit.is_none() {
-                    match self.admission.reserve() {
+                    match self.admission.reserve(&scope.agent) {
                         Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
                         _ => {
                             drop(registration);

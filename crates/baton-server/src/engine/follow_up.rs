@@ -116,7 +116,7 @@ impl Inner {
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
+        let Some(place) = self.admission.reserve(&scope.agent) else {
             return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
         };
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));

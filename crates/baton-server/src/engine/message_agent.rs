@@ -68,7 +68,7 @@ impl Inner {
                     if self.stopping.is_cancelled() {
                         return Err(stopping());
                     }
-                    let Some(permit) = self.admission.run_now() else {
+                    let Some(permit) = self.admission.run_now(&scope.agent) else {
                         return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
                     };
                     let (tell, outcome) = watch::channel(None);

@@ -44,7 +44,7 @@ pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
-use admission::Admission;
+use admission::{Admission, Bounds};
 use agent::{Router, Skill};
 use clock::Clock;
 use hub::Hub;
@@ -75,6 +75,10 @@ impl fmt::Debug for AgentLogic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.skills).finish()
     }
+}
+
+fn bounds_of(options: &Options) -> Bounds {
+    Bounds { running: options.max_running, queued: options.max_queued }
 }
 
 pub(crate) struct Inner {
@@ -111,7 +115,7 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission = Admission::new(options.max_running, options.max_queued);
+        let admission = Admission::new(bounds_of(&options));
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -144,7 +148,16 @@ impl Engine {
 
     /// For what comes from now on; turns that run keep the deadline they started with.
     pub fn set_options(&self, options: Options) {
+        self.inner.admission.set_bounds(bounds_of(&options));
         self.inner.options.store(Arc::new(options));
+        // There may be more places now.
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns of an agent may run at once, and how many of its tasks may wait, below what the server allows.
+    pub fn set_agent_bounds(&self, agent: &Arc<str>, running: Option<usize>, queued: Option<usize>) {
+        self.inner.admission.set_bounds_of(agent, running, queued);
+        self.inner.admit_waiting();
     }
 
     /// The skills of an agent, as mounted.

@@ -199,7 +199,7 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let Some(place) = self.admission.reserve() else {
+        let Some(place) = self.admission.reserve(&scope.agent) else {
             // A repeat is answered even when there is no room for anything new.
             return match self.on_record(scope, &incoming).await? {
                 Some(accepted) => Ok(Some(accepted)),

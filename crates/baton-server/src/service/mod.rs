@@ -109,6 +109,7 @@ impl Service {
         limits: Limits,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
+        engine.set_agent_bounds(&agent, limits.max_running, limits.max_queued);
         let limits = ArcSwap::from_pointee(limits);
         Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits }) }
     }
@@ -140,6 +141,7 @@ impl Service {
     }
 
     pub(crate) fn set_limits(&self, limits: Limits) {
+        self.engine().set_agent_bounds(&self.inner.agent, limits.max_running, limits.max_queued);
         self.inner.limits.store(Arc::new(limits));
     }
 

@@ -24,6 +24,7 @@ pub mod store;
 mod binding;
 mod card;
 mod control;
+mod media;
 mod mount;
 mod proxy;
 mod server;

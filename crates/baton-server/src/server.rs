@@ -157,12 +157,18 @@ impl Builder {
         self.last(|mount| mount.skill(skill))
     }
 
-    /// How the agent mounted last chooses the skill for a message that starts a task.
+    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
+    /// the words of the card's skills decide.
     pub fn router(
         self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
         self.last(|mount| mount.router(router))
+    }
+
+    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    pub fn default_skill(self, id: &str) -> Self {
+        self.last(|mount| mount.default_skill(id))
     }
 
     /// Bounds for the agent mounted last.

@@ -16,9 +16,11 @@ mod desk;
 mod detach;
 mod follow_up;
 mod hub;
+mod logic;
 mod message_agent;
 mod reader;
 mod retention;
+mod routing;
 mod run;
 mod runs;
 mod send;
@@ -32,20 +34,22 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use baton_protocol::domain::{Event, EventBody, Message, Scope, Task, TaskId, Timestamp};
+use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
+pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
-use admission::{Admission, Bounds};
-use agent::{Router, Skill};
+use admission::Admission;
+use agent::Skill;
 use clock::Clock;
 use hub::Hub;
 use message_agent::InFlight;
@@ -56,29 +60,6 @@ use runs::Runs;
 #[derive(Clone, Debug)]
 pub struct Engine {
     inner: Arc<Inner>,
-}
-
-/// The logic of one agent: its skills, and how a message finds one.
-pub struct AgentLogic {
-    pub skills: Vec<Skill>,
-    pub router: Arc<Router>,
-}
-
-impl AgentLogic {
-    /// The skill for a message that starts a task.
-    pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
-        self.skills.get((self.router)(message, &self.skills)?)
-    }
-}
-
-impl fmt::Debug for AgentLogic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.skills).finish()
-    }
-}
-
-fn bounds_of(options: &Options) -> Bounds {
-    Bounds { running: options.max_running, queued: options.max_queued }
 }
 
 pub(crate) struct Inner {
@@ -115,7 +96,7 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission = Admission::new(bounds_of(&options));
+        let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -148,21 +129,21 @@ impl Engine {
 
     /// For what comes from now on; turns that run keep the deadline they started with.
     pub fn set_options(&self, options: Options) {
-        self.inner.admission.set_bounds(bounds_of(&options));
+        let caps = options.caps();
         self.inner.options.store(Arc::new(options));
-        // There may be more places now.
-        self.inner.admit_waiting();
-    }
-
-    /// How many turns of an agent may run at once, and how many of its tasks may wait, below what the server allows.
-    pub fn set_agent_bounds(&self, agent: &Arc<str>, running: Option<usize>, queued: Option<usize>) {
-        self.inner.admission.set_bounds_of(agent, running, queued);
-        self.inner.admit_waiting();
+        self.set_caps(None, caps);
     }
 
     /// The skills of an agent, as mounted.
     pub(crate) fn skills(&self, agent: &str) -> &[Skill] {
-        self.inner.agents.get(agent).map_or(&[], |agent| &agent.skills)
+        self.inner.agents.get(agent).map_or(&[], AgentLogic::skills)
+    }
+
+    /// The card of an agent was replaced: new tasks find their skills by what it says.
+    pub(crate) fn described_by(&self, agent: &str, card: &AgentCard) {
+        if let Some(agent) = self.inner.agents.get(agent) {
+            agent.described_by(card);
+        }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -171,6 +152,18 @@ impl Engine {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// server's runtime.
+    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        self.inner.admission.set_caps(agent, caps);
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns run here, and how many tasks wait for a place.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
     }
 
     /// The task as it is now.

@@ -159,6 +159,22 @@ async fn engine_limits_take_effect_at_once() {
     server.send(text("m-3", "one part")).await;
 }
 
+/// With one place to run and none to wait in, a second task has to go.
+#[tokio::test]
+async fn s12_fewer_places_count_from_the_next_task_on() {
+    let folder = Folder::with(HEAD);
+    let server = folder.serve();
+    let busy = server.start_task(text("m-1", "tck-cancel")).await;
+    server.until(&busy, "TASK_STATE_WORKING").await;
+    folder.write("baton.toml", &format!("{HEAD}[limits]\nmax_running = 1\nmax_queued = 0\n"));
+    server.signal("-HUP");
+    logged(&server, "configuration reloaded", 1).await;
+    let refused = server.ask("SendMessage", json!({"message": text("m-2", "hi")})).await;
+    assert_eq!(refused["error"]["code"], -32050, "{refused}");
+    server.cancel(&busy).await;
+    server.send(text("m-3", "hi")).await;
+}
+
 #[tokio::test]
 async fn a_broken_file_changes_nothing_and_is_told_of() {
     let file = |limit: &str, name: &str| {

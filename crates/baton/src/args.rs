@@ -9,6 +9,7 @@ use baton_server::IpRange;
 use clap::{Parser, Subcommand};
 
 use crate::agents::demo::Profile;
+use crate::agents::exec::flags::ExecFlags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +17,7 @@ Examples:
   baton serve --listen 127.0.0.1:8080    at another port (0 takes a free one)
   baton serve --store memory:            keep nothing after the process ends
   baton serve --profile minimal          without streams
+  baton serve --exec ./greet.py          a program of yours as the agent
   BATON_LOG=debug baton serve            with a longer log, on stderr";
 
 /// Puts agents on the A2A (Agent2Agent) network. Without a command: `serve`.
@@ -28,7 +30,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the demo agent.
+    /// Serve the demo agent, or a program with `--exec`.
     #[command(after_help = EXAMPLES)]
     Serve(Serve),
 }
@@ -72,6 +74,9 @@ pub(crate) struct Serve {
     /// the port can read and change every task.
     #[arg(long)]
     pub(crate) allow_public: bool,
+
+    #[command(flatten)]
+    pub(crate) exec: ExecFlags,
 }
 
 /// Where tasks are kept.

@@ -124,7 +124,7 @@ async fn streamed_text_reaches_a_reader_before_the_turn_ends() {
 async fn text_streamed_again_under_the_same_id_replaces_what_was_there() {
     async fn twice(turn: Turn) -> Result<(), AgentError> {
         for words in [["a first ", "try"], ["the second ", "one"]] {
-            let mut text = turn.stream_text_as(ArtifactId::parse("text")?, "text");
+            let mut text = turn.stream_text_as(ArtifactId::parse("text")?, None);
             for word in words {
                 // Nothing is written meanwhile: the second stream begins while the first lies on the desk.
                 text.write(word).await?;

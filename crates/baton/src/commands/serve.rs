@@ -26,12 +26,14 @@ pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
     let signals =
         Signals::listen().map_err(|error| Failure::failed(format!("no signal handling: {error}")))?;
     let card_file = args.card.as_deref().map(CardFile::read).transpose()?;
-    let card = match &card_file {
-        Some(file) => file.card.clone(),
-        None => demo::card(args.profile),
+    let card = card_file.as_ref().map(|file| file.card.clone());
+    let agent = match &args.exec.exec {
+        Some(typed) => {
+            args.exec.server(typed, card).map_err(|reason| Failure::usage(format!("--exec: {reason}")))?
+        }
+        None => demo::server(card.unwrap_or_else(|| demo::card(args.profile))),
     };
-    let mut builder =
-        demo::server(card).store(open(&store).await?).trusted_proxies(args.trusted_proxy.clone());
+    let mut builder = agent.store(open(&store).await?).trusted_proxies(args.trusted_proxy.clone());
     if let Some(url) = &args.public_url {
         builder = builder.public_url(url);
     }
@@ -41,7 +43,9 @@ pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
     })?;
     let listener = bind(&args.listen, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
-    welcome(address, &store, args.public_url.as_deref());
+    let who =
+        args.exec.exec.as_ref().map_or("the demo agent".to_owned(), |typed| format!("`{typed}` as an agent"));
+    welcome(&who, address, &store, args.public_url.as_deref());
 
     let stop = CancellationToken::new();
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
@@ -113,10 +117,10 @@ fn cannot_start(error: StartError) -> Failure {
 }
 
 /// For the person at the terminal; whoever reads the log finds the same address there.
-fn welcome(address: SocketAddr, store: &StoreUrl, public_url: Option<&str>) {
+fn welcome(who: &str, address: SocketAddr, store: &StoreUrl, public_url: Option<&str>) {
     tracing::info!(%address, %store, "listening");
     let url = format!("http://{}", reachable(address));
-    let mut text = format!("Baton {}: the demo agent\n\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Baton {}: {who}\n\n", env!("CARGO_PKG_VERSION"));
     text += &format!("  listening  {url}\n  card       {url}/.well-known/agent-card.json\n");
     if let Some(public_url) = public_url {
         text += &format!("  known as   {public_url}\n");

@@ -15,7 +15,9 @@ const INTERPRETERS: &[&str] = &[
 
 /// One plain word is the program itself; anything with a space, a quote or a sign is for the shell.
 pub(super) fn parse(typed: &str) -> Vec<String> {
-    if is_plain(typed) {
+    if typed.trim().is_empty() {
+        Vec::new()
+    } else if is_plain(typed) {
         vec![typed.to_owned()]
     } else {
         vec![SHELL.to_owned(), "-c".to_owned(), typed.to_owned()]
@@ -24,7 +26,7 @@ pub(super) fn parse(typed: &str) -> Vec<String> {
 
 fn is_plain(typed: &str) -> bool {
     let harmless = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
-    !typed.is_empty() && typed.chars().all(harmless)
+    typed.chars().all(harmless)
 }
 
 /// What the agent is called unless somebody says: `examples/exec/greet.py` and `python3 -u greet.py` are `greet`.
@@ -86,9 +88,10 @@ mod tests {
     fn a_word_is_a_program_and_more_is_for_the_shell() {
         assert_eq!(parse("./greet.py"), ["./greet.py"]);
         assert_eq!(parse("jq"), ["jq"]);
-        for typed in ["python3 greet.py", "echo;echo", "~/bin/x", "$HOME/x", "a|b", "a\nb", ""] {
+        for typed in ["python3 greet.py", "echo;echo", "~/bin/x", "$HOME/x", "a|b", "a\nb"] {
             assert_eq!(parse(typed), [SHELL, "-c", typed]);
         }
+        assert!(parse(" ").is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::future::IntoFuture as _;
 use std::pin::Pin;
 
-use baton_protocol::domain::{ArtifactId, Message, Part, PartContent, TaskState};
+use baton_protocol::domain::{ArtifactId, Message, MessageId, Part, PartContent, Role, TaskState};
 use baton_server::{Question, Stopped, TextStream, Turn};
 
 use super::lines::Lines;
@@ -25,6 +25,8 @@ pub(super) struct Conversation {
     /// The task has ended; what follows is not heard.
     over: bool,
     artifacts: Artifacts,
+    /// What was said on both sides, for a program that has to be told again.
+    said: Vec<Message>,
 }
 
 impl Conversation {
@@ -37,7 +39,16 @@ impl Conversation {
             interrupted: false,
             over: false,
             artifacts: Artifacts::new(turn, number),
+            said: Vec::new(),
         }
+    }
+
+    /// For the program's next run within the turn: what was said so far, the answer it left unread last.
+    pub(super) fn begin_again(&mut self) -> &[Message] {
+        self.lines = Lines::new(self.lines.most());
+        self.question = None;
+        self.artifacts.next_turn();
+        &self.said
     }
 
     pub(super) fn answers(&self) -> bool {
@@ -57,10 +68,11 @@ impl Conversation {
     /// The answer the program waits for. May be dropped and asked for again.
     pub(super) async fn answer(&mut self) -> Result<Message, Stopped> {
         let Some(question) = &mut self.question else { return std::future::pending().await };
-        let answer = question.await;
+        let answer = question.await?;
         self.question = None;
         self.interrupted = false;
-        answer
+        self.said.push(answer.clone());
+        Ok(answer)
     }
 
     pub(super) async fn take(&mut self, bytes: &[u8]) -> Result<(), Break> {
@@ -73,9 +85,8 @@ impl Conversation {
         Ok(())
     }
 
-    pub(super) async fn finish(mut self) -> Result<(), Break> {
-        let lines = std::mem::replace(&mut self.lines, Lines::new(0));
-        match lines.finish() {
+    pub(super) async fn finish(&mut self) -> Result<(), Break> {
+        match self.lines.finish() {
             Ok(Some((number, line))) if !self.over => self.hear(number, &line).await,
             Err(bad) if !self.over => Err(Break::invalid(&bad)),
             _ => Ok(()),
@@ -97,11 +108,13 @@ impl Conversation {
             }
             Says::InputRequired(text) => {
                 self.go_on().await?;
+                self.note(vec![Part::text(text.as_str())]);
                 let question = self.turn.ask(text);
                 self.wait_for(question);
             }
             Says::AuthRequired(text) => {
                 self.go_on().await?;
+                self.note(vec![Part::text(text.as_str())]);
                 let question = self.turn.require_auth(text);
                 self.wait_for(question);
             }
@@ -127,7 +140,17 @@ impl Conversation {
 
     async fn status(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
         self.interrupted = false;
+        self.note(parts.clone());
         self.turn.status(state, Some(parts)).await
+    }
+
+    fn note(&mut self, parts: Vec<Part>) {
+        // The log gives it an id of its own; nothing refers to this one.
+        if let Ok(id) = MessageId::parse(&format!("said-{}", self.said.len() + 1)) {
+            let (task_id, context_id) = (self.turn.task_id().clone(), self.turn.context_id().clone());
+            let message = Message::new(id, Role::Agent, parts);
+            self.said.push(Message { task_id: Some(task_id), context_id: Some(context_id), ..message });
+        }
     }
 
     async fn end(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
@@ -144,7 +167,8 @@ struct Artifacts {
     latest: Option<ArtifactId>,
     /// Text that grows by small pieces, which the engine may merge.
     stream: Option<(ArtifactId, TextStream)>,
-    prefix: String,
+    /// Counted by the user's messages.
+    turn: usize,
     unnamed: usize,
 }
 
@@ -154,9 +178,14 @@ impl Artifacts {
             known: turn.task().artifacts.iter().map(|artifact| artifact.id.clone()).collect(),
             latest: None,
             stream: None,
-            prefix: if number > 1 { format!("turn-{number}-") } else { String::new() },
+            turn: number,
             unnamed: 0,
         }
+    }
+
+    fn next_turn(&mut self) {
+        (self.latest, self.stream) = (None, None);
+        (self.turn, self.unnamed) = (self.turn + 1, 0);
     }
 
     async fn lay(&mut self, turn: &Turn, piece: Piece) -> Result<(), Break> {
@@ -202,7 +231,8 @@ impl Artifacts {
             return Ok(latest);
         }
         self.unnamed += 1;
-        let id = ArtifactId::parse(&format!("{}artifact-{}", self.prefix, self.unnamed));
+        let prefix = if self.turn > 1 { format!("turn-{}-", self.turn) } else { String::new() };
+        let id = ArtifactId::parse(&format!("{prefix}artifact-{}", self.unnamed));
         id.map_err(|bad| Break::invalid(&bad))
     }
 }

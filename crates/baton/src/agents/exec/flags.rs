@@ -36,6 +36,10 @@ pub(crate) struct ExecFlags {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "exec")]
     exec_timeout: Option<Duration>,
 
+    /// Most a program may write in one turn; more fails the task.
+    #[arg(long, value_name = "BYTES", default_value_t = ExecOptions::default().max_output_bytes, requires = "exec")]
+    exec_max_output: usize,
+
     /// The program may be run again when a crash of the server has cut it short; otherwise its task fails.
     #[arg(long, requires = "exec")]
     exec_rerunnable: bool,
@@ -93,6 +97,7 @@ impl ExecFlags {
             chunk: self.chunk.clone().map_or(Chunk::Any, Chunk::Delimiter),
             environment: self.exec_env.iter().map(Variable::resolve).collect::<Result<_, _>>()?,
             timeout: self.exec_timeout,
+            max_output_bytes: self.exec_max_output,
             rerunnable: self.exec_rerunnable,
             ..ExecOptions::default()
         })

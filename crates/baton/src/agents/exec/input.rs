@@ -26,8 +26,9 @@ pub(super) fn text(message: &Message) -> Result<Vec<u8>, String> {
 }
 
 /// A turn as one line of JSON. The conversation so far is in it: a program that ended after its question knows
-/// nothing but what it reads here.
-pub(super) fn turn_line(skill: &str, turn: &Turn) -> Vec<u8> {
+/// nothing but what it reads here. `since` is what was said after the turn began, the message to answer being the
+/// last of it.
+pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> {
     let mut line = Vec::with_capacity(1024);
     line.extend_from_slice(b"{\"taskId\":");
     write_string(&mut line, turn.task_id().as_str());
@@ -36,15 +37,19 @@ pub(super) fn turn_line(skill: &str, turn: &Turn) -> Vec<u8> {
     line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
     write_string(&mut line, skill);
     let history = &turn.task().history;
-    let this = history.iter().rposition(|said| said.id == turn.message().id);
-    let before = history.iter().enumerate().filter(|(index, _)| Some(*index) != this);
-    let before: Vec<Vec<u8>> = before.map(|(_, said)| written(said)).collect();
+    let (message, since) = match since.split_last() {
+        Some((answer, since)) => (answer, since),
+        None => (turn.message(), since),
+    };
+    let this = history.iter().rposition(|said| said.id == message.id);
+    let before = history.iter().enumerate().filter(|(index, _)| Some(*index) != this).map(|(_, said)| said);
+    let before: Vec<Vec<u8>> = before.chain(since).map(written).collect();
     if !before.is_empty() {
         line.extend_from_slice(b",\"history\":[");
         line.extend_from_slice(&latest(&before, MOST_HISTORY).join(&b','));
         line.push(b']');
     }
-    end_with_message(line, turn.message())
+    end_with_message(line, message)
 }
 
 /// A message outside any task as one line of JSON.

@@ -28,6 +28,10 @@ impl Lines {
         Lines { most, open: Vec::new(), number: 0 }
     }
 
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
     /// The lines that are whole now, with their numbers from 1. Blank ones are left out, but counted.
     pub(super) fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(usize, String)>, BadLine> {
         let mut lines = Vec::new();
@@ -42,7 +46,7 @@ impl Lines {
     }
 
     /// A last line without its end is a line.
-    pub(super) fn finish(mut self) -> Result<Option<(usize, String)>, BadLine> {
+    pub(super) fn finish(&mut self) -> Result<Option<(usize, String)>, BadLine> {
         if self.open.is_empty() { Ok(None) } else { self.end() }
     }
 

@@ -73,7 +73,7 @@ impl Process {
         let watching =
             Watching { guard, hung_up: hung_up.clone(), patience: options.kill_grace + PATIENCE, run };
         tokio::spawn(async move {
-            let _ = tell.send(Some(watching.to_the_end(reports).await));
+            let _ = tell.send(Some(watching.until_gone(reports).await));
         });
         Ok(Process {
             stdout,
@@ -138,7 +138,7 @@ struct Watching {
 }
 
 impl Watching {
-    async fn to_the_end(mut self, reports: OwnedReadHalf) -> Ended {
+    async fn until_gone(mut self, reports: OwnedReadHalf) -> Ended {
         let (mut program, mut ended) = (None, None);
         let listening = async {
             let mut lines = BufReader::new(reports).lines();

@@ -149,9 +149,6 @@ fn piece(value: &str) -> Result<Piece, String> {
         }
         (None, true) => return Err("`artifact` needs one of text, raw, url, data and parts".to_owned()),
     };
-    if parts.is_empty() {
-        return Err("`artifact.parts` must not be empty".to_owned());
-    }
     Ok(Piece { id, name, description, metadata, parts, append, last: last.unwrap_or(!append) })
 }
 
@@ -176,7 +173,11 @@ fn parts(list: &str) -> Result<Vec<Part>, String> {
         return Err("`parts` must be a list".to_owned());
     }
     let message = format!("{{\"messageId\":\"line\",\"role\":\"ROLE_AGENT\",\"parts\":{list}}}");
-    let message = v1::read_message(&message).map_err(|error| error.to_string())?;
+    let message = v1::read_message(&message).map_err(|error| {
+        let told = error.to_string();
+        // Who reads it knows that already.
+        told.strip_prefix("Invalid response: ").map(str::to_owned).unwrap_or(told)
+    })?;
     Ok(message.parts)
 }
 
@@ -247,8 +248,8 @@ mod tests {
             (r#"{"artifact":"text"}"#, "`artifact` must be an object, such as"),
             (r#"{"artifact":{}}"#, "needs one of text, raw, url, data and parts"),
             (r#"{"artifact":{"file":{}}}"#, "a file is `raw` (base64) or `url`"),
-            (r#"{"artifact":{"text":"a","parts":[]}}"#, "use one of them"),
-            (r#"{"artifact":{"parts":[]}}"#, "must not be empty"),
+            (r#"{"artifact":{"text":"a","parts":[{"text":"b"}]}}"#, "use one of them"),
+            (r#"{"artifact":{"parts":[]}}"#, "parts must hold at least one part"),
             (r#"{"artifact":{"text":"a","url":"b"}}"#, "exactly one of text, raw, url and data"),
             (r#"{"artifact":{"text":"a","lastchunk":true}}"#, "did you mean `lastChunk`?"),
             (r#"{"artifact":{"text":"a","append":"yes"}}"#, "`artifact.append` must be true or false"),

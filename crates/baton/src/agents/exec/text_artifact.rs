@@ -92,7 +92,7 @@ impl TextArtifact {
     }
 
     /// Nothing more comes. A program that failed has not finished its artifact.
-    pub(super) async fn finish(mut self, whole: bool) -> Result<(), Stopped> {
+    pub(super) async fn finish(&mut self, whole: bool) -> Result<(), Stopped> {
         let rest = std::mem::take(&mut self.decoder).finish();
         self.hold(rest).await?;
         if let Some(piece) = self.pieces.finish() {

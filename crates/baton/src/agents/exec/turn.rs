@@ -49,14 +49,37 @@ impl From<Stopped> for Break {
 
 pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError> {
     let options = &program.options;
-    let first = match options.input {
-        Input::Json => input::turn_line(&options.skill, &turn),
+    let mut talk = Talk::new(options, &turn)?;
+    let mut first = match options.input {
+        Input::Json => input::turn_line(&options.skill, &turn, &[]),
         Input::Text => match input::text(turn.message()) {
             Ok(text) => text,
             Err(refusal) => return Ok(turn.reject(refusal).await?),
         },
     };
-    let environment = program.environment.for_turn(&options.skill, &turn);
+    while run_once(program, &turn, first, &mut talk).await? == Next::Again {
+        // As if the answer had come a moment later, and started a turn of its own.
+        tracing::debug!(target: "exec", { task.id = %turn.task_id() }, "the program ended without its answer");
+        first = input::turn_line(&options.skill, &turn, talk.begin_again());
+    }
+    Ok(())
+}
+
+#[derive(PartialEq)]
+enum Next {
+    Done,
+    /// An answer was left unread.
+    Again,
+}
+
+async fn run_once(
+    program: &Program,
+    turn: &Turn,
+    first: Vec<u8>,
+    talk: &mut Talk,
+) -> Result<Next, AgentError> {
+    let options = &program.options;
+    let environment = program.environment.for_turn(&options.skill, turn);
     let mut process = Process::start(options, &environment).map_err(|error| {
         tracing::error!(target: "exec", { task.id = %turn.task_id(), %error }, "a guard could not be started");
         AgentError::new(format!("The agent's program could not be started: {error}"))
@@ -67,34 +90,29 @@ pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError>
         turn.context_id(),
         options.stderr_lines,
     );
-    let mut talk = Talk::new(options, &turn)?;
-    let feed = Feed::new(process.stdin.take(), first, talk.answers());
-    let done = drive(options, &turn, &mut process, feed, &mut talk).await;
-    match done {
-        Ok(()) if talk.is_over() => {
-            process.end().await;
-            Ok(())
-        }
-        Ok(()) => {
-            let ended = process.ended().await;
-            match talk.finish(ended == Ended::Exited(0)).await {
-                Ok(()) => {}
-                Err(Break::Stopped) => return Err(Stopped.into()),
-                Err(Break::Failed(reason)) => return Err(AgentError::new(reason)),
-            }
+    let mut feed = Feed::new(process.stdin.take(), first, talk.answers());
+    let mut done = drive(options, turn, &mut process, &mut feed, talk).await;
+    if done.is_ok() && !talk.is_over() {
+        let ended = process.ended().await;
+        done = talk.finish(ended == Ended::Exited(0)).await;
+        if done.is_ok() && !talk.is_over() {
             let last_words = complaints.last_words().await;
-            ending::judge(ended, &last_words).map_err(|reason| {
-                tracing::warn!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program failed");
-                AgentError::new(reason)
-            })
+            return match ending::judge(ended, &last_words) {
+                Ok(()) if feed.answer_was_left() => Ok(Next::Again),
+                Ok(()) => Ok(Next::Done),
+                Err(reason) => {
+                    tracing::warn!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program failed");
+                    Err(AgentError::new(reason))
+                }
+            };
         }
-        Err(Break::Stopped) => {
-            let ended = process.end().await;
-            tracing::debug!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program was stopped");
-            Err(Stopped.into())
-        }
+    }
+    let ended = process.end().await;
+    tracing::debug!(target: "exec", { task.id = %turn.task_id(), ?ended }, "no more is heard from the program");
+    match done {
+        Ok(()) => Ok(Next::Done),
+        Err(Break::Stopped) => Err(Stopped.into()),
         Err(Break::Failed(reason)) => {
-            process.end().await;
             tracing::warn!(target: "exec", { task.id = %turn.task_id(), reason }, "the program was ended");
             Err(AgentError::new(reason))
         }
@@ -106,7 +124,7 @@ async fn drive(
     options: &ExecOptions,
     turn: &Turn,
     process: &mut Process,
-    mut feed: Feed,
+    feed: &mut Feed,
     talk: &mut Talk,
 ) -> Result<(), Break> {
     let mut ending = process.ending();
@@ -132,7 +150,7 @@ async fn drive(
                 return Err(Break::Failed(format!("The agent's program took longer than {most} s")));
             }
             () = at(talk.flush_at()) => talk.flush().await?,
-            answer = talk.answer(), if waits => feed.add(&input::answer_line(&answer?)),
+            answer = talk.answer(), if waits => feed.answer(&input::answer_line(&answer?)),
             () = feed.write(), if feed.has_work() => {}
             read = process.stdout.read(&mut buffer) => match read {
                 Ok(0) | Err(_) => return Ok(()),
@@ -259,7 +277,15 @@ impl Talk {
         }
     }
 
-    async fn finish(self, whole: bool) -> Result<(), Break> {
+    /// See [`Conversation::begin_again`].
+    fn begin_again(&mut self) -> &[Message] {
+        match self {
+            Talk::Text(_) => &[],
+            Talk::Lines(conversation) => conversation.begin_again(),
+        }
+    }
+
+    async fn finish(&mut self, whole: bool) -> Result<(), Break> {
         match self {
             Talk::Text(artifact) => Ok(artifact.finish(whole).await?),
             Talk::Lines(conversation) => conversation.finish().await,

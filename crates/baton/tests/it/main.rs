@@ -19,6 +19,8 @@ mod exec_input;
 mod exec_lines;
 /// `--exec`: what a program prints, how it ends, and what becomes of the task.
 mod exec_output;
+/// `docs/getting-started.md`, command by command.
+mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
 /// Programs for `--exec`, and their processes as `/proc` shows them.

@@ -24,7 +24,10 @@ use crate::store::{Store, StoreError};
 /// The `agent` of every scope on a server with one agent.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -36,6 +39,9 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
 }
 
 /// A server in the making.
@@ -100,7 +106,14 @@ impl Server {
         self.service.engine()
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
+    /// To mount in an application of one's own, at the root. Await [`fatal`](Self::fatal) beside it.
     pub fn router(&self) -> axum::Router {
         binding::router(self.service.clone())
     }
@@ -112,6 +125,10 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
@@ -120,12 +137,29 @@ impl Server {
         self.service.card().listening_at(listener.local_addr().map_err(StartError::Listen)?);
         let engine = self.engine().clone();
         let router = self.router();
-        let drain = self.drain;
+        let (drain, fatal, hopeless) = (self.drain, engine.fatal(), engine.fatal());
         let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
+            let drained = async {
+                shutdown.await;
+                engine.shut_down(drain).await;
+            };
+            tokio::select! {
+                () = drained => {}
+                _ = fatal => engine.abandon(),
+            }
         };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let hopeless = async {
+            let error = hopeless.await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
+        tokio::select! {
+            served = binding::serve(listener, router, drained) => {
+                served.map_err(StartError::Serve)?;
+                self.engine().failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 

@@ -10,6 +10,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Never looked at. While it is held, a write beyond the limit on the size of files (`ulimit -f`,
+    /// `LimitFSIZE=`) fails like one to a full disk, instead of ending the process.
+    _file_size: Signal,
 }
 
 #[cfg(unix)]
@@ -18,6 +21,7 @@ impl Signals {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

@@ -8,6 +8,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
+use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
 use super::{http_json, respond};
 use crate::service::Service;
@@ -28,6 +29,8 @@ pub(super) async fn handle(State(service): State<Service>, request: Request<Body
                 only_post()
             }
         }
+        "/healthz" => health::handle(&service, Probe::Alive, request.method()).await,
+        "/readyz" => health::handle(&service, Probe::Ready, request.method()).await,
         "/.well-known/agent-card.json" => agent_card::handle(&service, WellKnown::AgentCard, peer, &request),
         "/.well-known/agent.json" => agent_card::handle(&service, WellKnown::Agent, peer, &request),
         _ => http_json::handle(&service, &inner, request).await,

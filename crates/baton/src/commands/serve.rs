@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_server::StartError;
-use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
+use baton_server::store::{Store, StoreError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, Failure> {
                 tokio::task::spawn_blocking(move || SqliteStore::open(&path, sqlite::Options::default()));
             match opened.await {
                 Ok(Ok(opened)) => Ok(Arc::new(opened)),
-                Ok(Err(error)) => Err(Failure::failed(format!("--store {store}: {error}"))),
+                Ok(Err(error)) => Err(store_failed(&error, &format!("--store {store}: "))),
                 Err(error) => Err(Failure::failed(format!("--store {store}: {error}"))),
             }
         }
@@ -109,7 +109,25 @@ async fn bind(listen: &str, addresses: &[SocketAddr]) -> Result<TcpListener, Fai
 }
 
 fn cannot_start(error: StartError) -> Failure {
-    Failure::failed(error.to_string())
+    match error {
+        StartError::Store(error) | StartError::Fatal(error) => store_failed(&error, ""),
+        other => Failure::failed(other.to_string()),
+    }
+}
+
+/// With what to do about it.
+fn store_failed(error: &StoreError, about: &str) -> Failure {
+    match error {
+        StoreError::Fatal(_) => Failure::store_lost(format!(
+            "{about}{error}; nothing was acknowledged after that. Look at the disk and the system's log, then start \
+             again: everything acknowledged before is read back"
+        )),
+        StoreError::Full(_) => Failure::failed(format!(
+            "{about}{error}; make some room on that file system (1 MiB is enough to start), or choose another place \
+             with --store"
+        )),
+        StoreError::Unavailable(_) | StoreError::Damaged(_) => Failure::failed(format!("{about}{error}")),
+    }
 }
 
 /// For the person at the terminal; whoever reads the log finds the same address there.

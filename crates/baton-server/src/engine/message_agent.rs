@@ -162,7 +162,7 @@ impl Inner {
         record: MessageRecord,
         tell: &watch::Sender<Outcome>,
     ) -> Result<Option<MessageRecord>, Error> {
-        let give_up = Instant::now() + self.options.turn_deadline;
+        let give_up = Instant::now() + self.options.turn_deadline.max(self.options.store_patience);
         loop {
             match self.store.put_reply(scope, record.clone()).await {
                 Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_)))

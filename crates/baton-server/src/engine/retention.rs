@@ -112,3 +112,45 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::ready;
+
+    use super::*;
+
+    /// Does as many as it is told of what is left, unless that takes more room than there is.
+    async fn sweep(left: u64, most: u64, room: u32) -> (Result<u64, StoreError>, Vec<u32>) {
+        let (left, steps) = (RefCell::new(left), RefCell::new(Vec::new()));
+        let verb = |step| {
+            steps.borrow_mut().push(step);
+            if step > room {
+                return ready(Err(StoreError::Full("no room".to_owned())));
+            }
+            let count = u64::from(step).min(*left.borrow());
+            *left.borrow_mut() -= count;
+            ready(Ok(count))
+        };
+        let done = all(most, verb).await;
+        (done, steps.into_inner())
+    }
+
+    #[tokio::test]
+    async fn a_sweep_goes_on_until_nothing_is_left_or_enough_is_done() {
+        assert_eq!(sweep(1200, u64::MAX, BATCH).await, (Ok(1200), vec![500, 500, 500]));
+        assert_eq!(sweep(1200, 700, BATCH).await, (Ok(700), vec![500, 200]));
+        assert_eq!(sweep(1200, 0, BATCH).await, (Ok(0), vec![]));
+        assert_eq!(sweep(0, u64::MAX, BATCH).await, (Ok(0), vec![500]));
+    }
+
+    #[tokio::test]
+    async fn s12_where_there_is_little_room_a_sweep_takes_small_steps() {
+        assert_eq!(sweep(20, u64::MAX, 7).await, (Ok(20), vec![500, 62, 7, 7, 7]));
+        assert_eq!(sweep(2, u64::MAX, 1).await, (Ok(2), vec![500, 62, 7, 1, 1, 1]));
+        // And gives up after a few, rather than write what little room there is full again and again.
+        let (done, steps) = sweep(20, u64::MAX, 0).await;
+        assert!(matches!(done, Err(StoreError::Full(_))), "{done:?}");
+        assert_eq!(steps, [500, 62, 7, 1]);
+    }
+}

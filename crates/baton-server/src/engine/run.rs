@@ -25,11 +25,9 @@ use super::runs::Registration;
 use super::turn::Turn;
 use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
 
-/// A store that fails is tried again after a pause that doubles from the first to the longest, as long as the turn
-/// has time and at least this long: what the agent has done is worth more than the memory it takes.
+/// A store that fails is tried again after a pause that doubles from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-const STORE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a turn came to its end, once it did.
 enum End {
@@ -337,7 +335,8 @@ impl Run {
         let now = Instant::now();
         let since = *self.stuck_since.get_or_insert(now);
         let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
-        if may_pass && now < self.deadline.max(since + STORE_PATIENCE) {
+        // What the agent has done is worth more than the memory it takes.
+        if may_pass && now < self.deadline.max(since + self.engine.options.store_patience) {
             if failed.tries == 0 {
                 tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
             }

@@ -1,6 +1,7 @@
 //! A store that fails, or dawdles, where a test wants it to.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -22,7 +23,11 @@ pub(crate) struct FaultyStore {
     failing: Mutex<Option<Rule>>,
     /// Answers of appends wait here: the write is done, its caller does not know yet.
     slow_appends: Mutex<Option<Gate>>,
+    /// Checks wait here before they are done.
+    slow_checks: Mutex<Option<Gate>>,
     appends: watch::Sender<usize>,
+    refusals: watch::Sender<usize>,
+    checks: AtomicUsize,
 }
 
 impl fmt::Debug for FaultyStore {
@@ -33,8 +38,16 @@ impl fmt::Debug for FaultyStore {
 
 impl FaultyStore {
     pub(crate) fn over(inner: Arc<dyn Store>) -> Arc<Self> {
-        let (appends, _) = watch::channel(0);
-        Arc::new(FaultyStore { inner, failing: Mutex::default(), slow_appends: Mutex::default(), appends })
+        let ((appends, _), (refusals, _)) = (watch::channel(0), watch::channel(0));
+        Arc::new(FaultyStore {
+            inner,
+            failing: Mutex::default(),
+            slow_appends: Mutex::default(),
+            slow_checks: Mutex::default(),
+            appends,
+            refusals,
+            checks: AtomicUsize::new(0),
+        })
     }
 
     /// From now on calls fail when the rule says so. It sees the name of the call, and an append.
@@ -67,18 +80,43 @@ impl FaultyStore {
     }
 
     pub(crate) async fn appended(&self, count: usize) {
-        let mut appends = self.appends.subscribe();
-        let done = appends.wait_for(|done| *done >= count);
-        tokio::time::timeout(HANG, done).await.expect("appends go on").expect("the store is there");
+        reached(&self.appends, count).await;
+    }
+
+    /// Calls that failed so far.
+    pub(crate) fn refusals(&self) -> usize {
+        *self.refusals.borrow()
+    }
+
+    pub(crate) async fn refused(&self, count: usize) {
+        reached(&self.refusals, count).await;
+    }
+
+    pub(crate) fn slow_checks(&self, gate: Option<&Gate>) {
+        *self.slow_checks.lock().unwrap() = gate.cloned();
+    }
+
+    /// How often somebody asked whether it can be written.
+    pub(crate) fn checks(&self) -> usize {
+        self.checks.load(Ordering::SeqCst)
     }
 
     fn rule(&self, call: &str, append: Option<&Append>) -> StoreResult<()> {
         let mut rule = self.failing.lock().unwrap();
         match rule.as_mut().and_then(|rule| rule(call, append)) {
-            Some(error) => Err(error),
+            Some(error) => {
+                self.refusals.send_modify(|refused| *refused += 1);
+                Err(error)
+            }
             None => Ok(()),
         }
     }
+}
+
+async fn reached(counter: &watch::Sender<usize>, count: usize) {
+    let mut counted = counter.subscribe();
+    let done = counted.wait_for(|done| *done >= count);
+    tokio::time::timeout(HANG, done).await.expect("calls go on").expect("the store is there");
 }
 
 #[async_trait]
@@ -156,6 +194,11 @@ impl Store for FaultyStore {
     }
 
     async fn check(&self) -> StoreResult<()> {
+        self.checks.fetch_add(1, Ordering::SeqCst);
+        let gate = self.slow_checks.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
         self.rule("check", None)?;
         self.inner.check().await
     }

@@ -52,6 +52,8 @@ mod error_rows;
 /// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
+/// A store without room: writes are refused, reads go on, and running turns end when there is room again.
+mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
@@ -78,6 +80,8 @@ mod malformed_generations;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
+mod probes;
 /// HTTP+JSON: every route, methods, media types, versions.
 mod rest;
 /// HTTP+JSON: query parameters, what errors say, how much a body may hold.
@@ -98,6 +102,8 @@ mod shapes;
 mod shared_names;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
+/// A store that has failed for good ends the server.
+mod store_lost;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

@@ -130,7 +130,7 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
 /// task does any more, and the answer would be wrong.
 pub(super) fn check(session: &mut Session) -> StoreResult<()> {
     let mut put = session.connection.prepare_cached(sql::PUT_CHECK)?;
-    put.execute([" ".repeat(CHECK_BYTES)])?;
+    put.execute(["-".repeat(CHECK_BYTES), "+".repeat(CHECK_BYTES)])?;
     Ok(())
 }
 

@@ -247,14 +247,14 @@ impl Committer {
                 whole
             }
             Err(error) => {
+                self.fold_again = Some(Instant::now() + FOLD_AGAIN);
+                let error = self.note(error);
                 // That there is no room the writers are told.
                 if matches!(error, StoreError::Full(_)) {
                     tracing::debug!(%error, "could not fold the write-ahead log into the database");
                 } else {
                     tracing::warn!(%error, "could not fold the write-ahead log into the database");
                 }
-                self.fold_again = Some(Instant::now() + FOLD_AGAIN);
-                self.note(error);
                 false
             }
         }

@@ -60,6 +60,19 @@ async fn a_check_tells_of_a_full_disk_and_of_its_end() {
     assert_eq!(store.check().await, Ok(()));
 }
 
+/// A check that writes nothing would always succeed.
+#[tokio::test]
+async fn a_check_writes_as_much_every_time() {
+    let (_folder, store) = store();
+    let pages = || store.writer.run(|session| Ok(session.log_pages()));
+    store.check().await.unwrap();
+    for _ in 0..3 {
+        let before = pages().await.unwrap();
+        store.check().await.unwrap();
+        assert!(pages().await.unwrap() >= before + 10);
+    }
+}
+
 /// Each verb that writes, again and again: no transaction is left open behind a refusal, and nothing half done.
 #[tokio::test]
 async fn refusals_leave_everything_as_it_was() {

@@ -6,8 +6,7 @@ use http::header::{ALLOW, CACHE_CONTROL};
 use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::respond;
-use crate::engine::Health;
-use crate::service::Service;
+use crate::engine::{Engine, Health};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Probe {
@@ -17,7 +16,17 @@ pub(super) enum Probe {
     Ready,
 }
 
-pub(super) async fn handle(service: &Service, probe: Probe, method: &Method) -> Response<Body> {
+impl Probe {
+    pub(super) fn at(path: &str) -> Option<Self> {
+        match path.trim_end_matches('/') {
+            "/healthz" => Some(Self::Alive),
+            "/readyz" => Some(Self::Ready),
+            _ => None,
+        }
+    }
+}
+
+pub(super) async fn handle(engine: &Engine, probe: Probe, method: &Method) -> Response<Body> {
     let mut response = if !matches!(*method, Method::GET | Method::HEAD) {
         let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "This is asked with GET\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -25,7 +34,7 @@ pub(super) async fn handle(service: &Service, probe: Probe, method: &Method) -> 
     } else if probe == Probe::Alive {
         respond::plain(StatusCode::OK, "ok")
     } else {
-        let health = service.engine().health().await;
+        let health = engine.health().await;
         let status = if health == Health::Ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         respond::plain(status, health.word())
     };

@@ -33,7 +33,8 @@ enum Plan {
     /// Ended: what still waits is settled into nothing.
     Settle,
     Cancel,
-    Fail,
+    /// For that reason.
+    Fail(String),
     /// Start a turn; the request whose message begins it, if it is not in the log yet.
     Turn(Option<PendingRequest>),
 }
@@ -119,7 +120,7 @@ impl Inner {
         id: &TaskId,
         permit: &mut Option<Permit>,
     ) -> Result<bool, StoreError> {
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else {
             // A run is there; if it leaves without having looked, it comes back here.
             return Ok(self.runs.ring(scope, id));
@@ -136,11 +137,11 @@ impl Inner {
             Plan::Nothing => return Ok(!registration.leave()),
             Plan::Settle => (Vec::new(), everything()),
             Plan::Cancel => (cancel_events(), everything()),
-            Plan::Fail => (vec![failed(&snapshot)], everything()),
+            Plan::Fail(reason) => (vec![failed(&snapshot, reason)], everything()),
             Plan::Turn(request) => {
                 if permit.is_none() {
-                    match self.admission.reserve() {
-                        Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                    match self.admission.reserve(&scope.agent) {
+                        Ok(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());
@@ -156,7 +157,7 @@ impl Inner {
                     bodies.push(request.event.decode()?.body);
                     settled.push(Settled { request: request.request, event: Some(expected + 1) });
                 }
-                bodies.push(EventBody::AttemptStarted { attempt: snapshot.attempts + 1 });
+                bodies.push(self.attempt(scope, &snapshot));
                 if snapshot.state() != TaskState::Working {
                     bodies.push(working());
                 }
@@ -215,8 +216,11 @@ impl Inner {
         }
         match head.current.work {
             Work::Queued => Plan::Turn(None),
-            Work::Running if self.rerunnable(scope, snapshot) => Plan::Turn(None),
-            Work::Running => Plan::Fail,
+            Work::Running => match self.agent_of(scope, snapshot) {
+                Ok(agent) if agent.rerunnable() => Plan::Turn(None),
+                Ok(_) => Plan::Fail(LOST.to_owned()),
+                Err(reason) => Plan::Fail(reason),
+            },
             Work::Idle => match pending.iter().find(|request| request.event.kind == UserMessage) {
                 Some(request) => Plan::Turn(Some(request.clone())),
                 None => Plan::Nothing,
@@ -225,8 +229,8 @@ impl Inner {
     }
 }
 
-fn failed(snapshot: &Snapshot) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(LOST)]);
+fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

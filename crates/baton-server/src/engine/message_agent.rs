@@ -73,9 +73,7 @@ impl Inner {
                     if self.stopping.is_cancelled() {
                         return Err(stopping());
                     }
-                    let Some(permit) = self.admission.run_now() else {
-                        return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-                    };
+                    let permit = self.admission.run_now(&scope.agent)?;
                     let (tell, outcome) = watch::channel(None);
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);
@@ -91,7 +89,8 @@ impl Inner {
                 }
             }
         };
-        let waited = tokio::time::timeout(self.options.send_wait, outcome.wait_for(Option::is_some)).await;
+        let patience = self.options().send_wait;
+        let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
         match waited {
             Ok(Ok(done)) => {
                 let (message, earlier) = done.clone().expect("waited for it")?;
@@ -121,7 +120,8 @@ impl Inner {
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
-        let parts = match tokio::time::timeout(self.options.turn_deadline, answered).await {
+        let deadline = self.options().turn_deadline;
+        let parts = match tokio::time::timeout(deadline, answered).await {
             Ok(Ok(Ok(parts))) => parts,
             Ok(Ok(Err(error))) => return Err(failed(&error)),
             Ok(Err(_panic)) => return Err(failed(&AgentError::new("it panicked"))),
@@ -162,7 +162,7 @@ impl Inner {
         record: MessageRecord,
         tell: &watch::Sender<Outcome>,
     ) -> Result<Option<MessageRecord>, Error> {
-        let give_up = Instant::now() + self.options.turn_deadline.max(self.options.store_patience);
+        let give_up = Instant::now() + self.options().turn_deadline.max(self.options().store_patience);
         loop {
             match self.store.put_reply(scope, record.clone()).await {
                 Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_)))

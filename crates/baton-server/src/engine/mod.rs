@@ -17,14 +17,17 @@ mod detach;
 mod follow_up;
 mod health;
 mod hub;
+mod logic;
 mod message_agent;
 mod reader;
 mod retention;
+mod routing;
 mod run;
 mod runs;
 mod send;
 mod size;
 mod stream;
+pub(crate) mod stream_places;
 mod wait;
 mod watched_store;
 
@@ -33,23 +36,26 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use baton_protocol::domain::{Event, EventBody, Scope, Task, TaskId, Timestamp};
+use arc_swap::ArcSwap;
+use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
 pub use health::Health;
+pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use admission::Admission;
-use agent::{Router, Skill};
+use agent::Skill;
 use clock::Clock;
 use health::LastCheck;
 use hub::Hub;
@@ -63,25 +69,13 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
-/// The logic of one agent: its skills, and how a message finds one.
-pub struct AgentLogic {
-    pub skills: Vec<Skill>,
-    pub router: Arc<Router>,
-}
-
-impl fmt::Debug for AgentLogic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.skills).finish()
-    }
-}
-
 pub(crate) struct Inner {
     store: WatchedStore,
     last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
     agents: HashMap<Arc<str>, AgentLogic>,
-    options: Options,
+    options: ArcSwap<Options>,
     clock: Arc<dyn Clock>,
     me: ReplicaId,
     runs: Runs,
@@ -112,7 +106,7 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission = Admission::new(options.max_running, options.max_queued);
+        let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -122,7 +116,7 @@ impl Engine {
                 last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
-                options,
+                options: ArcSwap::from_pointee(options),
                 clock,
                 me,
                 runs: Runs::new(move |scope, id| {
@@ -141,8 +135,27 @@ impl Engine {
         Engine { inner }
     }
 
-    pub fn options(&self) -> &Options {
-        &self.inner.options
+    pub fn options(&self) -> Arc<Options> {
+        self.inner.options()
+    }
+
+    /// For what comes from now on; turns that run keep the deadline they started with.
+    pub fn set_options(&self, options: Options) {
+        let caps = options.caps();
+        self.inner.options.store(Arc::new(options));
+        self.set_caps(None, caps);
+    }
+
+    /// The skills of an agent, as mounted.
+    pub(crate) fn skills(&self, agent: &str) -> &[Skill] {
+        self.inner.agents.get(agent).map_or(&[], AgentLogic::skills)
+    }
+
+    /// The card of an agent was replaced: new tasks find their skills by what it says.
+    pub(crate) fn described_by(&self, agent: &str, card: &AgentCard) {
+        if let Some(agent) = self.inner.agents.get(agent) {
+            agent.described_by(card);
+        }
     }
 
     pub fn store(&self) -> &WatchedStore {
@@ -161,6 +174,18 @@ impl Engine {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// server's runtime.
+    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        self.inner.admission.set_caps(agent, caps);
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns run here, and how many tasks wait for a place.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
     }
 
     /// The task as it is now.
@@ -203,6 +228,10 @@ impl Engine {
 }
 
 impl Inner {
+    fn options(&self) -> Arc<Options> {
+        self.options.load_full()
+    }
+
     async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
         match self.store.load(scope, id).await.map_err(from_store)? {
             Some(loaded) => Ok(Arc::new(record::fold(&loaded).map_err(from_store)?)),
@@ -213,7 +242,7 @@ impl Inner {
     /// The caller's own tasks among those a message refers to; others do not exist for it.
     async fn references(&self, scope: &Scope, ids: &[TaskId]) -> Result<Vec<Task>, StoreError> {
         let mut tasks = Vec::new();
-        for id in ids.iter().take(self.options.max_references) {
+        for id in ids.iter().take(self.options().max_references) {
             if let Some(loaded) = self.store.load(scope, id).await? {
                 tasks.push(record::fold(&loaded)?.task);
             }

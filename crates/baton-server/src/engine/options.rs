@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Caps;
+
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
@@ -53,6 +55,13 @@ pub struct Retention {
     pub records: Duration,
     /// How often the sweeper looks.
     pub every: Duration,
+}
+
+impl Options {
+    /// How much may go on at once on the whole server.
+    pub(crate) fn caps(&self) -> Caps {
+        Caps { max_running: self.max_running, max_queued: self.max_queued }
+    }
 }
 
 impl Default for Options {

@@ -33,7 +33,7 @@ impl Inner {
     /// Ends with the engine: it holds nothing while it waits.
     pub(super) async fn sweep_for_ever(engine: Weak<Self>) {
         let Some(held) = engine.upgrade() else { return };
-        let every = held.options.retention.every;
+        let every = held.options().retention.every;
         let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
         drop(held);
         let mut next = Instant::now() + every;
@@ -70,7 +70,7 @@ impl Inner {
     }
 
     async fn sweep(&self) -> Result<Swept, StoreError> {
-        let (retention, store) = (&self.options.retention, &self.store);
+        let (retention, store) = (self.options().retention.clone(), &self.store);
         let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();

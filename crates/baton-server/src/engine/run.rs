@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::Inner;
 use super::admission::Permit;
-use super::agent::{Agent, AgentError, Logic};
+use super::agent::{Agent, AgentError, Logic, Skill};
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
@@ -101,7 +101,7 @@ impl Inner {
             message,
             Arc::clone(&snapshot),
             references,
-            self.options.max_event_bytes,
+            self.options().max_event_bytes,
         );
         let now = Instant::now();
         let run = Run {
@@ -117,9 +117,9 @@ impl Inner {
             cancel: false,
             hands_over: false,
             grace_ends: None,
-            deadline: now + self.options.turn_deadline,
+            deadline: now + self.options().turn_deadline,
             last_said: now,
-            last_commit: now - self.options.text_merge,
+            last_commit: now - self.options().text_merge,
             look_again: None,
             stuck_since: None,
         };
@@ -129,28 +129,46 @@ impl Inner {
         self.tracker.spawn(run.drive(agent, turn, permit));
     }
 
-    /// The skill of a task is the one its first message chose; `None` when it is no longer served.
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
+    /// The next attempt at a task, with the skill that is to do it.
+    pub(super) fn attempt(&self, scope: &Scope, snapshot: &Snapshot) -> EventBody {
+        let skill = self.skill_of(scope, snapshot).map(|skill| Arc::from(skill.card.id.as_str()));
+        EventBody::AttemptStarted { attempt: snapshot.attempts + 1, skill }
+    }
+
+    /// The skill of a task is the one its first message chose, as its log has it; `None` when it is no longer served.
+    fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
-        let first = snapshot.task.history.first()?;
-        let skill = (agent.router)(first, &agent.skills).and_then(|index| agent.skills.get(index))?;
-        match &skill.logic {
-            Logic::Task(agent) => Some(Arc::clone(agent)),
-            Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+        match &snapshot.skill {
+            Some(id) => agent.skill(id),
+            None => agent.skill_for(snapshot.task.history.first()?),
         }
     }
 
-    pub(super) fn rerunnable(&self, scope: &Scope, snapshot: &Snapshot) -> bool {
-        self.agent_of(scope, snapshot).is_some_and(|agent| agent.rerunnable())
+    /// Who works on a task, or why nobody can.
+    pub(super) fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Result<Arc<dyn Agent>, String> {
+        match self.skill_of(scope, snapshot).map(|skill| &skill.logic) {
+            Some(Logic::Task(agent)) => Ok(Arc::clone(agent)),
+            Some(Logic::Message(agent)) => Ok(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+            None => Err(self.no_skill_for(scope, snapshot)),
+        }
+    }
+
+    fn no_skill_for(&self, scope: &Scope, snapshot: &Snapshot) -> String {
+        match (self.agents.get(&scope.agent), &snapshot.skill, snapshot.task.history.first()) {
+            (None, _, _) => format!("No matching skill: the agent `{}` is no longer there", scope.agent),
+            (Some(agent), Some(skill), _) => agent.gone(skill),
+            (Some(agent), None, Some(message)) => agent.nothing_fits(message),
+            (Some(_), None, None) => "No matching skill: the task has no message".to_owned(),
+        }
     }
 }
 
 impl Run {
-    async fn drive(mut self, agent: Option<Arc<dyn Agent>>, turn: Turn, permit: Permit) {
+    async fn drive(mut self, agent: Result<Arc<dyn Agent>, String>, turn: Turn, permit: Permit) {
         let work = AssertUnwindSafe(async move {
             match agent {
-                Some(agent) => agent.run(turn).await,
-                None => Err(AgentError::new("No matching skill: the task's skill is no longer served")),
+                Ok(agent) => agent.run(turn).await,
+                Err(reason) => Err(AgentError::new(reason)),
             }
         });
         let mut work = Box::pin(work.catch_unwind());
@@ -221,7 +239,9 @@ impl Run {
             match self.desk.lying() {
                 Lying::Nothing => return None,
                 // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText if Instant::now() < self.last_commit + self.engine.options.text_merge => {
+                Lying::GrowingText
+                    if Instant::now() < self.last_commit + self.engine.options().text_merge =>
+                {
                     return None;
                 }
                 Lying::GrowingText | Lying::Something => {}
@@ -259,7 +279,7 @@ impl Run {
         let rests = state.is_terminal() || state.is_interrupted();
         self.unsnapped.0 += events.len() as u64;
         self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
-        let options = &self.engine.options;
+        let options = self.engine.options();
         let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
         let snapshot = (rests || due).then(|| {
             self.unsnapped = (0, 0);
@@ -336,7 +356,7 @@ impl Run {
         let since = *self.stuck_since.get_or_insert(now);
         let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
         // What the agent has done is worth more than the memory it takes.
-        if may_pass && now < self.deadline.max(since + self.engine.options.store_patience) {
+        if may_pass && now < self.deadline.max(since + self.engine.options().store_patience) {
             if failed.tries == 0 {
                 tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
             }
@@ -367,7 +387,7 @@ impl Run {
             }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
-                Ok(EventBody::UserMessage(message)) => self.desk.offer(request.request, message),
+                Ok(EventBody::UserMessage { message, .. }) => self.desk.offer(request.request, message),
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;
                     self.to_settle.push(Settled { request: request.request, event: None });
@@ -383,18 +403,18 @@ impl Run {
 
     fn tell_to_stop(&mut self, reason: Stop) {
         self.desk.stop(reason);
-        self.grace_ends.get_or_insert(Instant::now() + self.engine.options.cancel_grace);
+        self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
     }
 
     /// How long the agent may say nothing.
     fn quiet(&self) -> Duration {
-        let options = &self.engine.options;
+        let options = self.engine.options();
         if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
     }
 
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
-        let options = &self.engine.options;
+        let options = self.engine.options();
         let mut wake = self.deadline;
         if self.stuck_since.is_none() {
             wake = wake.min(self.last_said + self.quiet());

@@ -50,7 +50,7 @@ async fn attempts(store: &Arc<FaultyStore>, task: &Value) -> Vec<u32> {
     let bodies = events.iter().map(|event| event.decode().unwrap().body);
     bodies
         .filter_map(|body| match body {
-            EventBody::AttemptStarted { attempt } => Some(attempt),
+            EventBody::AttemptStarted { attempt, .. } => Some(attempt),
             _ => None,
         })
         .collect()

@@ -80,8 +80,12 @@ mod malformed_generations;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// Agents that share the places of one server, with caps of their own.
+mod places_shared;
 /// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
 mod probes;
+/// Cards and limits that are replaced while the server serves.
+mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
 mod rest;
 /// HTTP+JSON: query parameters, what errors say, how much a body may hold.
@@ -92,10 +96,14 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// Which skill a message finds, in every generation, and that a task stays with it.
+mod routing;
 /// One table of scenarios through every generation and binding, and the differences allowed.
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// Several agents on one server: paths, tenants, separate cards, limits and tasks.
+mod several_agents;
 /// How each face spells what, by hand.
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.

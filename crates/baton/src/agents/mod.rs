@@ -1,3 +1,4 @@
 //! The agents that come with the binary.
 
 pub(crate) mod demo;
+pub(crate) mod echo;

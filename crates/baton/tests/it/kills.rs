@@ -239,7 +239,7 @@ pub(crate) async fn check(database: &Path, journal: &Journal, tasks: &[Value]) {
             after = last.number;
             for event in page {
                 numbers.push(event.number);
-                if let EventBody::AttemptStarted { attempt } = event.decode().unwrap().body {
+                if let EventBody::AttemptStarted { attempt, .. } = event.decode().unwrap().body {
                     attempts.push(attempt);
                 }
                 let json = serde_json::from_slice::<Value>(&event.json()).unwrap();

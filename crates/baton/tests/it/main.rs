@@ -7,6 +7,8 @@ mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
 mod small_disk;
 
+/// `baton config`, and what a file says is served.
+mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;
 /// What the demo agent's streams show, in which order.
@@ -17,5 +19,7 @@ mod disk_full;
 mod failed_sync;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// SIGHUP: cards and limits change under load, a mistake changes nothing.
+mod reload;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;

@@ -52,6 +52,8 @@ mod error_rows;
 /// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
+/// A store without room: writes are refused, reads go on, and running turns end when there is room again.
+mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
@@ -80,6 +82,8 @@ mod multi_turn;
 mod pages;
 /// Agents that share the places of one server, with caps of their own.
 mod places_shared;
+/// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
+mod probes;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
@@ -106,6 +110,8 @@ mod shapes;
 mod shared_names;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
+/// A store that has failed for good ends the server.
+mod store_lost;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

@@ -72,7 +72,7 @@ impl Default for Options {
             cancel_grace: Duration::from_secs(5),
             turn_deadline: Duration::from_secs(60 * 60),
             turn_idle: Duration::from_secs(10 * 60),
-            answer_wait: Duration::from_secs(60 * 60),
+            answer_wait: Duration::from_secs(10 * 60),
             text_merge: Duration::from_millis(25),
             max_event_bytes: 1024 * 1024,
             max_parts: 10_000,

@@ -33,7 +33,7 @@ pub(crate) struct AgentPlan {
 #[derive(Debug, Clone)]
 struct SkillPlan {
     skill: Skill,
-    /// Takes the messages that name no skill.
+    /// Takes the messages that fit no other.
     default: bool,
 }
 
@@ -293,9 +293,10 @@ impl AgentPlan {
             Whereabouts::Tenant(tenant) => mount.tenant(tenant),
         };
         let Some(skills) = &self.skills else { return demo::skills(mount) };
-        // A message that names no skill goes to the first.
-        let (first, others): (Vec<_>, Vec<_>) = skills.iter().partition(|plan| plan.default);
-        first.into_iter().chain(others).fold(mount, |mount, plan| mount.skill(plan.skill.clone()))
+        skills.iter().fold(mount, |mount, plan| {
+            let mount = if plan.default { mount.default_skill(&plan.skill.card.id) } else { mount };
+            mount.skill(plan.skill.clone())
+        })
     }
 
     /// Has the other the same skills? A card can only be replaced by one for the same.

@@ -211,6 +211,29 @@ async fn several_agents_are_served_each_in_its_place() {
     }
 }
 
+/// Names, pages and patience reach the door: a page of another site is let in only if the file says so.
+#[tokio::test]
+async fn the_doors_rules_come_from_the_file() {
+    let folder = Folder::with(
+        "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\nallowed_hosts = [\"agents.example\"]\n\
+         [cors]\norigins = [\"https://app.example\"]\n[connections]\nmax_head = \"8KiB\"\n",
+    );
+    let server = Served::of(&mut folder.baton(&["serve"]));
+    let client = reqwest::Client::new();
+    let ask = |header: &'static str, value: String| {
+        let request =
+            client.get(format!("{}/tasks", server.url)).header("A2A-Version", "1.0").header(header, value);
+        async move { request.send().await.unwrap() }
+    };
+    assert_eq!(ask("host", "agents.example".to_owned()).await.status(), 200);
+    assert_eq!(ask("host", "evil.example".to_owned()).await.status(), 421);
+    let allowed = ask("origin", "https://app.example".to_owned()).await;
+    assert_eq!(allowed.status(), 200);
+    assert_eq!(allowed.headers()["access-control-allow-origin"], "https://app.example");
+    assert_eq!(ask("origin", "https://evil.example".to_owned()).await.status(), 403);
+    assert_eq!(ask("x-long", "x".repeat(10_000)).await.status(), 431);
+}
+
 /// What would be lost in the log's text stays apart in JSON, an object per line.
 #[test]
 fn the_log_can_be_json() {

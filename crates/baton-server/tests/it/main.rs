@@ -9,7 +9,11 @@ mod agents;
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
+/// HTTP/2 frame by frame.
+mod frames;
 mod harness;
+/// Requests that two readers could understand differently.
+mod smuggling_corpus;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
@@ -58,6 +62,8 @@ mod full_store;
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
 mod hostile_paths;
+/// HTTP/2 on the same port, and clients that abuse it.
+mod http2_floods;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -108,6 +114,10 @@ mod several_agents;
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
 mod shared_names;
+/// A client that takes its time does not keep a connection.
+mod slow_clients;
+/// What could be taken for two requests is refused, and nothing behind it is served.
+mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
 /// A store that has failed for good ends the server.

@@ -12,8 +12,6 @@ use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 
-use crate::service::Service;
-
 /// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
 /// its bytes make no sense.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<Cow<'a, str>> {
@@ -76,8 +74,8 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-pub(super) async fn read_body(service: &Service, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
-    let most = service.limits().max_body_bytes;
+/// At most `most` bytes of it.
+pub(super) async fn read_body(most: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
     let too_large =
         || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {most} bytes"));
     check_encoding(headers)?;

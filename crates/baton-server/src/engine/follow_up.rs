@@ -78,7 +78,7 @@ impl Inner {
         let request = NewRequest {
             event,
             message: Some(message_record(incoming, Some(id.clone()), None, at)),
-            most_pending: self.options.max_pending_messages,
+            most_pending: self.options().max_pending_messages,
         };
         match self.store.request(scope, id, request).await.map_err(from_store)? {
             Requested::Noted { head, .. } => {
@@ -96,7 +96,7 @@ impl Inner {
             }
             Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
             Requested::Full => {
-                let most = self.options.max_pending_messages;
+                let most = self.options().max_pending_messages;
                 Err(Error::new(
                     ErrorKind::QuotaExceeded,
                     format!("{most} messages wait for this task already; send again when it has taken some"),
@@ -116,10 +116,8 @@ impl Inner {
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
-            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-        };
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let place = self.admission.reserve(&scope.agent)?;
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;

@@ -18,7 +18,7 @@ impl Service {
         let history_length = send.history_length;
         let patience = match context.generation {
             // The oldest clients expect an answer as soon as the task is stored.
-            Generation::V0_1 => self.inner.limits.legacy_wait,
+            Generation::V0_1 => self.limits().legacy_wait,
             Generation::V0_3 | Generation::V1 if send.return_immediately => Duration::ZERO,
             Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
         };
@@ -74,7 +74,7 @@ impl Service {
         if message.parts.len() > most {
             return Err(Error::invalid("message.parts", format!("holds more than {most} parts")));
         }
-        media::check(self.declared(), &message)?;
+        media::check(&self.declared(), &message)?;
         let (hash, record_id) = (hash(&message), message.id.clone());
         if client_task_id.is_some() {
             // Messages of that generation have no id; the codec put the task's in its place.

@@ -62,6 +62,8 @@ mod error_rows;
 /// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
+/// A store without room: writes are refused, reads go on, and running turns end when there is room again.
+mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
@@ -92,6 +94,12 @@ mod malformed_generations;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// Agents that share the places of one server, with caps of their own.
+mod places_shared;
+/// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
+mod probes;
+/// Cards and limits that are replaced while the server serves.
+mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
 mod rest;
 /// HTTP+JSON: query parameters, what errors say, how much a body may hold.
@@ -102,10 +110,14 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// Which skill a message finds, in every generation, and that a task stays with it.
+mod routing;
 /// One table of scenarios through every generation and binding, and the differences allowed.
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// Several agents on one server: paths, tenants, separate cards, limits and tasks.
+mod several_agents;
 /// How each face spells what, by hand.
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
@@ -118,6 +130,8 @@ mod slow_readers;
 mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
+/// A store that has failed for good ends the server.
+mod store_lost;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

@@ -35,12 +35,11 @@ fn steps(page: &str) -> Vec<Step> {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
                 let name = before.strip_suffix("`:").and_then(|text| text.rsplit('`').next());
                 match (fence, name) {
-                    ("```console", _) => steps.extend(
-                        commands(&block).map(|(command, prints)| Step::Run { command, prints }),
-                    ),
-                    ("```console background", _) => steps.extend(
-                        commands(&block).map(|(command, prints)| Step::Serve { command, prints }),
-                    ),
+                    ("```console", _) => {
+                        steps.extend(commands(&block).map(|(command, prints)| Step::Run { command, prints }))
+                    }
+                    ("```console background", _) => steps
+                        .extend(commands(&block).map(|(command, prints)| Step::Serve { command, prints })),
                     (_, Some(name)) => {
                         steps.push(Step::File { name: name.to_owned(), text: block.join("\n") + "\n" });
                     }
@@ -60,9 +59,10 @@ fn steps(page: &str) -> Vec<Step> {
 fn commands<'a>(block: &'a [&'a str]) -> impl Iterator<Item = (String, String)> + 'a {
     let starts: Vec<usize> = (0..block.len()).filter(|at| block[*at].starts_with("$ ")).collect();
     let ends = starts.iter().skip(1).copied().chain([block.len()]).collect::<Vec<_>>();
-    starts.into_iter().zip(ends).map(|(start, end)| {
-        (block[start][2..].to_owned(), block[start + 1..end].join("\n"))
-    })
+    starts
+        .into_iter()
+        .zip(ends)
+        .map(|(start, end)| (block[start][2..].to_owned(), block[start + 1..end].join("\n")))
 }
 
 /// Does a text look as the page shows it? `…` is anything, over lines too.
@@ -144,7 +144,10 @@ impl Desk {
             if there.success() && looks_like(prints, &said) {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "`{command}` printed\n{said}\nwhere the page shows\n{prints}");
+            assert!(
+                since.elapsed() < PATIENCE,
+                "`{command}` printed\n{said}\nwhere the page shows\n{prints}"
+            );
         }
     }
 

@@ -5,7 +5,7 @@
 //! in every place, so the two can never disagree on where the next request begins: what hyper would read otherwise
 //! does not reach it.
 
-use super::head::{self, BodyShape, Head};
+use super::head::{self, BodyShape, Head, is_control};
 use super::refusal::Refusal;
 
 /// All the lines after a chunked body's last chunk; hyper's own bound.
@@ -175,7 +175,7 @@ impl Scan {
     fn find_end(&mut self, bytes: &[u8], max: usize) -> Result<Option<(usize, BodyShape)>, Refusal> {
         // What is beyond the bound is not looked at: the verdict must not depend on how much came at once.
         let within = &bytes[..bytes.len().min(max)];
-        while let Some(ahead) = head::find(&within[self.done..], is_control) {
+        while let Some(ahead) = head::find_control(&within[self.done..]) {
             let at = self.done + ahead;
             self.done = at;
             match (within[at], within.get(at + 1)) {
@@ -205,11 +205,6 @@ impl Scan {
             _ => Err(Refusal::HeadTooLarge),
         }
     }
-}
-
-/// What no head may hold, but for the ends of its lines.
-fn is_control(byte: u8) -> bool {
-    (byte < b' ' && byte != b'\t') || byte == 0x7f
 }
 
 impl Chunk {

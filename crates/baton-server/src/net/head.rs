@@ -182,18 +182,34 @@ const TOKEN: [bool; 256] = {
     table
 };
 
-/// Where the first such byte is. Sixteen at a time, which the compiler makes one comparison of.
-#[inline]
-pub(super) fn find(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> Option<usize> {
-    let mut chunks = bytes.chunks_exact(16);
+/// What no head may hold, but for the ends of its lines.
+pub(super) fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7f
+}
+
+/// Where the first such byte is. Eight at a time: this is what every byte of every head goes through.
+pub(super) fn find_control(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
     let mut at = 0;
-    for chunk in &mut chunks {
-        if chunk.iter().fold(false, |found, byte| found | wanted(*byte)) {
-            return chunk.iter().position(|byte| wanted(*byte)).map(|here| at + here);
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*eight);
+        // A high bit for every byte below a space, and for every DEL; above the lowest of them it may be wrong.
+        let low = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let without_del = word ^ (ONES * 0x7f);
+        let del = without_del.wrapping_sub(ONES) & !without_del & HIGHS;
+        match low | del {
+            0 => at += 8,
+            found => {
+                at += found.trailing_zeros() as usize / 8;
+                if is_control(bytes[at]) {
+                    return Some(at);
+                }
+                at += 1;
+            }
         }
-        at += 16;
     }
-    chunks.remainder().iter().position(|byte| wanted(*byte)).map(|here| at + here)
+    bytes[at..].iter().position(|byte| is_control(*byte)).map(|rest| at + rest)
 }
 
 /// Digits, and not more of them than fit. A zero in front is no mistake of any client, and read as octal by some.
@@ -230,4 +246,30 @@ impl Named {
 /// With `_` for `-` as well: gateways in the manner of CGI take one for the other.
 fn like(name: &[u8], known: &[u8]) -> bool {
     name.iter().zip(known).all(|(a, b)| a.eq_ignore_ascii_case(b) || (*a == b'_' && *b == b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_found_wherever_they_are() {
+        for byte in 0..=u8::MAX {
+            for length in 0..40 {
+                for at in 0..length {
+                    let mut text = vec![b'\t'; length];
+                    for (place, filler) in
+                        text.iter_mut().zip([b'a', 0x80, b'\t', b' ', 0xff, b'~'].iter().cycle())
+                    {
+                        *place = *filler;
+                    }
+                    text[at] = byte;
+                    let slow = text.iter().position(|byte| is_control(*byte));
+                    assert_eq!(find_control(&text), slow, "{byte} at {at} of {length}");
+                }
+            }
+        }
+        assert_eq!(find_control(b"\x1f\x7f\x00"), Some(0));
+        assert_eq!(find_control(b""), None);
+    }
 }

@@ -8,10 +8,13 @@
 use std::net::SocketAddr;
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 
 use super::authority::Authority;
 use super::cors::Origins;
+
+/// What browsers say about the page behind a request.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A name from the settings; without a port, at all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +116,7 @@ impl Hosts {
     fn check_origin(&self, headers: &HeaderMap, cors: Option<&Origins>) -> Result<(), NotHere> {
         let refused = |text: &str| Err(NotHere { status: StatusCode::FORBIDDEN, text: text.to_owned() });
         let Some(origin) = headers.get(ORIGIN) else {
-            let cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+            let cross_site = headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site");
             return if cross_site {
                 refused("Web pages of other sites may not call this server")
             } else {

@@ -239,7 +239,7 @@ async fn the_doors_rules_come_from_the_file() {
 fn the_log_can_be_json() {
     let folder = Folder::with("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n[log]\nformat = \"json\"\n");
     let server = Served::of(&mut folder.baton(&["serve"]));
-    let log = server.log();
+    let log = server.log_with("listening");
     let listening = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let listening: Vec<_> = listening.filter(|line| line["message"] == "listening").collect();
     assert_eq!(listening.len(), 1, "{log}");

@@ -15,8 +15,6 @@ mod demo_behaviours;
 mod demo_streams;
 /// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and room is all it needs.
 mod disk_full;
-/// A failed sync ends the process, and the next one finds everything acknowledged.
-mod failed_sync;
 /// `--exec`: nothing a program has started outlives its turn, whoever is killed.
 #[cfg(target_os = "linux")]
 mod exec_ends;
@@ -28,6 +26,8 @@ mod exec_input;
 mod exec_lines;
 /// `--exec`: what a program prints, how it ends, and what becomes of the task.
 mod exec_output;
+/// A failed sync ends the process, and the next one finds everything acknowledged.
+mod failed_sync;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.

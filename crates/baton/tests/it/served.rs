@@ -85,6 +85,20 @@ impl Served {
         found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
     }
 
+    /// The log once it holds these words: it comes by another pipe than the welcome.
+    pub(crate) fn log_with(&self, words: &str) -> String {
+        let since = Instant::now();
+        loop {
+            let log = self.log();
+            // Whole lines only: the last one may still be on its way.
+            if log.contains(words) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words} in the log:\n{log}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }

@@ -28,7 +28,10 @@ use crate::store::{Store, StoreError};
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -42,6 +45,9 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
     /// The text names the setting.
     #[error("{0}")]
     Setting(String),
@@ -108,13 +114,21 @@ impl Server {
         self.site.engine()
     }
 
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
     /// To change cards and limits while the server serves.
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root. Limits on connections, the checks of `Host` and `Origin`
-    /// and CORS are that application's to make: they belong to whoever owns the listener.
+    /// To mount in an application of one's own, at the root; await [`fatal`](Self::fatal) beside it. Limits on
+    /// connections, the checks of `Host` and `Origin` and CORS are that application's to make: they belong to whoever
+    /// owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::router(Arc::clone(&self.site))
     }
@@ -126,15 +140,42 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let drained = self.engine().shut_down(self.drain);
-        let served = self.network.serve(listener, self.router(), shutdown, drained).await;
-        served.map_err(StartError::Serve)
+        let engine = self.engine();
+        let stop = async {
+            tokio::select! {
+                () = shutdown => {}
+                _ = engine.fatal() => {}
+            }
+        };
+        let drained = async {
+            tokio::select! {
+                biased;
+                _ = engine.fatal() => engine.abandon(),
+                () = engine.shut_down(self.drain) => {}
+            }
+        };
+        let hopeless = async {
+            let error = engine.fatal().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
+        tokio::select! {
+            served = self.network.serve(listener, self.router(), stop, drained) => {
+                served.map_err(StartError::Serve)?;
+                engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 

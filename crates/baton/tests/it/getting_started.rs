@@ -76,7 +76,7 @@ fn looks_like(shown: &str, text: &str) -> bool {
             None => return false,
         }
     }
-    parts.last().is_some_and(|last| last.is_empty()) || rest.trim().is_empty()
+    (parts.len() > 1 && parts.last().is_some_and(|last| last.is_empty())) || rest.trim().is_empty()
 }
 
 struct Desk {

@@ -144,6 +144,15 @@ impl Served {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
+    /// The card, as a client of no particular version gets it.
+    pub(crate) async fn card(&self) -> Value {
+        let url = format!("{}/.well-known/agent-card.json", self.url);
+        let sent = self.client.get(url).timeout(PATIENCE).send().await;
+        let response = sent.unwrap_or_else(|error| panic!("card: {error}\n{}", self.log()));
+        assert_eq!(response.status(), 200, "{}", self.log());
+        response.json().await.unwrap()
+    }
+
     /// The response as it begins; a stream is still open then.
     pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
         self.post_to(&self.url, method, params).await

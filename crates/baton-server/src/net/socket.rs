@@ -212,7 +212,7 @@ impl Http2Filter {
 
     /// How many of the bytes may go on.
     fn look(&mut self, came: &[u8], pulse: &Pulse) -> usize {
-        let seen = self.frames.feed(came, pulse.now());
+        let seen = self.frames.feed(came, pulse.now() / 1000);
         match seen {
             _ if !seen.waiting => pulse.enter(Phase::Between),
             _ if seen.progress => pulse.enter_anew(Phase::Head),

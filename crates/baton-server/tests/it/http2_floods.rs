@@ -124,7 +124,7 @@ async fn flood(name: &str, opening: Vec<u8>, unit: impl Fn(u32) -> Vec<u8> + Sen
     });
     let reading = async {
         let mut came = Vec::new();
-        let mut buffer = [0; 64 * 1024];
+        let mut buffer = vec![0; 64 * 1024];
         while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut reader, &mut buffer).await {
             if came.len() < 1 << 20 {
                 came.extend_from_slice(&buffer[..count]);

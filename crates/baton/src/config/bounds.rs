@@ -17,6 +17,7 @@ impl Config {
         options.cancel_grace = *limits.cancel_grace;
         options.turn_deadline = *limits.turn_deadline;
         options.turn_idle = *limits.turn_idle;
+        options.store_patience = *limits.store_patience;
         options.answer_wait = *limits.answer_wait;
         options.text_merge = *limits.text_merge;
         options.max_event_bytes = limits.max_event.bytes();

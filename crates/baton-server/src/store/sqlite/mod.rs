@@ -107,7 +107,7 @@ impl SqliteStore {
             )));
         }
         let room = Room::beside(path);
-        let at_path = |error: StoreError| name_file(path, room.judge(error));
+        let at_path = |error: StoreError| room.name_file(room.judge(error));
         let lock = create_and_lock(path)?;
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
@@ -204,16 +204,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
-}
-
-fn name_file(path: &Path, error: StoreError) -> StoreError {
-    let named = |text: String| format!("{}: {text}", path.display());
-    match error {
-        StoreError::Full(text) => StoreError::Full(named(text)),
-        StoreError::Unavailable(text) => StoreError::Unavailable(named(text)),
-        StoreError::Damaged(text) => StoreError::Damaged(named(text)),
-        StoreError::Fatal(text) => StoreError::Fatal(named(text)),
-    }
 }
 
 #[async_trait]

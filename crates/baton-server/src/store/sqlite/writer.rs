@@ -260,9 +260,12 @@ impl Committer {
         }
     }
 
-    /// Remembers a failure that ends all writing.
+    /// Remembers a failure that ends all writing. Failures that somebody has to do something about name the file.
     fn note(&mut self, error: StoreError) -> StoreError {
-        let error = self.room.judge(error);
+        let error = match self.room.judge(error) {
+            error @ (StoreError::Full(_) | StoreError::Fatal(_)) => self.room.name_file(error),
+            other => other,
+        };
         if matches!(error, StoreError::Fatal(_)) && self.failed.is_none() {
             tracing::error!(%error, "the store takes no more writes");
             self.session.leave_log_alone();

@@ -31,9 +31,9 @@ mod server;
 mod site;
 
 pub use control::Control;
-pub use engine::Stop;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
+pub use engine::{Content, File, FileContent, InputError, NotJson, ReadMessage, Stop};
 pub use mount::Mount;
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};

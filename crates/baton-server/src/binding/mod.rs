@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::routing::{any, post};
 use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,13 @@ const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// One door: paths with colons, tenants and slashes at the end are ours to read.
 pub(crate) fn router(site: Arc<Site>) -> Router {
     Router::new().fallback(front::handle).with_state(site)
+}
+
+/// The same for an application of somebody else's. Routes rather than a fallback: the application's own go before
+/// them, its own `GET /` too, and they survive being nested twice.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    let root = post(front::handle).fallback(front::handle);
+    Router::new().route("/", root).route("/{*below}", any(front::handle)).with_state(site)
 }
 
 /// Accepts connections until `drained`, then lets those under way finish.

@@ -13,10 +13,18 @@ mod respond;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::{any, post};
 
 use crate::site::Site;
 
 /// One door: paths with colons, tenants and slashes at the end are ours to read.
 pub(crate) fn router(site: Arc<Site>) -> Router {
     Router::new().fallback(front::handle).with_state(site)
+}
+
+/// The same for an application of somebody else's. Routes rather than a fallback: the application's own go before
+/// them, its own `GET /` too, and they survive being nested twice.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    let root = post(front::handle).fallback(front::handle);
+    Router::new().route("/", root).route("/{*below}", any(front::handle)).with_state(site)
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{EventBody, Part, Scope, StatusUpdate, TaskId, TaskState};
+use baton_protocol::domain::{EventBody, Scope, StatusUpdate, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
 
 use tokio::runtime::Handle;
@@ -230,7 +230,7 @@ impl Inner {
 }
 
 fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, reason);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

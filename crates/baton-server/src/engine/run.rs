@@ -98,6 +98,7 @@ impl Inner {
         let agent = self.agent_of(registration.scope(), &snapshot);
         let turn = Turn::new(
             Arc::clone(&desk),
+            registration.scope().clone(),
             message,
             Arc::clone(&snapshot),
             references,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentCard, AgentSkill, EventBody, Part, Scope, TaskId};
+use baton_protocol::domain::{AgentCard, AgentSkill, EventBody, Scope, TaskId};
 use baton_server::engine::options::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Store, StoreError};
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Server, Turn};
+use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
@@ -167,9 +167,9 @@ async fn s12_a_reply_that_could_not_be_stored_is_not_made_again() {
     struct Answers(Calls);
     #[async_trait]
     impl MessageAgent for Answers {
-        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+        async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
             let _call = self.0.enter();
-            Ok(vec![Part::text(format!("{} to you, too", asked.message.text()))])
+            Ok(format!("{} to you, too", asked.message.text()).into())
         }
     }
     let calls = Calls::default();

@@ -51,8 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::Part;
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
+use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Turn};
 
 pub(crate) use command::parse;
 use environment::Environment;
@@ -208,12 +207,12 @@ impl Agent for ExecAgent {
 #[async_trait]
 impl MessageAgent for ExecReplies {
     #[cfg(unix)]
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-        reply::reply(&self.0, asked).await
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        Ok(reply::reply(&self.0, asked).await?.into())
     }
 
     #[cfg(not(unix))]
-    async fn reply(&self, _: Asked) -> Result<Vec<Part>, AgentError> {
+    async fn reply(&self, _: Asked) -> Result<Content, AgentError> {
         unreachable!("no agent is made here")
     }
 }

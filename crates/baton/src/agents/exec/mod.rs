@@ -13,7 +13,7 @@
 //! | `process` | its processes as the server sees them |
 //! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
 
-mod command;
+pub(crate) mod command;
 mod environment;
 pub(crate) mod flags;
 mod input;
@@ -123,6 +123,27 @@ pub(crate) enum Chunk {
     Any,
     /// After every delimiter, which is left out.
     Delimiter(String),
+}
+
+impl Input {
+    /// For the card: what a message may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        let modes: &[&str] = match self {
+            Input::Text => &["text/plain", "application/json"],
+            Input::Json => &["*/*"],
+        };
+        modes.iter().map(|mode| (*mode).to_owned()).collect()
+    }
+}
+
+impl Output {
+    /// For the card: what the answer may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        match self {
+            Output::Text => vec!["text/plain".to_owned()],
+            Output::Jsonl => vec!["*/*".to_owned()],
+        }
+    }
 }
 
 impl Default for ExecOptions {

@@ -3,9 +3,11 @@
 //! Pure. No clock, no ids made here, no storage: [`Snapshot::apply`] is the only thing that changes a
 //! task, for the server's log as for a client that folds a stream.
 
+use std::sync::Arc;
+
 use crate::domain::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, Status, StatusUpdate, Task,
-    TaskId, TaskState, Timestamp, Transition,
+    TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 
 /// A task with what its log says beyond the task object: the fold of all events up to `version`.
@@ -18,6 +20,10 @@ pub struct Snapshot {
     pub attempts: u32,
     /// Artifacts that said `lastChunk`: nothing may be appended to them.
     pub sealed: Vec<ArtifactId>,
+    /// The skill that works on the task, once it was chosen.
+    pub skill: Option<Arc<str>>,
+    /// The trace the task belongs to: that of the first message that had one.
+    pub trace: Option<TraceContext>,
 }
 
 /// Why an event may not be applied.
@@ -70,6 +76,8 @@ impl Snapshot {
             version: 0,
             attempts: 0,
             sealed: Vec::new(),
+            skill: None,
+            trace: None,
         }
     }
 
@@ -84,7 +92,7 @@ impl Snapshot {
             return Err(Refused::Ended(state));
         }
         match body {
-            EventBody::UserMessage(_)
+            EventBody::UserMessage { .. }
             | EventBody::AttemptStarted { .. }
             | EventBody::CancelRequested { .. } => Ok(()),
             EventBody::Status(update) if may_follow(state, update.state) => Ok(()),
@@ -131,8 +139,18 @@ impl Snapshot {
         self.check(&event.body)?;
         self.version = event.number;
         match &event.body {
-            EventBody::UserMessage(message) => self.take_message(message),
-            EventBody::AttemptStarted { attempt } => self.attempts = *attempt,
+            EventBody::UserMessage { message, trace } => {
+                if self.trace.is_none() {
+                    self.trace.clone_from(trace);
+                }
+                self.take_message(message);
+            }
+            EventBody::AttemptStarted { attempt, skill } => {
+                self.attempts = *attempt;
+                if self.skill.is_none() {
+                    self.skill.clone_from(skill);
+                }
+            }
             EventBody::CancelRequested { .. } => {}
             EventBody::Status(update) => self.take_status(update, event.at),
             EventBody::Artifact(update) => self.take_artifact(update),
@@ -278,8 +296,8 @@ mod tests {
                 status(TaskState::Working),
                 status(end),
                 chunk("a", "x", false, false, 0),
-                EventBody::UserMessage(message(Role::User, "more")),
-                EventBody::AttemptStarted { attempt: 2 },
+                EventBody::said(message(Role::User, "more")),
+                EventBody::AttemptStarted { attempt: 2, skill: None },
                 EventBody::CancelRequested { metadata: None },
             ] {
                 assert_eq!(ended.check(&body), Err(Refused::Ended(end)), "{body:?}");
@@ -305,10 +323,10 @@ mod tests {
     #[test]
     fn a_replaced_status_message_joins_the_history_before_the_answer() {
         let snapshot = fold([
-            EventBody::UserMessage(message(Role::User, "go")),
+            EventBody::said(message(Role::User, "go")),
             status(TaskState::Working),
             said(TaskState::InputRequired, "which one?"),
-            EventBody::UserMessage(message(Role::User, "the blue one")),
+            EventBody::said(message(Role::User, "the blue one")),
             status(TaskState::Working),
         ])
         .unwrap();

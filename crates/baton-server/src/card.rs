@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
 use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, AgentInterface, Timestamp};
 use http::HeaderMap;
 
 use crate::engine::agent::Skill;
+use crate::mount::Place;
 use crate::proxy::{IpRange, forwarded_base};
 
 /// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
@@ -68,39 +70,45 @@ pub(crate) fn mounted(
 /// The card as it is served.
 #[derive(Debug)]
 pub(crate) struct ServedCard {
-    card: AgentCard,
-    public_url: Option<String>,
-    /// Proxies whose word on the public address counts.
-    trusted: Vec<IpRange>,
+    /// Replaced as a whole when the card is.
+    edition: ArcSwap<Edition>,
+    address: Address,
     listening: OnceLock<String>,
+}
+
+/// What is known about the address before anybody listens.
+#[derive(Debug, Clone)]
+pub(crate) struct Address {
+    pub(crate) public_url: Option<String>,
+    /// Proxies whose word on the public address counts.
+    pub(crate) trusted: Vec<IpRange>,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug)]
+struct Edition {
+    declared: Arc<AgentCard>,
     complete: OnceLock<Arc<AgentCard>>,
     made_at: SystemTime,
 }
 
 impl ServedCard {
     /// `made_at` is when the server began to serve this card.
-    pub(crate) fn new(
-        card: AgentCard,
-        public_url: Option<String>,
-        trusted: Vec<IpRange>,
-        made_at: Timestamp,
-    ) -> Self {
-        let seconds = u64::try_from(made_at.as_millis() / 1000).unwrap_or_default();
-        let made_at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let (listening, complete) = (OnceLock::new(), OnceLock::new());
-        ServedCard { card, public_url, trusted, listening, complete, made_at }
+    pub(crate) fn new(card: AgentCard, address: Address, made_at: Timestamp) -> Self {
+        let edition = Edition::new(card, whole_seconds(made_at));
+        ServedCard { edition: ArcSwap::from_pointee(edition), address, listening: OnceLock::new() }
+    }
+
+    /// Serves another card from now on.
+    pub(crate) fn replace(&self, card: AgentCard, now: Timestamp) {
+        // Dates have whole seconds: two editions must not share one, or a cache would take the later for the earlier.
+        let made_at = whole_seconds(now).max(self.made_at() + Duration::from_secs(1));
+        self.edition.store(Arc::new(Edition::new(card, made_at)));
     }
 
     /// In whole seconds, as HTTP dates are.
     pub(crate) fn made_at(&self) -> SystemTime {
-        self.made_at
-    }
-
-    /// The path of the public URL, without a slash at the end; empty when it has none.
-    pub(crate) fn base_path(&self) -> &str {
-        let after_scheme = self.public_url.as_deref().and_then(|url| url.split_once("://"));
-        let path = after_scheme.and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
-        path.unwrap_or_default().trim_end_matches('/')
+        self.edition.load().made_at
     }
 
     /// Told by the listener; the address clients are given unless a public one is set.
@@ -116,8 +124,8 @@ impl ServedCard {
     }
 
     /// What the card declares; interfaces may be missing here.
-    pub(crate) fn declared(&self) -> &AgentCard {
-        &self.card
+    pub(crate) fn declared(&self) -> Arc<AgentCard> {
+        Arc::clone(&self.edition.load().declared)
     }
 
     /// The whole card. A trusted proxy tells where the asker found it, unless the address is set; the request's
@@ -128,36 +136,63 @@ impl ServedCard {
         host: Option<&str>,
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
-        if self.public_url.is_none()
-            && peer.is_some_and(|peer| self.trusted.iter().any(|range| range.contains(peer)))
+        let (edition, address) = (self.edition.load(), &self.address);
+        if address.public_url.is_none()
+            && peer.is_some_and(|peer| address.trusted.iter().any(|range| range.contains(peer)))
             && let Some(base) = forwarded_base(headers)
         {
-            return Arc::new(self.at(&base));
+            return Arc::new(address.complete(&edition.declared, &base));
         }
-        if let Some(card) = self.complete.get() {
+        if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
-        match self.public_url.as_ref().or(self.listening.get()) {
-            Some(base) => Arc::clone(self.complete.get_or_init(|| Arc::new(self.at(base)))),
+        let at = |base: &str| Arc::new(address.complete(&edition.declared, base));
+        match address.public_url.as_ref().or(self.listening.get()) {
+            Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base))),
             // Mounted in somebody's own application: where that listens only the request tells.
-            None => Arc::new(self.at(&format!("http://{}", host.unwrap_or("localhost")))),
+            None => at(&format!("http://{}", host.unwrap_or("localhost"))),
         }
     }
+}
 
-    fn at(&self, base: &str) -> AgentCard {
-        let mut card = self.card.clone();
+impl Edition {
+    fn new(card: AgentCard, made_at: SystemTime) -> Self {
+        Edition { declared: Arc::new(card), complete: OnceLock::new(), made_at }
+    }
+}
+
+fn whole_seconds(at: Timestamp) -> SystemTime {
+    let seconds = u64::try_from(at.as_millis() / 1000).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+/// The path of a public URL, without a slash at the end; empty when it has none.
+pub(crate) fn base_path(public_url: Option<&str>) -> &str {
+    let after_scheme = public_url.and_then(|url| url.split_once("://"));
+    let path = after_scheme.and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+    path.unwrap_or_default().trim_end_matches('/')
+}
+
+impl Address {
+    /// The card with its interfaces, for a server reached at `base`.
+    fn complete(&self, declared: &AgentCard, base: &str) -> AgentCard {
+        let mut card = declared.clone();
+        let own = format!("{base}{}", self.place.prefix());
+        let tenant = self.place.tenant().map(|tenant| tenant.to_string());
         // JSON-RPC first, and 1.0 before 0.3: clients take the first they know.
         let interface = |binding: &str, url: String, generation: Generation| AgentInterface {
             url,
             protocol_binding: binding.to_owned(),
             protocol_version: generation.version().to_owned(),
-            tenant: None,
+            tenant: tenant.clone().filter(|_| generation == Generation::V1),
         };
+        // Who sends the tenant along speaks to the root; who knows none needs a path of the agent's own.
+        let first = if tenant.is_some() { base } else { &own };
         card.interfaces = vec![
-            interface("JSONRPC", format!("{base}/"), Generation::V1),
-            interface("JSONRPC", format!("{base}/"), Generation::V0_3),
-            interface("HTTP+JSON", base.to_owned(), Generation::V1),
-            interface("HTTP+JSON", base.to_owned(), Generation::V0_3),
+            interface("JSONRPC", format!("{first}/"), Generation::V1),
+            interface("JSONRPC", format!("{own}/"), Generation::V0_3),
+            interface("HTTP+JSON", first.to_owned(), Generation::V1),
+            interface("HTTP+JSON", own.clone(), Generation::V0_3),
         ];
         card
     }

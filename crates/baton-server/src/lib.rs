@@ -23,11 +23,19 @@ pub mod store;
 
 mod binding;
 mod card;
+mod control;
+mod media;
+mod mount;
+mod net;
 mod proxy;
 mod server;
+mod site;
 
+pub use control::Control;
 pub use engine::Stop;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
+pub use mount::Mount;
+pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};

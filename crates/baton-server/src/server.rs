@@ -11,62 +11,73 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator};
 use crate::binding;
-use crate::card::{self, ServedCard};
-use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill, route_by_skill_id};
+use crate::card::{self, Address, ServedCard};
+use crate::control::Control;
+use crate::engine::Engine;
+use crate::engine::agent::{Agent, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
-use crate::engine::{AgentLogic, Engine};
+use crate::mount::Mount;
+use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
+use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, StoreError};
 
-/// The `agent` of every scope on a server with one agent.
+/// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     #[error("the agent card promises what is not there: {0}")]
     Card(String),
+    #[error("{0}")]
+    Mount(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot listen: {0}")]
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
+    /// The text names the setting.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// A server in the making.
 #[must_use]
 pub struct Builder {
-    card: AgentCard,
-    skills: Vec<Skill>,
-    router: Arc<Router>,
+    agents: Vec<Mount>,
     store: Arc<dyn Store>,
     options: Options,
-    limits: Limits,
     clock: Arc<dyn Clock>,
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
+    net: net::Settings,
     drain: Duration,
 }
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("card", &self.card.name)
-            .field("skills", &self.skills)
-            .finish_non_exhaustive()
+        f.debug_struct("Builder").field("agents", &self.agents).finish_non_exhaustive()
     }
 }
 
-/// A server with one agent, ready to serve.
+/// A server with its agents, ready to serve.
 #[derive(Clone, Debug)]
 pub struct Server {
-    service: Service,
+    site: Arc<Site>,
+    network: net::Network,
     drain: Duration,
 }
 
@@ -81,28 +92,45 @@ impl Server {
 
     /// An agent with its own card. Interfaces, capabilities and skills are filled in from what is mounted.
     pub fn builder(card: AgentCard) -> Builder {
+        Self::host().mount(Mount::new(ONLY_AGENT, card))
+    }
+
+    /// A server for several agents: give it each with [`Builder::mount`].
+    pub fn host() -> Builder {
         Builder {
-            card,
-            skills: Vec::new(),
-            router: Arc::new(route_by_skill_id),
+            agents: Vec::new(),
             store: Arc::new(MemoryStore::new()),
             options: Options::default(),
-            limits: Limits::default(),
             clock: Arc::new(SystemClock),
             authenticator: Arc::new(Anonymous),
             public_url: None,
             trusted_proxies: Vec::new(),
+            net: net::Settings::default(),
             drain: Duration::from_secs(30),
         }
     }
 
     pub fn engine(&self) -> &Engine {
-        self.service.engine()
+        self.site.engine()
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
+    /// To change cards and limits while the server serves.
+    pub fn control(&self) -> Control {
+        Control::new(Arc::clone(&self.site))
+    }
+
+    /// To mount in an application of one's own, at the root; await [`fatal`](Self::fatal) beside it. Limits on
+    /// connections, the checks of `Host` and `Origin` and CORS are that application's to make: they belong to whoever
+    /// owns the listener.
     pub fn router(&self) -> axum::Router {
-        binding::router(self.service.clone())
+        binding::router(Arc::clone(&self.site))
     }
 
     /// Binds the address and serves until the process ends.
@@ -112,45 +140,91 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
-        self.service.card().listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let engine = self.engine().clone();
-        let router = self.router();
-        let drain = self.drain;
-        let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
+        self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
+        let engine = self.engine();
+        let stop = async {
+            tokio::select! {
+                () = shutdown => {}
+                _ = engine.fatal() => {}
+            }
         };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let drained = async {
+            tokio::select! {
+                biased;
+                _ = engine.fatal() => engine.abandon(),
+                () = engine.shut_down(self.drain) => {}
+            }
+        };
+        let hopeless = async {
+            let error = engine.fatal().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
+        tokio::select! {
+            served = self.network.serve(listener, self.router(), stop, drained) => {
+                served.map_err(StartError::Serve)?;
+                engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 
 impl Builder {
-    /// A skill that works on tasks.
-    pub fn task_skill(self, card: AgentSkill, agent: impl Agent) -> Self {
-        self.skill(Skill { card, logic: Logic::Task(Arc::new(agent)) })
-    }
-
-    /// A skill that answers messages with messages.
-    pub fn message_skill(self, card: AgentSkill, agent: impl MessageAgent) -> Self {
-        self.skill(Skill { card, logic: Logic::Message(Arc::new(agent)) })
-    }
-
-    pub fn skill(mut self, skill: Skill) -> Self {
-        self.skills.push(skill);
+    /// Puts one more agent on the server.
+    pub fn mount(mut self, agent: Mount) -> Self {
+        self.agents.push(agent);
         self
     }
 
-    /// Chooses the skill for a message that starts a task. Must be a function of the message alone.
+    /// A skill that works on tasks, for the agent mounted last.
+    pub fn task_skill(self, card: AgentSkill, agent: impl Agent) -> Self {
+        self.last(|mount| mount.task_skill(card, agent))
+    }
+
+    /// A skill that answers messages with messages, for the agent mounted last.
+    pub fn message_skill(self, card: AgentSkill, agent: impl MessageAgent) -> Self {
+        self.last(|mount| mount.message_skill(card, agent))
+    }
+
+    /// A skill for the agent mounted last.
+    pub fn skill(self, skill: Skill) -> Self {
+        self.last(|mount| mount.skill(skill))
+    }
+
+    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
+    /// the words of the card's skills decide.
     pub fn router(
-        mut self,
+        self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
-        self.router = Arc::new(router);
+        self.last(|mount| mount.router(router))
+    }
+
+    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    pub fn default_skill(self, id: &str) -> Self {
+        self.last(|mount| mount.default_skill(id))
+    }
+
+    /// Bounds for the agent mounted last.
+    pub fn limits(self, limits: Limits) -> Self {
+        self.last(|mount| mount.limits(limits))
+    }
+
+    /// On a host without an agent there is nobody to give it to: `build` refuses such a server anyway.
+    fn last(mut self, change: impl FnOnce(Mount) -> Mount) -> Self {
+        if let Some(mount) = self.agents.pop() {
+            self.agents.push(change(mount));
+        }
         self
     }
 
@@ -165,11 +239,6 @@ impl Builder {
         self
     }
 
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -180,7 +249,7 @@ impl Builder {
         self
     }
 
-    /// The address the card gives to clients, when it is not the one the server listens at.
+    /// The address the cards give to clients, when it is not the one the server listens at.
     pub fn public_url(mut self, url: &str) -> Self {
         self.public_url = Some(url.trim_end_matches('/').to_owned());
         self
@@ -192,25 +261,72 @@ impl Builder {
         self
     }
 
+    /// Bounds on connections, and on how long clients may take.
+    pub fn connections(mut self, connections: Connections) -> Self {
+        self.net.connections = connections;
+        self
+    }
+
+    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
+    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Lets web pages of other origins call the server.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.net.cors = Some(cors);
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// Checks the card against what is mounted, puts everything together, and looks after the tasks an earlier
+    /// Checks the cards against what is mounted, puts everything together, and looks after the tasks an earlier
     /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
-        let card = card::mounted(self.card, &self.skills, self.authenticator.enforces())
-            .map_err(StartError::Card)?;
+        if self.agents.is_empty() {
+            return Err(StartError::Mount("there is no agent to serve".to_owned()));
+        }
+        let mut logics = HashMap::new();
+        let mut mounts = Vec::new();
+        for mut mount in self.agents {
+            mount.check().map_err(StartError::Mount)?;
+            let card = std::mem::replace(&mut mount.card, AgentCard::new("", "", ""));
+            let card = card::mounted(card, &mount.skills, self.authenticator.enforces());
+            mount.card = card.map_err(StartError::Card)?;
+            if logics.insert(Arc::clone(&mount.id), mount.logic()).is_some() {
+                return Err(StartError::Mount(format!("agent `{}` is there twice", mount.id)));
+            }
+            mounts.push(mount);
+        }
+        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
+        let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
-        let logic = AgentLogic { skills: self.skills, router: self.router };
-        let agents = HashMap::from([(Arc::from(ONLY_AGENT), logic)]);
-        let engine = Engine::new(self.store, agents, self.options, self.clock);
+        let engine = Engine::new(self.store, logics, self.options, self.clock);
+        // One count for all agents.
+        let streams = network.stream_places();
+        let services = mounts.into_iter().map(|mount| {
+            let address = Address {
+                public_url: self.public_url.clone(),
+                trusted: self.trusted_proxies.clone(),
+                place: mount.place.clone(),
+            };
+            let card = ServedCard::new(mount.card, address, engine.now());
+            let (cursors, limits) = (cursors.clone(), mount.limits);
+            let (id, streams) = (mount.id, streams.clone());
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams)
+        });
+        let services = services.collect();
+        let base_path = card::base_path(self.public_url.as_deref()).to_owned();
+        let site = Site::new(engine.clone(), self.authenticator, base_path, services);
+        let site = Arc::new(site.map_err(StartError::Mount)?);
+        // Last: what an earlier process left is taken up only by a server that will serve.
         engine.recover().await?;
-        let card = ServedCard::new(card, self.public_url, self.trusted_proxies, engine.now());
-        let service =
-            Service::new(engine, Arc::from(ONLY_AGENT), card, self.authenticator, cursors, self.limits);
-        Ok(Server { service, drain: self.drain })
+        Ok(Server { site, network, drain: self.drain })
     }
 }

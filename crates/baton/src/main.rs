@@ -3,8 +3,10 @@
 mod agents;
 mod args;
 mod commands;
+mod config;
 mod exit;
 mod log;
+mod reload;
 mod signals;
 
 use std::process::ExitCode;
@@ -36,12 +38,12 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
-    log::install()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to run on: {error}")))?;
     let result = runtime.block_on(async {
         match command {
-            Command::Serve(args) => commands::serve::run(args).await,
+            Command::Serve(settings) => commands::serve::run(settings).await,
+            Command::Config(verb) => commands::config::run(verb).await,
         }
     });
     // The store closes its file now; a stuck call must not keep the process.

@@ -1,6 +1,8 @@
 //! What a task's log is made of. A task is the fold of its events, numbered 1, 2, 3…
 
-use super::{Artifact, JsonObject, Message, TaskState, Timestamp};
+use std::sync::Arc;
+
+use super::{Artifact, JsonObject, Message, TaskState, Timestamp, TraceContext};
 
 /// One entry of a task's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,10 +16,16 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventBody {
     /// The user said something; the first one brings the task to life.
-    UserMessage(Message),
+    UserMessage {
+        message: Message,
+        /// The trace the message was sent in.
+        trace: Option<TraceContext>,
+    },
     /// An executor is about to be called for the k-th time.
     AttemptStarted {
         attempt: u32,
+        /// The skill that was chosen: later turns stay with it, though the choice might fall otherwise by then.
+        skill: Option<Arc<str>>,
     },
     /// Somebody asked for the task to be canceled.
     CancelRequested {
@@ -64,9 +72,14 @@ impl EventKind {
 }
 
 impl EventBody {
+    /// A user's message outside any trace.
+    pub fn said(message: Message) -> Self {
+        Self::UserMessage { message, trace: None }
+    }
+
     pub fn kind(&self) -> EventKind {
         match self {
-            Self::UserMessage(_) => EventKind::UserMessage,
+            Self::UserMessage { .. } => EventKind::UserMessage,
             Self::AttemptStarted { .. } => EventKind::AttemptStarted,
             Self::CancelRequested { .. } => EventKind::CancelRequested,
             Self::Status(update) => EventKind::Status(update.state),

@@ -13,6 +13,7 @@ pub mod scope;
 pub mod security;
 pub mod task;
 pub mod timestamp;
+pub mod trace;
 
 pub use card::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, CardSignature,
@@ -26,3 +27,4 @@ pub use push::{PushAuthentication, PushConfig};
 pub use scope::Scope;
 pub use task::{Artifact, Status, Task, TaskState, Transition};
 pub use timestamp::Timestamp;
+pub use trace::TraceContext;

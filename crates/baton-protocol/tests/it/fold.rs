@@ -18,9 +18,9 @@ fn body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
         1 => strategies::message().prop_map(|mut message| {
             message.role = Role::User;
-            EventBody::UserMessage(message)
+            EventBody::said(message)
         }),
-        1 => (1..5u32).prop_map(|attempt| EventBody::AttemptStarted { attempt }),
+        1 => (1..5u32).prop_map(|attempt| EventBody::AttemptStarted { attempt, skill: None }),
         1 => Just(EventBody::CancelRequested { metadata: None }),
         5 => strategies::status_update().prop_map(|mut update| {
             // Only agents speak in a status; user messages are told apart by their role below.

@@ -1,6 +1,7 @@
 //! The front door: which binding a request is for.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
@@ -8,39 +9,45 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
+use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
 use super::{http_json, respond};
-use crate::service::Service;
+use crate::site::{Found, Site};
 
-pub(super) async fn handle(State(service): State<Service>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-    // Below the path of the public URL everything is there once more: not every proxy strips what it matched.
-    let whole = request.uri().path();
-    let inner = below(service.card().base_path(), whole).to_owned();
+    let path = request.uri().path().to_owned();
+    // Of the whole server, whatever agents it has.
+    if let Some(probe) = Probe::at(site.below_base(&path)) {
+        return health::handle(site.engine(), probe, request.method()).await;
+    }
+    let Found { service, rest } = site.find(&path);
     // A slash at the end means the same place: a redirect would lose the body of a POST.
-    let path = inner.trim_end_matches('/');
-    match path {
-        "" | "/subscribe" => {
-            let door = if path.is_empty() { Door::Root } else { Door::Subscribe };
-            if request.method() == Method::POST {
-                jsonrpc::handle(&service, door, request).await
-            } else {
-                only_post()
-            }
+    match (rest.trim_end_matches('/'), service) {
+        (door @ ("" | "/subscribe"), _) if request.method() == Method::POST => {
+            let door = if door.is_empty() { Door::Root } else { Door::Subscribe };
+            jsonrpc::handle(&site, service, door, request).await
         }
-        "/.well-known/agent-card.json" => agent_card::handle(&service, WellKnown::AgentCard, peer, &request),
-        "/.well-known/agent.json" => agent_card::handle(&service, WellKnown::Agent, peer, &request),
-        _ => http_json::handle(&service, &inner, request).await,
+        ("" | "/subscribe", _) => only_post(),
+        ("/.well-known/agent-card.json", Some(service)) => {
+            agent_card::handle(service, WellKnown::AgentCard, peer, &request)
+        }
+        ("/.well-known/agent.json", Some(service)) => {
+            agent_card::handle(service, WellKnown::Agent, peer, &request)
+        }
+        (_, Some(service)) => http_json::handle(&site, service, rest, request).await,
+        (_, None) => elsewhere(&site),
     }
 }
 
-/// What follows the base path, or the path as it is.
-fn below<'a>(base: &str, path: &'a str) -> &'a str {
-    match path.strip_prefix(base) {
-        Some("") => "/",
-        Some(rest) if rest.starts_with('/') => rest,
-        _ => path,
+/// Nothing is at the root of a server whose agents are all below it; where they are is no secret, their cards are
+/// public.
+fn elsewhere(site: &Site) -> Response<Body> {
+    let mut text = "No agent is here. The cards of those on this server:\n".to_owned();
+    for service in site.agents() {
+        text += &format!("  {}/.well-known/agent-card.json\n", service.prefix());
     }
+    respond::plain(StatusCode::NOT_FOUND, text)
 }
 
 fn only_post() -> Response<Body> {

@@ -15,12 +15,18 @@ use super::event_stream::{self, Envelope};
 use super::{incoming, respond};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
+use crate::site::Site;
 
-/// `path` is the request's, below the public URL's.
-pub(super) async fn handle(service: &Service, path: &str, request: Request<Body>) -> Response<Body> {
+/// `path` is the request's, below the agent's own.
+pub(super) async fn handle(
+    site: &Site,
+    service: &Service,
+    path: &str,
+    request: Request<Body>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // Before the path is looked at: what is here is not told to everybody.
-    let principal = match service.authenticate(&parts.headers).await {
+    let principal = match site.authenticator().authenticate(&parts.headers).await {
         Ok(principal) => principal,
         Err(error) => return failed(nearest(path), &parts.headers, &error),
     };
@@ -42,7 +48,7 @@ pub(super) async fn handle(service: &Service, path: &str, request: Request<Body>
             return response;
         }
     };
-    match answer(service, &principal, &parts, &asked, &route, body).await {
+    match answer(site, service, &principal, &parts, &asked, &route, body).await {
         Ok(response) => response,
         Err(error) => failed(route.generation, &parts.headers, &error),
     }
@@ -53,7 +59,9 @@ fn nearest(path: &str) -> Generation {
     if path == "/v1" || path.starts_with("/v1/") { Generation::V0_3 } else { Generation::V1 }
 }
 
+#[allow(clippy::too_many_arguments, reason = "what one request is made of")]
 async fn answer(
+    site: &Site,
     service: &Service,
     principal: &Principal,
     parts: &Parts,
@@ -62,7 +70,7 @@ async fn answer(
     body: Body,
 ) -> Result<Response<Body>, Error> {
     check_version(asked, route.generation)?;
-    let body = incoming::read_body(service, &parts.headers, body).await?;
+    let body = incoming::read_body(service.limits().max_body_bytes, &parts.headers, body).await?;
     if !body.is_empty() {
         incoming::check_content_type(&parts.headers)?;
     }
@@ -75,12 +83,14 @@ async fn answer(
         Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
     };
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
+    let service = site.of_tenant(Some(service), decoded.tenant.as_deref())?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
         scope: service.scope(principal, decoded.tenant.as_deref())?,
         generation: route.generation,
         last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
         extensions: extensions.clone(),
+        trace: incoming::trace(&parts.headers),
     };
     let facts = AnswerFacts::default();
     match service.dispatch(&context, decoded.call).await? {

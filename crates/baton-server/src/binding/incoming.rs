@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use axum::body::{Body, to_bytes};
+use baton_protocol::domain::TraceContext;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::{Error, ErrorKind};
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-
-use crate::service::Service;
 
 /// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
 /// its bytes make no sense.
@@ -39,6 +38,12 @@ pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
     all
 }
 
+/// The caller's trace, when it sends one.
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    TraceContext::parse(text("traceparent")?, text("tracestate"))
+}
+
 /// Does an `Accept` header name the type? Some clients send two of them.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -57,10 +62,23 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
 }
 
-pub(super) async fn read_body(service: &Service, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
-    let most = service.limits().max_body_bytes;
+/// A small body could unfold to any size, so none is unfolded.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
+    match header(headers, CONTENT_ENCODING.as_str()) {
+        Some(encoding) if !encoding.trim().eq_ignore_ascii_case("identity") => {
+            let encoding: String = encoding.chars().take(64).collect();
+            let message = format!("Content-Encoding is {encoding:?}; send the request's body as it is");
+            Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// At most `most` bytes of it.
+pub(super) async fn read_body(most: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
     let too_large =
         || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {most} bytes"));
+    check_encoding(headers)?;
     // Refused before it is read, where the client says how long it is.
     let said = header(headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok());
     if said.is_some_and(|length| length > most) {

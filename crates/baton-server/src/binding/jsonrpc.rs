@@ -17,6 +17,7 @@ use super::event_stream::{self, Envelope};
 use super::{incoming, respond};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
+use crate::site::Site;
 
 /// Where the request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +44,15 @@ impl From<Error> for Failed {
     }
 }
 
-pub(super) async fn handle(service: &Service, door: Door, request: Request<Body>) -> Response<Body> {
+/// `service` is the agent the path leads to; the request may name the tenant of another.
+pub(super) async fn handle(
+    site: &Site,
+    service: Option<&Service>,
+    door: Door,
+    request: Request<Body>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    match answer(service, door, &parts, body).await {
+    match answer(site, service, door, &parts, body).await {
         Ok(response) => response,
         Err(Failed { id, generation, status, as_event, error }) => {
             let mut json = Vec::with_capacity(512);
@@ -62,10 +69,16 @@ pub(super) async fn handle(service: &Service, door: Door, request: Request<Body>
     }
 }
 
-async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Result<Response<Body>, Failed> {
-    let principal = service.authenticate(&parts.headers).await?;
+async fn answer(
+    site: &Site,
+    found: Option<&Service>,
+    door: Door,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response<Body>, Failed> {
+    let principal = site.authenticator().authenticate(&parts.headers).await?;
     incoming::check_content_type(&parts.headers)?;
-    let body = incoming::read_body(service, &parts.headers, body).await?;
+    let body = incoming::read_body(site.body_limit(found), &parts.headers, body).await?;
     let request = jsonrpc::parse_request(&body)?;
     let id = request.id;
     let mut generation = Generation::V1;
@@ -84,24 +97,26 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
     let extensions = incoming::extensions(&parts.headers);
     let outcome = async {
         let named = generation::of_method(&request.method, &incoming::asked_version(parts))?;
-        let (dialect, decoded) = decode(service, &principal, named, request.params, &mut generation).await?;
+        let (dialect, decoded) = decode(found, &principal, named, request.params, &mut generation).await?;
+        let service = site.of_tenant(found, decoded.tenant.as_deref())?;
         let facts = facts(service, &decoded.call);
         let context = CallContext {
             scope: service.scope(&principal, decoded.tenant.as_deref())?,
             generation,
             last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
             extensions: extensions.clone(),
+            trace: incoming::trace(&parts.headers),
         };
-        Ok((dialect, facts, service.dispatch(&context, decoded.call).await?))
+        Ok((service, dialect, facts, service.dispatch(&context, decoded.call).await?))
     };
     match outcome.await {
-        Ok((dialect, facts, Outcome::Reply { reply, replayed })) => {
+        Ok((service, dialect, facts, Outcome::Reply { reply, replayed })) => {
             let mut json = Vec::with_capacity(1024);
             jsonrpc::write_result(&mut json, &id, |out| dialect.write_reply(out, &reply, &facts));
             let response = respond::json(StatusCode::OK, respond::JSON, json);
             Ok(respond::answered(response, service, &extensions, replayed))
         }
-        Ok((dialect, facts, Outcome::Stream { stream, replayed })) => {
+        Ok((service, dialect, facts, Outcome::Stream { stream, replayed })) => {
             let keep_alive = service.limits().keep_alive;
             let response =
                 event_stream::response(stream, dialect, facts, Envelope::rpc(id), keep_alive, parts.version);
@@ -118,7 +133,7 @@ async fn answer(service: &Service, door: Door, parts: &Parts, body: Body) -> Res
 
 /// The call in the dialect of its generation. `generation` is set as soon as it is known, for errors to be spelled in.
 async fn decode(
-    service: &Service,
+    service: Option<&Service>,
     principal: &Principal,
     named: Named,
     params: Option<&str>,
@@ -132,7 +147,10 @@ async fn decode(
             *generation = Generation::V0_3;
             // The shared names have the same params, so either dialect finds the task they speak of.
             let decoded = Dialect::V0_3.decode_call(operation, params)?;
-            let born = birth(service, &service.scope(principal, None)?, &decoded.call).await?;
+            let born = match service {
+                Some(service) => birth(service, &service.scope(principal, None)?, &decoded.call).await?,
+                None => None,
+            };
             let dialect = if born == Some(Generation::V0_1) { Dialect::V0_1 } else { Dialect::V0_3 };
             (dialect, operation)
         }

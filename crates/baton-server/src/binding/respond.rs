@@ -21,8 +21,8 @@ pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: Vec<u8>)
     response
 }
 
-pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
+pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

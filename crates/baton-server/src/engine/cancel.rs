@@ -84,7 +84,7 @@ impl Inner {
         };
         let bell = self.hub.bell(head.key);
         self.attend(scope, id);
-        let patience = self.options.cancel_grace + Duration::from_secs(10);
+        let patience = self.options().cancel_grace + Duration::from_secs(10);
         let ended = self.wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal).await?;
         match ended.state() {
             TaskState::Canceled => Ok(Some(ended)),
@@ -101,7 +101,7 @@ impl Inner {
         id: &TaskId,
         metadata: &Option<JsonObject>,
     ) -> Result<Option<Arc<Snapshot>>, Error> {
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, desk) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         let mut snapshot = record::fold(&loaded).map_err(from_store)?;

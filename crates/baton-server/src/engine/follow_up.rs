@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{Event, EventBody, Message, Scope, TaskId};
+use baton_protocol::domain::{Event, Message, Scope, TaskId};
 use baton_protocol::{Error, ErrorKind};
 
 use super::admission::Place;
@@ -73,12 +73,12 @@ impl Inner {
     ) -> Result<Option<Accepted>, Error> {
         let at = self.clock.now();
         let context = incoming.message.context_id.as_ref().expect("set from the head");
-        let body = EventBody::UserMessage(incoming.message.clone());
+        let body = incoming.said();
         let event = StoredEvent::encode(id, context, &Event { number: 0, at, body });
         let request = NewRequest {
             event,
             message: Some(message_record(incoming, Some(id.clone()), None, at)),
-            most_pending: self.options.max_pending_messages,
+            most_pending: self.options().max_pending_messages,
         };
         match self.store.request(scope, id, request).await.map_err(from_store)? {
             Requested::Noted { head, .. } => {
@@ -96,7 +96,7 @@ impl Inner {
             }
             Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
             Requested::Full => {
-                let most = self.options.max_pending_messages;
+                let most = self.options().max_pending_messages;
                 Err(Error::new(
                     ErrorKind::QuotaExceeded,
                     format!("{most} messages wait for this task already; send again when it has taken some"),
@@ -116,21 +116,18 @@ impl Inner {
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
-            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-        };
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let place = self.admission.reserve(&scope.agent)?;
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;
         let mut snapshot = record::fold(&loaded).map_err(from_store)?;
         let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
         let at = self.time_for(&snapshot);
-        let attempt = snapshot.attempts + 1;
-        let mut bodies = vec![EventBody::UserMessage(incoming.message.clone())];
+        let mut bodies = vec![incoming.said()];
         let (work, fence) = match &place {
             Place::Run(_) => {
-                bodies.extend([EventBody::AttemptStarted { attempt }, working()]);
+                bodies.extend([self.attempt(scope, &snapshot), working()]);
                 (Work::Running, old_fence + 1)
             }
             Place::Wait(_) => (Work::Queued, old_fence),

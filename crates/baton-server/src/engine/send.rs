@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{
     ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+    TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -35,6 +36,15 @@ pub struct Incoming {
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
+    /// The trace the message was sent in.
+    pub trace: Option<TraceContext>,
+}
+
+impl Incoming {
+    /// The message as its task's log has it.
+    pub(super) fn said(&self) -> EventBody {
+        EventBody::UserMessage { message: self.message.clone(), trace: self.trace.clone() }
+    }
 }
 
 /// What became of it.
@@ -128,9 +138,16 @@ impl Inner {
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let found =
-            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
-        match found {
+        self.known_as(scope, &incoming.record_id, &incoming.hash).await
+    }
+
+    async fn known_as(
+        &self,
+        scope: &Scope,
+        record_id: &MessageId,
+        hash: &[u8; 32],
+    ) -> Result<Option<Accepted>, Error> {
+        match self.store.message(scope, record_id, hash).await.map_err(from_store)? {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
         }
@@ -174,16 +191,17 @@ impl Inner {
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
-        let skill =
-            (agent.router)(&incoming.message, &agent.skills).and_then(|index| agent.skills.get(index));
-        match skill.map(|skill| &skill.logic) {
+        match agent.skill_for(&incoming.message).map(|skill| &skill.logic) {
             // A client that named its task will ask for it again: there the answer is a task's.
             Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
                 self.create(scope, incoming).await
             }
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
-            None => self.create_failed(scope, incoming).await,
+            None => {
+                let reason = agent.nothing_fits(&incoming.message);
+                self.create_failed(scope, incoming, reason).await
+            }
         }
     }
 
@@ -191,17 +209,22 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let Some(place) = self.admission.reserve() else {
+        let place = match self.admission.reserve(&scope.agent) {
+            Ok(place) => place,
             // A repeat is answered even when there is no room for anything new.
-            return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(Some(accepted)),
-                None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
-            };
+            Err(full) => {
+                return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
+            }
         };
+        let (record_id, hash) = (incoming.record_id.clone(), incoming.hash);
         let created = self.create_at(scope, incoming, place).await;
         // The place may have come back unused, and others wait for one.
         self.admit_waiting();
-        created
+        match created {
+            // Nor does a repeat need the store to have room.
+            Err(refused) => self.known_as(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
+            created => created,
+        }
     }
 
     async fn create_at(
@@ -211,14 +234,15 @@ impl Inner {
         place: Place,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let desk = Arc::new(Desk::new(self.options.max_event_bytes));
+        let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
             return Ok(None);
         };
         let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
-                new.add(EventBody::AttemptStarted { attempt: 1 });
+                let attempt = self.attempt(scope, &new.snapshot);
+                new.add(attempt);
                 new.add(working());
                 (Work::Running, 1)
             }
@@ -295,10 +319,10 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
+        reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, vec![Part::text(reason)]));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);
@@ -353,7 +377,7 @@ impl NewTask {
         incoming.message.context_id = Some(context_id.clone());
         let record = message_record(&incoming, Some(id.clone()), Some(1), at);
         let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
-        let body = EventBody::UserMessage(incoming.message.clone());
+        let body = incoming.said();
         let first = write_down(&mut snapshot, at, body).expect("a new task takes its first message");
         NewTask {
             id,

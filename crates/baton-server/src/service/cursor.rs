@@ -24,6 +24,7 @@ pub(super) struct Cursor {
 }
 
 /// Seals and opens page tokens with the store's own key, so that restarts and replicas agree.
+#[derive(Clone)]
 pub struct Cursors {
     key: Vec<u8>,
 }

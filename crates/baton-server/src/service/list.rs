@@ -11,7 +11,7 @@ use crate::store::{ListPosition, ListQuery, record};
 
 impl Service {
     pub(super) async fn list(&self, context: &CallContext, list: ListTasks) -> Result<Outcome, Error> {
-        let limits = &self.inner.limits;
+        let limits = self.limits();
         let page_size = match list.page_size {
             None => limits.default_page,
             Some(size) => u32::try_from(size)

@@ -10,16 +10,18 @@ mod subscribe;
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{AgentCard, Scope, TaskId};
+use arc_swap::ArcSwap;
+use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
 use baton_protocol::operation::{Call, CancelTask, GetTask, Reply};
 use baton_protocol::{Error, ErrorKind, Generation};
-use http::HeaderMap;
 
 pub use cursor::Cursors;
 
-use crate::auth::{Authenticator, Principal};
+use crate::auth::Principal;
 use crate::card::ServedCard;
-use crate::engine::{Canceled, Engine, EventStream, from_store};
+use crate::engine::stream_places::StreamPlaces;
+use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
+use crate::mount::Place;
 
 /// Bounds on what comes in.
 #[derive(Debug, Clone)]
@@ -34,6 +36,20 @@ pub struct Limits {
     pub legacy_wait: std::time::Duration,
     /// Pause between keep-alive comments on a quiet stream.
     pub keep_alive: std::time::Duration,
+    /// Turns of this agent that may run at once, below what the server allows.
+    pub max_running: Option<usize>,
+    /// Tasks of this agent that may wait for a free place, below what the server allows.
+    pub max_queued: Option<usize>,
+}
+
+impl Limits {
+    fn caps(&self) -> Caps {
+        let none = Caps::NONE;
+        Caps {
+            max_running: self.max_running.unwrap_or(none.max_running),
+            max_queued: self.max_queued.unwrap_or(none.max_queued),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -44,6 +60,8 @@ impl Default for Limits {
             max_page: 100,
             legacy_wait: std::time::Duration::ZERO,
             keep_alive: std::time::Duration::from_secs(15),
+            max_running: None,
+            max_queued: None,
         }
     }
 }
@@ -57,6 +75,8 @@ pub struct CallContext {
     pub last_event_id: Option<String>,
     /// URIs of the `A2A-Extensions` header.
     pub extensions: Vec<String>,
+    /// The trace the call is part of.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a call comes to.
@@ -83,22 +103,42 @@ pub struct Service {
 struct Inner {
     engine: Engine,
     agent: Arc<str>,
+    prefix: String,
+    tenant: Option<Arc<str>>,
     card: ServedCard,
-    authenticator: Arc<dyn Authenticator>,
     cursors: Cursors,
-    limits: Limits,
+    limits: ArcSwap<Limits>,
+    streams: StreamPlaces,
 }
 
 impl Service {
     pub(crate) fn new(
         engine: Engine,
         agent: Arc<str>,
+        place: &Place,
         card: ServedCard,
-        authenticator: Arc<dyn Authenticator>,
         cursors: Cursors,
         limits: Limits,
+        streams: StreamPlaces,
     ) -> Self {
-        Service { inner: Arc::new(Inner { engine, agent, card, authenticator, cursors, limits }) }
+        let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
+        engine.set_caps(Some(&agent), limits.caps());
+        let limits = ArcSwap::from_pointee(limits);
+        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits, streams }) }
+    }
+
+    /// The agent's name in stores and logs.
+    pub(crate) fn id(&self) -> &str {
+        &self.inner.agent
+    }
+
+    /// What the agent's paths begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.inner.prefix
+    }
+
+    pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
+        self.inner.tenant.as_ref()
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -109,30 +149,37 @@ impl Service {
         &self.inner.card
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.inner.limits
+    pub(crate) fn limits(&self) -> Arc<Limits> {
+        self.inner.limits.load_full()
     }
 
-    fn declared(&self) -> &AgentCard {
+    pub(crate) fn set_limits(&self, limits: Limits) {
+        self.inner.engine.set_caps(Some(&self.inner.agent), limits.caps());
+        self.inner.limits.store(Arc::new(limits));
+    }
+
+    fn declared(&self) -> Arc<AgentCard> {
         self.inner.card.declared()
-    }
-
-    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Error> {
-        self.inner.authenticator.authenticate(headers).await
     }
 
     /// The owner is the caller's, the tenant the request's.
     pub fn scope(&self, principal: &Principal, tenant: Option<&str>) -> Result<Scope, Error> {
         let tenant = tenant.unwrap_or_default();
+        if let Some(own) = &self.inner.tenant {
+            if !tenant.is_empty() && tenant != &**own {
+                return Err(Error::invalid("tenant", format!("this agent's tenant is `{own}`")));
+            }
+            return Ok(self.scope_of(principal, Arc::clone(own)));
+        }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
         if tenant.len() > 64 || !tenant.bytes().all(allowed) {
             return Err(Error::invalid("tenant", "must be at most 64 of the characters A-Z a-z 0-9 . _ ~ -"));
         }
-        Ok(Scope {
-            agent: Arc::clone(&self.inner.agent),
-            tenant: Arc::from(tenant),
-            owner: Arc::clone(&principal.owner),
-        })
+        Ok(self.scope_of(principal, Arc::from(tenant)))
+    }
+
+    fn scope_of(&self, principal: &Principal, tenant: Arc<str>) -> Scope {
+        Scope { agent: Arc::clone(&self.inner.agent), tenant, owner: Arc::clone(&principal.owner) }
     }
 
     /// The generation a task was born in, if it exists.
@@ -143,7 +190,8 @@ impl Service {
 
     /// The declared extensions among those a request names, as its answer lists them.
     pub fn active_extensions(&self, asked: &[String]) -> String {
-        let declared = &self.declared().capabilities.extensions;
+        let declared = self.declared();
+        let declared = &declared.capabilities.extensions;
         let known = asked.iter().filter(|uri| declared.iter().any(|extension| extension.uri == **uri));
         known.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
@@ -154,7 +202,7 @@ impl Service {
     }
 
     pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {
-        capability::check(self.declared(), context, &call)?;
+        capability::check(&self.declared(), context, &call)?;
         match call {
             Call::SendMessage(send) => self.send(context, send).await,
             Call::SendStreamingMessage(send) => self.send_streaming(context, send).await,

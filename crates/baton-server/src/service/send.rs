@@ -18,7 +18,7 @@ impl Service {
         let history_length = send.history_length;
         let patience = match context.generation {
             // The oldest clients expect an answer as soon as the task is stored.
-            Generation::V0_1 => self.inner.limits.legacy_wait,
+            Generation::V0_1 => self.limits().legacy_wait,
             Generation::V0_3 | Generation::V1 if send.return_immediately => Duration::ZERO,
             Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
         };
@@ -48,6 +48,7 @@ impl Service {
         let last_seen = subscribe::last_seen(context)?;
         let history_length = send.history_length;
         let incoming = self.incoming(context, send, last_seen.is_some())?;
+        let place = self.inner.streams.take(&context.scope.owner)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
             Accepted::Turn(turn) => {
@@ -55,7 +56,8 @@ impl Service {
                 (self.engine().stream_turn(&turn, last_seen, close).await?, turn.replayed)
             }
         };
-        Ok(Outcome::Stream { stream: stream.with_history(history_length), replayed })
+        let stream = stream.with_history(history_length).with_place(place);
+        Ok(Outcome::Stream { stream, replayed })
     }
 
     fn incoming(
@@ -72,14 +74,15 @@ impl Service {
         if message.parts.len() > most {
             return Err(Error::invalid("message.parts", format!("holds more than {most} parts")));
         }
-        media::check(self.declared(), &message)?;
+        media::check(&self.declared(), &message)?;
         let (hash, record_id) = (hash(&message), message.id.clone());
         if client_task_id.is_some() {
             // Messages of that generation have no id; the codec put the task's in its place.
             message.id = fresh_message_id();
         }
         let generation = context.generation;
-        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only })
+        let trace = context.trace.clone();
+        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only, trace })
     }
 }
 

@@ -7,18 +7,23 @@
 //! | letter | kind | JSON |
 //! |---|---|---|
 //! | `U` | user message | the message |
-//! | `A` | attempt started | `{"attempt":k}` |
+//! | `A` | attempt started | `{"attempt":k}` or `{"attempt":k,"skill":…}` |
 //! | `C` | cancel requested | `{}` or `{"metadata":…}` |
 //! | `S` + state number | status | `{"statusUpdate":…}` |
 //! | `P` + ordinal | artifact | `{"artifactUpdate":…}` |
 //!
+//! The header of a user message goes on with its trace context, if it was sent in one: ` <traceparent>` and, after one
+//! more space, the `tracestate`.
+//!
 //! A snapshot is three lines: `1 <version> <attempts>`, what the log says beyond the task, the task.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use baton_protocol::domain::{
     ArtifactId, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
-    Transition,
+    TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, v1};
@@ -73,14 +78,20 @@ impl StoredEvent {
         }
         out.push(b' ');
         push_number(&mut out, event.at.as_millis());
+        if let EventBody::UserMessage { trace: Some(trace), .. } = &event.body {
+            for text in std::iter::once(trace.parent()).chain(trace.state()) {
+                out.push(b' ');
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
         out.push(b'\n');
         let json_at = out.len();
         match &event.body {
-            EventBody::UserMessage(message) => v1::write_message(&mut out, message),
-            EventBody::AttemptStarted { attempt } => {
-                out.extend_from_slice(b"{\"attempt\":");
-                push_number(&mut out, (*attempt).into());
-                out.push(b'}');
+            EventBody::UserMessage { message, .. } => v1::write_message(&mut out, message),
+            EventBody::AttemptStarted { attempt, skill } => {
+                let started = AttemptJson { attempt: *attempt, skill: skill.as_deref().map(Cow::Borrowed) };
+                serde_json::to_writer(&mut out, &started)
+                    .expect("a number and a text into memory cannot fail");
             }
             EventBody::CancelRequested { metadata: None } => out.extend_from_slice(b"{}"),
             EventBody::CancelRequested { metadata: Some(metadata) } => {
@@ -130,6 +141,13 @@ impl StoredEvent {
         StoredEvent { number, ..self.clone() }
     }
 
+    /// What stands in the header behind the time.
+    fn trace(&self) -> Option<TraceContext> {
+        let (header, _) = first_line(&self.record)?;
+        let mut fields = header.splitn(5, ' ').skip(3);
+        TraceContext::parse(fields.next()?, fields.next())
+    }
+
     /// The update, with the ids its frame carries.
     pub fn item(&self) -> Result<StreamItem, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
@@ -146,11 +164,12 @@ impl StoredEvent {
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
         let body = match self.kind {
             EventKind::UserMessage => {
-                EventBody::UserMessage(v1::read_message(text).map_err(|e| damaged(&e))?)
+                let message = v1::read_message(text).map_err(|e| damaged(&e))?;
+                EventBody::UserMessage { message, trace: self.trace() }
             }
             EventKind::AttemptStarted => {
-                let started: AttemptJson = serde_json::from_str(text).map_err(|e| damaged(&e))?;
-                EventBody::AttemptStarted { attempt: started.attempt }
+                let started: AttemptJson<'_> = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+                EventBody::AttemptStarted { attempt: started.attempt, skill: started.skill.map(Arc::from) }
             }
             EventKind::CancelRequested => {
                 let asked: CancelJson<'_> = serde_json::from_str(text).map_err(|e| damaged(&e))?;
@@ -167,9 +186,11 @@ impl StoredEvent {
     }
 }
 
-#[derive(Deserialize)]
-struct AttemptJson {
+#[derive(Serialize, Deserialize)]
+struct AttemptJson<'a> {
     attempt: u32,
+    #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
+    skill: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -209,6 +230,11 @@ struct BeyondTask {
     transitions: Vec<(u8, i64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sealed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skill: Option<String>,
+    /// `traceparent`, and `tracestate` if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<(String, Option<String>)>,
 }
 
 impl StoredSnapshot {
@@ -221,6 +247,11 @@ impl StoredSnapshot {
                 .map(|t| (t.state.number(), t.at.as_millis()))
                 .collect(),
             sealed: snapshot.sealed.iter().map(|id| id.as_str().to_owned()).collect(),
+            skill: snapshot.skill.as_deref().map(str::to_owned),
+            trace: snapshot
+                .trace
+                .as_ref()
+                .map(|trace| (trace.parent().to_owned(), trace.state().map(str::to_owned))),
         };
         let mut out = format!("{FORMAT} {} {}\n", snapshot.version, snapshot.attempts).into_bytes();
         serde_json::to_writer(&mut out, &beyond).expect("numbers and strings into memory cannot fail");
@@ -257,7 +288,9 @@ impl StoredSnapshot {
         let transitions: Option<Vec<_>> = beyond.transitions.into_iter().map(transition).collect();
         task.transitions = transitions.ok_or_else(|| damaged(&"unknown state"))?;
         let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
-        Ok(Snapshot { task, version, attempts, sealed: sealed.map_err(|e| damaged(&e))? })
+        let trace = beyond.trace.and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()));
+        let sealed = sealed.map_err(|e| damaged(&e))?;
+        Ok(Snapshot { task, version, attempts, sealed, skill: beyond.skill.map(Arc::from), trace })
     }
 
     /// Version, attempts, and where the second line starts.

@@ -21,11 +21,10 @@ impl Run {
         events: &mut Vec<StoredEvent>,
         settled: &mut Vec<Settled>,
     ) -> Result<(), String> {
-        let most = self.engine.options.max_event_bytes;
+        let most = self.engine.options().max_event_bytes;
         match said {
             Said::Took(request, message) => {
-                let event =
-                    self.write(EventBody::UserMessage(message)).map_err(|refused| refused.to_string())?;
+                let event = self.write(EventBody::said(message)).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(event.number) });
                 events.push(event);
             }
@@ -51,7 +50,7 @@ impl Run {
     }
 
     fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut Vec<StoredEvent>) -> Result<(), String> {
-        let most = self.engine.options.max_event_bytes;
+        let most = self.engine.options().max_event_bytes;
         let parts = size::split(update, most).map_err(|too_large| {
             let bytes = too_large.bytes;
             format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")

@@ -41,6 +41,33 @@ fn snapshots_are_stored_as_they_were_first() {
     }
 }
 
+/// What came to the records later: the chosen skill, the trace.
+#[test]
+fn skills_and_traces_are_kept() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let said = |state| EventBody::UserMessage {
+        message: golden::said("m-1", Role::User, "go"),
+        trace: TraceContext::parse(PARENT, state),
+    };
+    let mut snapshot = Snapshot::begin(golden::task_id(), golden::context_id(), golden::at(0));
+    for (number, (name, body)) in (1..).zip([
+        ("user-message-traced", said(None)),
+        ("user-message-traced-state", said(Some("one=a b,two=c"))),
+        ("attempt-started-skill", EventBody::AttemptStarted { attempt: 1, skill: Some("say \"hi\"".into()) }),
+    ]) {
+        let event = Event { number, at: golden::at(number), body };
+        let stored = StoredEvent::encode(&golden::task_id(), &golden::context_id(), &event);
+        let kept = check(&format!("event-{name}"), stored.record());
+        let read = StoredEvent::from_record(number, kept).unwrap();
+        assert_eq!(read, stored, "{name}");
+        assert_eq!(read.decode().unwrap(), event, "{name}");
+        snapshot.apply(&event).unwrap();
+    }
+    assert_eq!(snapshot.trace.as_ref().map(TraceContext::parent), Some(PARENT));
+    let kept = check("snapshot-skill-trace", StoredSnapshot::encode(&snapshot).record());
+    assert_eq!(StoredSnapshot::from_record(kept).unwrap().decode().unwrap(), snapshot);
+}
+
 #[test]
 fn replies_are_stored_as_they_were_first() {
     let reply = golden::said("m-9", Role::Agent, "an answer");

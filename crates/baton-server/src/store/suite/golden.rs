@@ -31,8 +31,8 @@ pub(crate) fn story() -> Vec<(&'static str, Event)> {
     };
     let report = ArtifactId::parse("report").unwrap();
     let bodies = [
-        ("user-message", EventBody::UserMessage(question())),
-        ("attempt-started", EventBody::AttemptStarted { attempt: 1 }),
+        ("user-message", EventBody::said(question())),
+        ("attempt-started", EventBody::AttemptStarted { attempt: 1, skill: None }),
         ("status", status(TaskState::Working, None, None)),
         (
             "artifact",
@@ -53,7 +53,7 @@ pub(crate) fn story() -> Vec<(&'static str, Event)> {
             "status-message",
             status(TaskState::InputRequired, Some(said("m-2", Role::Agent, "go on?")), metadata()),
         ),
-        ("user-message-short", EventBody::UserMessage(said("m-3", Role::User, "no"))),
+        ("user-message-short", EventBody::said(said("m-3", Role::User, "no"))),
         ("cancel-requested", EventBody::CancelRequested { metadata: None }),
         ("cancel-requested-metadata", EventBody::CancelRequested { metadata: metadata() }),
         ("status-last", status(TaskState::Canceled, Some(said("m-4", Role::Agent, "stopped")), None)),

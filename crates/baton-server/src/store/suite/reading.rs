@@ -77,8 +77,8 @@ pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
     let status = |state, said| EventBody::Status(StatusUpdate { state, message: said, metadata: None });
     let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), vec![Part::text("result")]);
     let bodies = [
-        EventBody::UserMessage(message(Role::User, "go")),
-        EventBody::AttemptStarted { attempt: 1 },
+        EventBody::said(message(Role::User, "go")),
+        EventBody::AttemptStarted { attempt: 1, skill: None },
         status(TaskState::Working, Some(message(Role::Agent, "on it"))),
         EventBody::Artifact(ArtifactUpdate {
             artifact,

@@ -1,14 +1,15 @@
 //! `baton serve --exec …`: the flags, and the agent made from them.
 
 use std::env::VarError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::{Builder, Server};
+use baton_server::{Logic, Skill};
 
-use super::{Chunk, ExecAgent, ExecOptions, ExecReplies, Input, Output, Replies, command, engine_options};
+use super::{Chunk, ExecAgent, ExecOptions, ExecReplies, Input, Output, Replies, command};
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "A program as the agent")]
 pub(crate) struct ExecFlags {
     /// Run this command for every task: the message on stdin, the answer on stdout. More than one word goes to
@@ -68,8 +69,9 @@ struct Variable {
 }
 
 impl ExecFlags {
-    /// The agent behind `--exec CMD`, under the given card or under one of its own. Refuses what cannot be run.
-    pub(crate) fn server(&self, typed: &str, card: Option<AgentCard>) -> Result<Builder, String> {
+    /// The agent behind `--exec CMD`: its card, the given one or one of its own, and its skill. Refuses what cannot be
+    /// run.
+    pub(crate) fn agent(&self, typed: &str, card: Option<AgentCard>) -> Result<(AgentCard, Skill), String> {
         let name = self.name.clone().unwrap_or_else(|| command::name(typed));
         let card = card.unwrap_or_else(|| self.card(&name));
         // The skill of a card file is the program, whatever it is called there.
@@ -82,11 +84,11 @@ impl ExecFlags {
             }
         };
         let options = self.options(typed, &skill.id)?;
-        let builder = Server::builder(card).options(engine_options());
-        Ok(match self.exec_replies {
-            Replies::Task => builder.task_skill(skill, ExecAgent::new(options)?),
-            Replies::Message => builder.message_skill(skill, ExecReplies::new(options)?),
-        })
+        let logic = match self.exec_replies {
+            Replies::Task => Logic::Task(Arc::new(ExecAgent::new(options)?)),
+            Replies::Message => Logic::Message(Arc::new(ExecReplies::new(options)?)),
+        };
+        Ok((card, Skill { card: skill, logic }))
     }
 
     fn options(&self, typed: &str, skill: &str) -> Result<ExecOptions, String> {

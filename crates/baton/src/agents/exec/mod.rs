@@ -13,7 +13,7 @@
 //! | `process` | its processes as the server sees them |
 //! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
 
-pub(crate) mod command;
+mod command;
 mod environment;
 pub(crate) mod flags;
 mod input;
@@ -52,9 +52,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use baton_protocol::domain::Part;
-use baton_server::engine::options::Options;
 use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
 
+pub(crate) use command::parse;
 use environment::Environment;
 
 /// How a program is run. Every bound has a default.
@@ -166,14 +166,8 @@ impl Default for ExecOptions {
     }
 }
 
-/// The engine's bounds for programs: a process costs far more than a future.
-pub(crate) fn engine_options() -> Options {
-    let mut options = Options::default();
-    options.max_running = 64;
-    // A program that waits for an answer holds one of those places; later answers start it anew.
-    options.answer_wait = Duration::from_secs(10 * 60);
-    options
-}
+/// Programs of one agent at a time, unless its limits say otherwise: a process costs far more than a future.
+pub(crate) const MOST_PROGRAMS: usize = 64;
 
 /// A program that works on tasks.
 pub(crate) struct ExecAgent(Arc<Program>);

@@ -16,7 +16,7 @@ use super::authority::Authority;
 use super::bodies::{Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
 use super::cors::Origins;
-use super::hosts::{self, Hosts};
+use super::hosts::Hosts;
 use super::options::Connections;
 use super::pulse::Pulse;
 use super::refusal::{self, Refusal};
@@ -77,7 +77,7 @@ impl Caller {
             return Some(refusal.response(version));
         }
         let path = request.uri().path();
-        if self.door.registry.is_draining() && !hosts::is_health(path) {
+        if self.door.registry.is_draining() && !self.door.hosts.is_health(path) {
             let mut response = refusal::plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The server is stopping; try again in a moment",
@@ -92,7 +92,9 @@ impl Caller {
             return Some(refusal::plain(not_here.status, &not_here.text, version));
         }
         match cors {
-            Some(cors) if !hosts::is_for_everybody(request.method(), path) => cors.preflight(request),
+            Some(cors) if !self.door.hosts.is_for_everybody(request.method(), path) => {
+                cors.preflight(request)
+            }
             _ => None,
         }
     }

@@ -32,6 +32,9 @@ mod failed_sync;
 mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// Ten thousand connections, and more than there are files for.
+#[cfg(target_os = "linux")]
+mod many_connections;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::SqliteStore;
 use baton_server::store::{Store, StoreError};
-use baton_server::{Server, StartError};
+use baton_server::{Cors, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -55,8 +55,13 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     let mut builder = Server::host()
         .store(open(config).await?)
         .options(config.engine_options())
+        .connections(config.connection_bounds())
         .trusted_proxies(proxies)
+        .allowed_hosts(config.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect())
         .drain(*config.drain);
+    if !config.cors.origins.is_empty() {
+        builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));
+    }
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
     }

@@ -85,6 +85,20 @@ impl Served {
         found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
     }
 
+    /// The log once it holds these words: it comes by another pipe than the welcome.
+    pub(crate) fn log_with(&self, words: &str) -> String {
+        let since = Instant::now();
+        loop {
+            let log = self.log();
+            // Whole lines only: the last one may still be on its way.
+            if log.contains(words) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words} in the log:\n{log}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -128,6 +142,15 @@ impl Served {
         let sent = self.client.get(format!("{}{path}", self.url)).timeout(PATIENCE).send().await;
         let answer = sent.unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.log()));
         (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    /// The card, as a client of no particular version gets it.
+    pub(crate) async fn card(&self) -> Value {
+        let url = format!("{}/.well-known/agent-card.json", self.url);
+        let sent = self.client.get(url).timeout(PATIENCE).send().await;
+        let response = sent.unwrap_or_else(|error| panic!("card: {error}\n{}", self.log()));
+        assert_eq!(response.status(), 200, "{}", self.log());
+        response.json().await.unwrap()
     }
 
     /// The response as it begins; a stream is still open then.

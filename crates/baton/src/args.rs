@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::agents::demo::Profile;
+use crate::agents::exec::flags::ExecFlags;
 use crate::config::{Flag, Inputs};
 
 const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Examples:
   baton serve --listen 127.0.0.1:8080    at another port (0 takes a free one)
   baton serve --store memory:            keep nothing after the process ends
   baton serve --profile minimal          without streams
+  baton serve --exec ./greet.py          a program of yours as the agent
   baton serve --config agents.toml       the agents of a configuration file
   baton config default                   what such a file can hold
   BATON_LOG=debug baton serve            with a longer log, on stderr";
@@ -32,7 +34,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the agents of the configuration; without any, the demo agent.
+    /// Serve the agents of the configuration, or a program with `--exec`; without either, the demo agent.
     #[command(after_help = EXAMPLES)]
     Serve(Settings),
     /// Look at the configuration.
@@ -108,6 +110,9 @@ pub(crate) struct Settings {
     /// the port can read and change every task [env: BATON_ALLOW_PUBLIC].
     #[arg(long)]
     allow_public: bool,
+
+    #[command(flatten)]
+    exec: ExecFlags,
 }
 
 impl Settings {
@@ -122,7 +127,7 @@ impl Settings {
             ("--allow-public", "allow_public", self.allow_public.then(|| "true".to_owned())),
         ];
         let flags = flags.into_iter().filter_map(|(name, key, text)| Some(Flag { name, key, text: text? }));
-        Inputs::of_process(self.config, flags.collect(), self.profile)
+        Inputs::of_process(self.config, flags.collect(), self.profile, self.exec)
     }
 }
 

@@ -12,6 +12,8 @@ mod signals;
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[cfg(unix)]
+use agents::exec::guard;
 use args::Command;
 use exit::Failure;
 
@@ -23,6 +25,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
+    // A guard is started for every turn of a program: it must not pay for what only a server needs.
+    #[cfg(unix)]
+    {
+        let mut args = std::env::args_os().skip(1);
+        if args.next().is_some_and(|first| first == guard::SUBCOMMAND) {
+            return guard::main(args);
+        }
+    }
     let command = args::parse();
     exit::report(run(command))
 }

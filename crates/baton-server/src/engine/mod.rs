@@ -16,6 +16,7 @@ mod crash;
 mod desk;
 mod detach;
 mod follow_up;
+mod health;
 mod hub;
 mod input;
 mod logic;
@@ -28,7 +29,9 @@ mod runs;
 mod send;
 mod size;
 mod stream;
+pub(crate) mod stream_places;
 mod wait;
+mod watched_store;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,6 +42,7 @@ use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -46,15 +50,18 @@ pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use content::{Content, NotJson};
 pub use desk::Stop;
+pub use health::Health;
 pub use input::{File, FileContent, InputError, ReadMessage};
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
+pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use admission::Admission;
 use agent::Skill;
 use clock::Clock;
+use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
@@ -67,7 +74,8 @@ pub struct Engine {
 }
 
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    store: WatchedStore,
+    last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
     agents: HashMap<Arc<str>, AgentLogic>,
@@ -77,6 +85,8 @@ pub(crate) struct Inner {
     runs: Runs,
     admission: Admission,
     in_flight: InFlight,
+    /// A task could not be looked after, since the store took no writes.
+    untended: Arc<Notify>,
     /// No new work.
     stopping: CancellationToken,
     /// Streams end now.
@@ -106,7 +116,8 @@ impl Engine {
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
-                store,
+                store: WatchedStore::new(store),
+                last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
                 options: ArcSwap::from_pointee(options),
@@ -119,6 +130,7 @@ impl Engine {
                 }),
                 admission,
                 in_flight: InFlight::default(),
+                untended: Arc::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
                 tracker: TaskTracker::new(),
@@ -150,8 +162,18 @@ impl Engine {
         }
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &WatchedStore {
         &self.inner.store
+    }
+
+    /// How the store has failed for good, if it has.
+    pub fn failure(&self) -> Option<StoreError> {
+        self.inner.store.failure()
+    }
+
+    /// Waits until the store has failed for good: nothing can be written any more, and the process should end.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.inner.store.fatal()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -181,8 +203,7 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let (every, stopping) = (self.options().retention.every, self.inner.stopping.clone());
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), every, stopping));
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
         Ok(())
     }
 
@@ -196,6 +217,16 @@ impl Engine {
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        inner.closing.cancel();
+    }
+
+    /// The end of an engine whose store has failed: no new work, no time to finish (nothing could be written),
+    /// streams closed. The crash rule of the next start does the rest.
+    pub fn abandon(&self) {
+        let inner = &self.inner;
+        inner.stopping.cancel();
+        inner.runs.stop_all(Stop::Shutdown);
+        inner.tracker.close();
         inner.closing.cancel();
     }
 }
@@ -243,7 +274,11 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
 /// What a peer is told when the store fails.
 pub(crate) fn from_store(error: StoreError) -> Error {
     match error {
-        StoreError::Full(_) => Error::of(ErrorKind::ResourceExhausted).with_retry_after(5),
+        // Without a cause for the log: that has it from the engine's store, once and not for each request.
+        StoreError::Full(_) => {
+            let message = "The server has no room left to store this; what is stored can be read";
+            return Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(5);
+        }
         StoreError::Unavailable(_) | StoreError::Fatal(_) => {
             Error::of(ErrorKind::Unavailable).with_retry_after(1)
         }

@@ -19,6 +19,7 @@ pub use cursor::Cursors;
 
 use crate::auth::Principal;
 use crate::card::ServedCard;
+use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
 use crate::mount::Place;
 
@@ -107,6 +108,7 @@ struct Inner {
     card: ServedCard,
     cursors: Cursors,
     limits: ArcSwap<Limits>,
+    streams: StreamPlaces,
 }
 
 impl Service {
@@ -117,11 +119,12 @@ impl Service {
         card: ServedCard,
         cursors: Cursors,
         limits: Limits,
+        streams: StreamPlaces,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
         engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
-        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits }) }
+        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits, streams }) }
     }
 
     /// The agent's name in stores and logs.

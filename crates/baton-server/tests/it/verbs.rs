@@ -32,7 +32,7 @@ async fn verbs(turn: Turn) -> Result<(), AgentError> {
             turn.artifact(artifact).await?;
         }
         "stream" => {
-            let mut stream = turn.stream_text_into(ArtifactId::parse("fixed")?, "poem");
+            let mut stream = turn.stream_text_as(ArtifactId::parse("fixed")?, Some("poem"));
             for word in ["one ", "two ", "three"] {
                 stream.write(word).await?;
             }

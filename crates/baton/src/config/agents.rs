@@ -10,6 +10,8 @@ use super::problem::{Problem, Problems};
 use super::schema::{self, AgentLimits, Card, Config, Whereabouts};
 use super::setting::{Place, Source};
 use crate::agents::demo::{self, Profile};
+use crate::agents::exec::MOST_PROGRAMS;
+use crate::agents::exec::flags::ExecFlags;
 
 /// The agent at the root, by its name in stores. Tasks are kept under it, so it stays.
 pub(crate) const ROOT: &str = "default";
@@ -31,16 +33,21 @@ pub(crate) struct AgentPlan {
 #[derive(Debug, Clone)]
 struct SkillPlan {
     skill: Skill,
-    /// Takes the messages that name no skill.
+    /// Takes the messages that fit no other.
     default: bool,
 }
 
 /// Reads the cards and matches the skills. What is wrong is added to the problems, and that agent left out.
-pub(crate) fn plan(config: &Config, profile: Option<Profile>, problems: &mut Problems) -> Vec<AgentPlan> {
+pub(crate) fn plan(
+    config: &Config,
+    profile: Option<Profile>,
+    exec: &ExecFlags,
+    problems: &mut Problems,
+) -> Vec<AgentPlan> {
     let mut plans = Vec::new();
     let mut planner = Planner { config, problems, prefix: "" };
-    if config.has_root_agent() {
-        plans.extend(planner.root(profile));
+    if config.has_root_agent() || exec.exec.is_some() {
+        plans.extend(planner.root(profile, exec));
     }
     planner.prefix = "agent.";
     plans.extend(config.agents.iter().filter_map(|agent| planner.agent(agent)));
@@ -59,7 +66,7 @@ impl Planner<'_> {
         self.problems.add(Problem::new(source.clone(), format!("{}{key}", self.prefix), text));
     }
 
-    fn root(&mut self, profile: Option<Profile>) -> Option<AgentPlan> {
+    fn root(&mut self, profile: Option<Profile>, exec: &ExecFlags) -> Option<AgentPlan> {
         let Config { card, skills, .. } = self.config;
         let limits = self.limits(&AgentLimits::default());
         let base =
@@ -68,6 +75,9 @@ impl Planner<'_> {
             let text = "only for the demo agent's own card, and this agent is configured";
             self.refuse(&Source::Flag("--profile"), "", text);
             return None;
+        }
+        if let Some(typed) = &exec.exec {
+            return self.program(base, exec, typed);
         }
         if !skills.is_empty() {
             return self.configured(base, card, skills);
@@ -85,6 +95,31 @@ impl Planner<'_> {
         };
         let Base { id, limits, whereabouts, source } = base;
         Some(AgentPlan { id, card, limits, whereabouts, skills: None, card_file, source })
+    }
+
+    /// The program of `--exec`, under its own card or the card file's.
+    fn program(&mut self, base: Base, exec: &ExecFlags, typed: &str) -> Option<AgentPlan> {
+        let Config { card, skills, .. } = self.config;
+        let flag = Source::Flag("--exec");
+        if !skills.is_empty() {
+            self.refuse(&flag, "", "the file has a [[skill]] for this agent; leave out one of the two");
+            return None;
+        }
+        let card_file = self.card_file(card)?;
+        if card_file.is_none() && card.is_set() {
+            self.refuse(
+                &flag,
+                "",
+                "the file has a [card] for this agent; use --name and --description, or --card",
+            );
+            return None;
+        }
+        let made = exec.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
+        let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
+        let Base { id, mut limits, whereabouts, .. } = base;
+        self.few_programs(&mut limits);
+        let skills = Some(vec![SkillPlan { skill, default: true }]);
+        Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
     }
 
     fn agent(&mut self, agent: &schema::Agent) -> Option<AgentPlan> {
@@ -108,7 +143,10 @@ impl Planner<'_> {
             return None;
         }
         let card_file = self.card_file(card)?;
-        let Base { id, limits, whereabouts, source } = base;
+        let Base { id, mut limits, whereabouts, source } = base;
+        if skills.iter().any(|skill| skill.exec.is_some()) {
+            self.few_programs(&mut limits);
+        }
         let (card, skills) = match &card_file {
             Some(file) => self.matched(file, skills)?,
             None => self.written(card, skills, &source)?,
@@ -217,6 +255,13 @@ impl Planner<'_> {
         }
     }
 
+    /// A process costs far more than a future: unless somebody said how many may run, fewer do.
+    fn few_programs(&self, limits: &mut Limits) {
+        if !self.config.limits.max_running.is_set() {
+            limits.max_running.get_or_insert(MOST_PROGRAMS);
+        }
+    }
+
     /// The server's bounds, and what the agent has of its own.
     fn limits(&self, own: &AgentLimits) -> Limits {
         let all = &self.config.limits;
@@ -255,9 +300,10 @@ impl AgentPlan {
             Whereabouts::Tenant(tenant) => mount.tenant(tenant),
         };
         let Some(skills) = &self.skills else { return demo::skills(mount) };
-        // A message that names no skill goes to the first.
-        let (first, others): (Vec<_>, Vec<_>) = skills.iter().partition(|plan| plan.default);
-        first.into_iter().chain(others).fold(mount, |mount, plan| mount.skill(plan.skill.clone()))
+        skills.iter().fold(mount, |mount, plan| {
+            let mount = if plan.default { mount.default_skill(&plan.skill.card.id) } else { mount };
+            mount.skill(plan.skill.clone())
+        })
     }
 
     /// Has the other the same skills? A card can only be replaced by one for the same.

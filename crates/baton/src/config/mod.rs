@@ -45,6 +45,7 @@ use environment::Variables;
 use setting::{Place, Source};
 
 use crate::agents::demo::Profile;
+use crate::agents::exec::flags::ExecFlags;
 
 /// `config.default.toml`: every key, what it is for, and its default.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../config.default.toml");
@@ -65,6 +66,8 @@ pub(crate) struct Inputs {
     variables: Variables,
     /// `--profile`, which is no key: it chooses among the demo agent's own cards.
     profile: Option<Profile>,
+    /// `--exec` and what goes with it: a skill, which is for the file or for flags of its own.
+    exec: ExecFlags,
 }
 
 /// A configuration without a fault.
@@ -81,11 +84,16 @@ pub(crate) struct Loaded {
 
 impl Inputs {
     /// The process's own environment, with these flags.
-    pub(crate) fn of_process(file: Option<PathBuf>, flags: Vec<Flag>, profile: Option<Profile>) -> Self {
+    pub(crate) fn of_process(
+        file: Option<PathBuf>,
+        flags: Vec<Flag>,
+        profile: Option<Profile>,
+        exec: ExecFlags,
+    ) -> Self {
         // A name that is no text is none of ours.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Inputs { file, found: None, flags, variables: variables.collect(), profile }
+        Inputs { file, found: None, flags, variables: variables.collect(), profile, exec }
     }
 
     /// From now on a file that was found has to be there.
@@ -116,7 +124,7 @@ impl Inputs {
         let warnings = environment::overlay(&self.variables, &mut config, &mut problems);
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
-        let agents = agents::plan(&config, self.profile, &mut problems);
+        let agents = agents::plan(&config, self.profile, &self.exec, &mut problems);
         let file = file.map(|(path, _)| path.to_owned());
         problems.unless_any(Loaded { config, agents, file, warnings })
     }

@@ -138,9 +138,8 @@ impl Server {
     /// `tower` service of any HTTP body, too.
     ///
     /// The card says where clients find the agent: at [`Builder::public_url`] if that is set, else where the request
-    /// for the card came in. Who serves the router also ends it, with [`shut_down`](Self::shut_down).
-    ///
-    /// Await [`fatal`](Self::fatal) beside it. Limits on connections, the checks of `Host` and `Origin` and CORS are that
+    /// for the card came in. Who serves the router also ends it, with [`shut_down`](Self::shut_down), and awaits
+    /// [`fatal`](Self::fatal) beside it. Limits on connections, the checks of `Host` and `Origin` and CORS are that
     /// application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::routes(Arc::clone(&self.site))
@@ -183,13 +182,14 @@ impl Server {
                 () = engine.shut_down(self.drain) => {}
             }
         };
+        let router = binding::router(Arc::clone(&self.site));
         let hopeless = async {
             let error = engine.fatal().await;
             tokio::time::sleep(LAST_WORDS).await;
             error
         };
         tokio::select! {
-            served = self.network.serve(listener, binding::router(Arc::clone(&self.site)), stop, drained) => {
+            served = self.network.serve(listener, router, stop, drained) => {
                 served.map_err(StartError::Serve)?;
                 engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
             }

@@ -229,7 +229,7 @@ impl Agent for ExecAgent {
 impl MessageAgent for ExecReplies {
     #[cfg(unix)]
     async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
-        Ok(reply::reply(&self.0, asked).await?.into())
+        reply::reply(&self.0, asked).await.map(Content::from)
     }
 
     #[cfg(not(unix))]

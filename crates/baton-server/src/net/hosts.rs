@@ -83,7 +83,7 @@ impl Hosts {
         {
             let text = format!(
                 "This server does not go by the name {host:?}. Call it as localhost, 127.0.0.1 or [::1], or add \
-                 the name to its allowed hosts"
+                 the name to its `allowed_hosts`"
             );
             return Err(NotHere { status: StatusCode::MISDIRECTED_REQUEST, text });
         }

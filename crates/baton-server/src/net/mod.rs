@@ -35,6 +35,7 @@ pub use options::{Connections, Cors};
 use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
+use bodies::BodyRoom;
 use caps::Registry;
 use cors::Origins;
 use guard::Door;
@@ -92,7 +93,8 @@ impl Network {
         let registry = Registry::new(options.max_connections, options.max_per_address, trusted);
         let (public, base_path) = (self.public.clone(), self.base_path.clone());
         let hosts = Hosts::new(listener.local_addr()?, &self.allowed, public, base_path);
-        let door = Door { app, hosts, cors: self.origins.clone(), registry, options };
+        let (cors, body_room) = (self.origins.clone(), Arc::new(BodyRoom::new(options.max_bodies_bytes)));
+        let door = Door { app, hosts, cors, registry, options, body_room };
         accept::serve(listener, Arc::new(door), stop, drained).await;
         Ok(())
     }

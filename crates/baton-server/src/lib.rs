@@ -28,6 +28,7 @@ mod mount;
 mod proxy;
 mod server;
 mod site;
+mod telemetry;
 
 pub use control::Control;
 pub use engine::Stop;
@@ -36,3 +37,4 @@ pub use engine::turn::{Question, Stopped, TextStream, Turn};
 pub use mount::Mount;
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};
+pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

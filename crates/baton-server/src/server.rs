@@ -22,7 +22,8 @@ use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
-use crate::store::{Store, StoreError};
+use crate::store::{Measured, Store, StoreError};
+use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
@@ -54,6 +55,8 @@ pub struct Builder {
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
     drain: Duration,
+    metrics: MetricsAccess,
+    log_requests: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -94,6 +97,8 @@ impl Server {
             public_url: None,
             trusted_proxies: Vec::new(),
             drain: Duration::from_secs(30),
+            metrics: MetricsAccess::default(),
+            log_requests: false,
         }
     }
 
@@ -109,6 +114,20 @@ impl Server {
     /// To mount in an application of one's own, at the root.
     pub fn router(&self) -> axum::Router {
         binding::router(Arc::clone(&self.site))
+    }
+
+    /// What the server counts about itself, as OpenMetrics text.
+    pub async fn metrics(&self) -> String {
+        binding::metrics::text(self.engine(), Format::OpenMetrics).await
+    }
+
+    /// `GET /metrics` alone, for a listener of its own: whoever reaches it may read.
+    pub fn metrics_router(&self) -> axum::Router {
+        binding::metrics_router(self.engine().clone())
+    }
+
+    pub fn telemetry(&self) -> &Telemetry {
+        self.engine().telemetry()
     }
 
     /// Binds the address and serves until the process ends.
@@ -217,6 +236,20 @@ impl Builder {
         self
     }
 
+    /// Who may read `/metrics` beside the agents; by default whoever asks from this machine.
+    /// [`Server::metrics_router`] gives them a listener of their own.
+    pub fn metrics(mut self, access: MetricsAccess) -> Self {
+        self.metrics = access;
+        self
+    }
+
+    /// Whether every request leaves a line in the log, at level `info`. Otherwise only those do that could not be
+    /// served; a log of level `debug` holds all of them anyhow.
+    pub fn log_requests(mut self, wanted: bool) -> Self {
+        self.log_requests = wanted;
+        self
+    }
+
     /// Checks the cards against what is mounted, puts everything together, and looks after the tasks an earlier
     /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
@@ -236,7 +269,11 @@ impl Builder {
             mounts.push(mount);
         }
         let cursors = Cursors::load(&*self.store).await?;
-        let engine = Engine::new(self.store, logics, self.options, self.clock);
+        let callers = Callers::load(&*self.store).await?;
+        let agents = mounts.iter().map(|mount| &mount.id);
+        let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
+        let store = Measured::over(self.store, &telemetry);
+        let engine = Engine::new(store, logics, self.options, self.clock, telemetry);
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
                 public_url: self.public_url.clone(),

@@ -7,6 +7,9 @@ mod front;
 mod http_json;
 mod incoming;
 mod jsonrpc;
+pub(crate) mod metrics;
+mod observed;
+mod request_id;
 mod respond;
 
 use std::future::{Future, IntoFuture as _};
@@ -15,10 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
 use axum::serve::ListenerExt as _;
+use http::HeaderMap;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::Engine;
 use crate::site::Site;
 
 /// How long connections may finish what is under way after the drain.
@@ -26,7 +33,15 @@ const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// One door: paths with colons, tenants and slashes at the end are ours to read.
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    Router::new().fallback(front::handle).with_state(site)
+    Router::new().fallback(observed::handle).with_state(site)
+}
+
+/// The server's numbers alone, for a listener of their own.
+pub(crate) fn metrics_router(engine: Engine) -> Router {
+    let answer = |State(engine): State<Engine>, headers: HeaderMap| async move {
+        metrics::answer(&engine, &headers).await
+    };
+    Router::new().route(metrics::PATH, get(answer)).with_state(engine)
 }
 
 /// Accepts connections until `drained`, then lets those under way finish.

@@ -5,6 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
 
+/// How much is going on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Load {
+    /// Turns that run.
+    pub running: usize,
+    /// Tasks that wait for a place.
+    pub queued: usize,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     shared: Arc<Shared>,
@@ -93,6 +103,11 @@ impl Admission {
         if state.waiting.insert((scope.clone(), task.clone())) {
             state.queue.push_back((scope, task));
         }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let state = self.shared.state();
+        Load { running: state.running, queued: state.queue.len() + state.promised }
     }
 
     /// The next waiting task, with the right to run it.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentSkill, ContextId, Message, Part};
+use baton_protocol::domain::{AgentSkill, ContextId, Message, Part, TraceContext};
 
 use super::turn::Turn;
 
@@ -48,6 +48,8 @@ pub struct Asked {
     pub message: Message,
     /// The message's context, or the one made for it.
     pub context_id: ContextId,
+    /// The answer's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls.
+    pub trace: Option<TraceContext>,
 }
 
 /// A skill: what the card says about it, and the logic behind it.

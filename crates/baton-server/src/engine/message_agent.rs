@@ -9,6 +9,7 @@ use baton_protocol::domain::{Message, MessageId, Role, Scope, TaskState};
 use baton_protocol::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use super::agent::{Agent, AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
@@ -16,6 +17,7 @@ use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
 use crate::store::{MessageRecord, record};
+use crate::telemetry::trace;
 
 type Key = (Scope, MessageId, [u8; 32]);
 /// The reply, and whether an earlier turn made it.
@@ -37,7 +39,8 @@ pub(super) struct AnswersInTasks(pub(super) Arc<dyn MessageAgent>);
 #[async_trait]
 impl Agent for AnswersInTasks {
     async fn run(&self, turn: Turn) -> Result<(), AgentError> {
-        let asked = Asked { message: turn.message().clone(), context_id: turn.context_id().clone() };
+        let (message, context_id) = (turn.message().clone(), turn.context_id().clone());
+        let asked = Asked { message, context_id, trace: turn.trace().cloned() };
         let parts = self.0.reply(asked).await?;
         if parts.is_empty() {
             return Err(AgentError::new("The agent answered with an empty message"));
@@ -75,13 +78,15 @@ impl Inner {
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);
                     // Spawned: a caller that goes away must not cut the agent short.
-                    self.tracker.spawn(async move {
+                    let span = tracing::debug_span!("reply");
+                    let replying = async move {
                         let result = inner.reply(&key.0, &*agent, incoming).await;
                         let _ = tell.send(Some(result));
                         inner.in_flight.lock().remove(&key);
                         drop(permit);
                         inner.admit_waiting();
-                    });
+                    };
+                    self.tracker.spawn(replying.instrument(span));
                     (outcome, true)
                 }
             }
@@ -114,7 +119,8 @@ impl Inner {
             return Ok((record::read_reply(&reply).map_err(from_store)?, true));
         }
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
-        let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
+        let trace = trace::here().or_else(|| incoming.trace.clone());
+        let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone(), trace };
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
         let deadline = self.options().turn_deadline;
         let parts = match tokio::time::timeout(deadline, answered).await {

@@ -24,6 +24,7 @@ mod runs;
 mod send;
 mod size;
 mod stream;
+mod turn_span;
 mod wait;
 
 use std::collections::HashMap;
@@ -38,12 +39,14 @@ use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use admission::Load;
 pub use cancel::Canceled;
 pub use desk::Stop;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::{Router, Skill};
 use clock::Clock;
@@ -88,6 +91,7 @@ pub(crate) struct Inner {
     runs: Runs,
     admission: Admission,
     in_flight: InFlight,
+    telemetry: Telemetry,
     /// No new work.
     stopping: CancellationToken,
     /// Streams end now.
@@ -110,6 +114,7 @@ impl Engine {
         agents: HashMap<Arc<str>, AgentLogic>,
         options: Options,
         clock: Arc<dyn Clock>,
+        telemetry: Telemetry,
     ) -> Self {
         let admission = Admission::new(options.max_running, options.max_queued);
         // Half the bits: stores keep it in a signed integer.
@@ -130,6 +135,7 @@ impl Engine {
                 }),
                 admission,
                 in_flight: InFlight::default(),
+                telemetry,
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
                 tracker: TaskTracker::new(),
@@ -154,6 +160,15 @@ impl Engine {
 
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
+    }
+
+    /// Turns that run and tasks that wait, right now.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
+    }
+
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.inner.telemetry
     }
 
     pub fn now(&self) -> Timestamp {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use baton_protocol::domain::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, StatusUpdate, Task,
-    TaskId, TaskState,
+    TaskId, TaskState, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,7 @@ struct Inner {
     message: Message,
     start: Arc<Snapshot>,
     references: Vec<Task>,
+    trace: Option<TraceContext>,
     max_event_bytes: usize,
 }
 
@@ -51,9 +52,10 @@ impl Turn {
         message: Message,
         start: Arc<Snapshot>,
         references: Vec<Task>,
+        trace: Option<TraceContext>,
         max_event_bytes: usize,
     ) -> Self {
-        Turn { inner: Arc::new(Inner { desk, message, start, references, max_event_bytes }) }
+        Turn { inner: Arc::new(Inner { desk, message, start, references, trace, max_event_bytes }) }
     }
 
     /// The message that started the turn.
@@ -92,6 +94,12 @@ impl Turn {
     /// The caller's own tasks that the message refers to.
     pub fn references(&self) -> &[Task] {
         &self.inner.references
+    }
+
+    /// The turn's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls. Where
+    /// this server records no traces it is the place the task's sender gave, if it gave one.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.inner.trace.as_ref()
     }
 
     /// Fires when the turn should stop; [`stop_reason`](Self::stop_reason) says why.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use baton_protocol::domain::Scope;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
+use super::census::Moves;
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
@@ -22,8 +23,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Connection,
-    /// Tasks made less tasks removed by the transaction under way.
-    pub(super) born: i64,
+    /// What the transaction under way does to the numbers of tasks.
+    pub(super) moves: Moves,
     scopes: HashMap<Scope, i64>,
 }
 
@@ -71,7 +72,7 @@ impl Session {
         connection.pragma_update(None, "trusted_schema", false)?;
         // A mapped page that cannot be read is a SIGBUS; a read that fails is an error.
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
-        Ok(Session { connection, born: 0, scopes: HashMap::new() })
+        Ok(Session { connection, moves: Moves::default(), scopes: HashMap::new() })
     }
 
     /// The scope's number, if anything was ever stored in it.
@@ -103,7 +104,7 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self) -> StoreResult<()> {
-        self.born = 0;
+        self.moves = Moves::default();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(())
     }
@@ -115,7 +116,7 @@ impl Session {
 
     /// Undoes the transaction under way, if SQLite has not done so by itself.
     pub(super) fn roll_back(&mut self) -> StoreResult<()> {
-        self.born = 0;
+        self.moves = Moves::default();
         // Scopes made by the transaction are gone with it.
         self.scopes.clear();
         if !self.connection.is_autocommit() {

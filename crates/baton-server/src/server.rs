@@ -126,6 +126,16 @@ impl Server {
         binding::metrics_router(self.engine().clone())
     }
 
+    /// Serves [`metrics_router`](Self::metrics_router) until `shutdown`.
+    pub async fn serve_metrics_until(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
+        binding::serve(listener, self.metrics_router(), shutdown).await.map_err(StartError::Serve)
+    }
+
+    /// The numbers' own handle, for what counts from outside.
     pub fn telemetry(&self) -> &Telemetry {
         self.engine().telemetry()
     }

@@ -9,6 +9,7 @@ use baton_server::IpRange;
 use clap::{Parser, Subcommand};
 
 use crate::agents::demo::Profile;
+use crate::log::Format;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,6 +68,25 @@ pub(crate) struct Serve {
     /// such as 10.0.0.0/8. May be given several times; `--public-url` wins.
     #[arg(long, value_name = "ADDR")]
     pub(crate) trusted_proxy: Vec<IpRange>,
+
+    /// How the log is written. `BATON_LOG` says what it holds.
+    #[arg(long, value_enum, value_name = "FORMAT", env = "BATON_LOG_FORMAT", default_value_t = Format::Text)]
+    pub(crate) log_format: Format,
+
+    /// Write a line to the log for every request, not only for those that could not be served.
+    #[arg(long)]
+    pub(crate) log_requests: bool,
+
+    /// Serve `/metrics` at an address of its own, to whoever reaches it. Without this the numbers are beside the
+    /// agent, for requests from this machine.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics_listen: Option<String>,
+
+    /// Send traces to this OTLP receiver, over HTTP in JSON: http://127.0.0.1:4318. The variables
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and OTEL_TRACES_SAMPLER are
+    /// understood.
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
 
     /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
     /// the port can read and change every task.

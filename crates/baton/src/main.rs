@@ -26,7 +26,8 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
-    log::install()?;
+    let Command::Serve(args) = &command;
+    let log = log::install(&commands::serve::log_options(args)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to run on: {error}")))?;
     let result = runtime.block_on(async {
@@ -36,5 +37,6 @@ fn run(command: Command) -> Result<(), Failure> {
     });
     // The store closes its file now; a stuck call must not keep the process.
     runtime.shutdown_timeout(LAST_WORDS);
+    log.close();
     result
 }

@@ -15,12 +15,12 @@ use http::{Method, Request, Response};
 use tracing::{Instrument as _, Span};
 
 use super::request_id::{REQUEST_ID, RequestId};
-use super::{front, incoming};
+use super::{front, incoming, metrics};
 use crate::auth::Principal;
 use crate::service::Service;
 use crate::site::Site;
 use crate::telemetry::labels::{self, Asked, Binding, Outcome};
-use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, trace};
+use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, milliseconds, trace};
 
 /// The way in of every request.
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
@@ -70,15 +70,18 @@ pub(super) enum Route {
 impl Observed {
     fn new(telemetry: &Telemetry, request: &Request<Body>) -> Self {
         let id = RequestId::of(request.headers());
-        let span = tracing::debug_span!(
-            target: "baton_server::request",
-            "request",
-            request.id = %id,
-            task.id = tracing::field::Empty,
-            otel.kind = "server",
-            otel.name = tracing::field::Empty,
-            otel.status_code = tracing::field::Empty,
-        );
+        let span = if is_about_server(request.uri().path()) {
+            Span::none()
+        } else {
+            tracing::debug_span!(
+                target: "baton_server::request",
+                "request",
+                request.id = %id,
+                task.id = tracing::field::Empty,
+                otel.kind = "server",
+                otel.name = tracing::field::Empty,
+            )
+        };
         if !span.is_disabled()
             && let Some(caller) = incoming::trace(request.headers())
         {
@@ -105,6 +108,7 @@ impl Observed {
         (self.facts.binding, self.facts.route) = (binding, route);
         if binding == Binding::Card {
             self.facts.asked = Asked::Card;
+            self.facts.span.record("otel.name", self.facts.asked.name());
         }
     }
 
@@ -120,6 +124,8 @@ impl Observed {
 
     pub(super) fn operation(&mut self, operation: Operation) {
         self.facts.asked = Asked::Operation(operation);
+        // At once: a span that has been started keeps its name.
+        self.facts.span.record("otel.name", self.facts.asked.name());
     }
 
     pub(super) fn generation(&mut self, generation: Generation) {
@@ -233,17 +239,17 @@ impl Facts {
                     target: "baton_server::request",
                     parent: &self.span,
                     method = self.method,
-                    // The span says it already, where there is one.
-                    request.id = self.span.is_disabled().then(|| self.id.as_str()),
+                    // The span says it too, but a log of level `info` does not show that.
+                    request.id = self.id.as_str(),
                     route = %self.route,
                     agent = telemetry.agent_name(self.agent),
                     binding = self.binding.name(),
                     generation = labels::generation_name(self.generation),
                     operation = self.asked.name(),
                     outcome = self.outcome.name(),
-                    status,
+                    status = status.map(i64::from),
                     events,
-                    duration_ms = self.since.elapsed().as_secs_f64() * 1000.0,
+                    duration_ms = milliseconds(self.since.elapsed()),
                     caller = self.caller.as_deref(),
                     cause = self.cause.as_deref(),
                     $message
@@ -254,8 +260,8 @@ impl Facts {
             (Weight::Fault, _) => line!(error, "a request failed"),
             (Weight::Trouble, _) => line!(warn, "a request could not be served"),
             (Weight::State, _) => line!(info, "a request was refused"),
-            (Weight::Usual, true) => line!(info, "a request"),
-            (Weight::Usual, false) => line!(debug, "a request"),
+            (Weight::Usual, true) => line!(info, "request"),
+            (Weight::Usual, false) => line!(debug, "request"),
         }
     }
 
@@ -280,7 +286,6 @@ impl Facts {
         if span.is_disabled() {
             return;
         }
-        span.record("otel.name", self.asked.name());
         trace::attribute(span, "http.request.method", self.method);
         trace::attribute(span, "http.route", &self.route.to_string());
         if let Some(status) = status {
@@ -297,7 +302,7 @@ impl Facts {
             trace::attribute(span, "error.type", self.outcome.name());
         }
         if matches!(self.weight(), Weight::Fault | Weight::Trouble) {
-            span.record("otel.status_code", "ERROR");
+            trace::fault(span);
         }
     }
 }
@@ -337,6 +342,11 @@ fn path_of(operation: Operation) -> &'static str {
         }
         Operation::GetExtendedCard => "/extendedAgentCard",
     }
+}
+
+/// What monitors ask all day long, and nobody wants to see traces of.
+fn is_about_server(path: &str) -> bool {
+    matches!(path, metrics::PATH | "/healthz" | "/readyz")
 }
 
 /// A method may be any word; only those that mean something are repeated.

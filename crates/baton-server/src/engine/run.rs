@@ -28,7 +28,7 @@ use super::turn_span;
 use crate::store::{
     Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
 };
-use crate::telemetry::{labels, trace};
+use crate::telemetry::{labels, milliseconds, trace};
 
 /// How often a failing store is tried again, and how long the first pause is (doubling).
 const STORE_TRIES: u32 = 8;
@@ -241,7 +241,7 @@ impl Run {
         if trace::wanted() {
             trace::attribute(&Span::current(), "a2a.task.state", state);
         }
-        tracing::debug!(task.id = %id, state, duration_ms = took.as_secs_f64() * 1000.0, "the turn has ended");
+        tracing::debug!(task.id = %id, state, duration_ms = milliseconds(took), "the turn has ended");
     }
 
     /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.

@@ -18,7 +18,8 @@ pub(super) fn of(
     origin: Option<&TraceContext>,
 ) -> (Span, Option<TraceContext>) {
     let task = &snapshot.task;
-    let span = tracing::debug_span!(parent: None, "turn", task.id = %task.id, task.key = key.0, attempt = snapshot.attempts);
+    // Signed: OpenTelemetry knows no other whole numbers.
+    let span = tracing::debug_span!(parent: None, "turn", task.id = %task.id, task.key = key.0.cast_signed(), attempt = i64::from(snapshot.attempts));
     if span.is_disabled() {
         return (span, snapshot.trace.clone());
     }
@@ -30,9 +31,9 @@ pub(super) fn of(
     }
     trace::attribute(&span, "a2a.task.id", task.id.as_str());
     trace::attribute(&span, "a2a.context.id", task.context_id.as_str());
-    trace::attribute(&span, "a2a.agent", &*scope.agent);
+    trace::attribute(&span, "a2a.agent", &scope.agent);
     if let Some(skill) = &snapshot.skill {
-        trace::attribute(&span, "a2a.skill", &**skill);
+        trace::attribute(&span, "a2a.skill", skill);
     }
     let place = trace::place(&span).or_else(|| snapshot.trace.clone());
     (span, place)

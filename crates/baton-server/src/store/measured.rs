@@ -36,7 +36,8 @@ impl Measured {
 impl Store for Measured {
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
         let (start, written) = (Instant::now(), Written::of(&append));
-        let span = tracing::debug_span!("append", task.id = %append.task, events = append.events.len());
+        let span =
+            tracing::debug_span!("append", task.id = %append.task, events = append.events.len() as i64);
         let result = self.inner.append(scope, append).instrument(span).await;
         self.telemetry.appending(start.elapsed());
         if matches!(result, Ok(Appended::Written(_))) {

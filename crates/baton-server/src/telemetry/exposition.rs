@@ -203,22 +203,25 @@ impl Scrape {
         let Load { running, queued, .. } = self.moment.load;
         page.gauge("baton_turns_running", None, "Turns that run.", running as f64)?;
         page.gauge("baton_turns_queued", None, "Tasks that wait for a place to run.", queued as f64)?;
-        let none: [(&str, &str); 0] = [];
-        page.times("baton_turn", "How long turns took.", [(none, numbers.turn_time.seconds())])
+        page.histogram(
+            "baton_turn",
+            Some(Unit::Seconds),
+            "How long turns took.",
+            &numbers.turn_time.seconds(),
+        )
     }
 
     fn store(&self, page: &mut Page<'_>) -> fmt::Result {
         let numbers = &self.telemetry.inner;
-        let none: [(&str, &str); 0] = [];
         let help = "Time an append took, waiting for its commit included.";
-        page.times("baton_store_append", help, [(none, numbers.append_time.seconds())])?;
+        page.histogram("baton_store_append", Some(Unit::Seconds), help, &numbers.append_time.seconds())?;
         let errors = labels::STORE_ERRORS.into_iter().zip(&numbers.store_errors);
         let errors = errors.map(|(kind, count)| ([("kind", kind)], count.load(Relaxed)));
         page.counters("baton_store_errors", "Calls of the store that failed.", errors)?;
         if let Some(batches) = &self.moment.store.batches {
             page.counter("baton_store_commits", "Commits since the store was opened.", batches.count)?;
             let help = "Writes that shared a commit.";
-            page.histogram("baton_store_batch_size", None, help, [(none, batches.clone())])?;
+            page.histogram("baton_store_batch_size", None, help, batches)?;
         }
         Ok(())
     }
@@ -240,8 +243,8 @@ struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let none: [(&str, &str); 0] = [];
-        self.counters(name, help, [(none, value)])
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, u64, u64>(&value, None)
     }
 
     fn counters<L: EncodeLabelSet>(
@@ -280,21 +283,17 @@ impl Page<'_> {
         help: &str,
         values: impl IntoIterator<Item = (L, Values)>,
     ) -> fmt::Result {
-        self.histogram(name, Some(Unit::Seconds), help, values)
-    }
-
-    fn histogram<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        unit: Option<Unit>,
-        help: &str,
-        values: impl IntoIterator<Item = (L, Values)>,
-    ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
+        let seconds = Some(&Unit::Seconds);
+        let mut metric = self.0.encode_descriptor(name, help, seconds, MetricType::Histogram)?;
         for (labels, Values { sum, count, buckets }) in values {
             metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
         }
         Ok(())
+    }
+
+    fn histogram(&mut self, name: &str, unit: Option<Unit>, help: &str, values: &Values) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
+        metric.encode_histogram::<NoLabelSet>(values.sum, values.count, &values.buckets, None)
     }
 }
 

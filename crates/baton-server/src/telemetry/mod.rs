@@ -216,6 +216,11 @@ impl Telemetry {
     }
 }
 
+/// For the log: finer than a microsecond means nothing.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
 /// What there is to count about an append, taken before the store gets it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {

@@ -43,7 +43,9 @@ pub(crate) fn about(task: &TaskId, context: Option<&ContextId>) {
 mod recorded {
     use baton_protocol::domain::TraceContext;
     use opentelemetry::Context;
-    use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
+    use opentelemetry::trace::{
+        SpanContext, SpanId, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
+    };
     use tracing::Span;
     use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
@@ -89,6 +91,13 @@ mod recorded {
         }
     }
 
+    /// The span is about something that went wrong here.
+    pub(crate) fn fault(span: &Span) {
+        if !span.is_disabled() {
+            span.set_status(Status::error(""));
+        }
+    }
+
     pub(crate) fn number(span: &Span, name: &'static str, number: i64) {
         if !span.is_disabled() {
             span.set_attribute(name, number);
@@ -122,7 +131,9 @@ mod recorded {
 
     pub(crate) fn attribute(_: &Span, _: &'static str, _: &str) {}
 
+    pub(crate) fn fault(_: &Span) {}
+
     pub(crate) fn number(_: &Span, _: &'static str, _: i64) {}
 }
 
-pub(crate) use recorded::{attribute, link, number, place, put_below};
+pub(crate) use recorded::{attribute, fault, link, number, place, put_below};

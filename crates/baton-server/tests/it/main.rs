@@ -74,6 +74,8 @@ mod list;
 mod malformed;
 /// The same for every generation and binding, and paths that lead nowhere.
 mod malformed_generations;
+/// What the server counts about itself, who may read it, and what requests are known by.
+mod metrics;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.

@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_server::StartError;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
+use baton_server::{MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ use crate::agents::demo;
 use crate::args::{Serve, StoreUrl};
 use crate::commands::card_file::CardFile;
 use crate::exit::Failure;
+use crate::log;
 use crate::signals::Signals;
 
 pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
@@ -35,17 +36,54 @@ pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
     if let Some(url) = &args.public_url {
         builder = builder.public_url(url);
     }
+    // With an address of their own the numbers are nowhere else.
+    let beside = if args.metrics_listen.is_some() { MetricsAccess::Off } else { MetricsAccess::Loopback };
+    builder = builder.metrics(beside).log_requests(args.log_requests);
     let server = builder.build().await.map_err(|error| match (error, &card_file) {
         (StartError::Card(refusal), Some(file)) => Failure::usage(file.name_line(&refusal)),
         (error, _) => cannot_start(error),
     })?;
+    let metrics_listener = match &args.metrics_listen {
+        Some(listen) => Some(bind_metrics(listen).await?),
+        None => None,
+    };
     let listener = bind(&args.listen, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     welcome(address, &store, args.public_url.as_deref());
 
     let stop = CancellationToken::new();
+    if let Some(listener) = metrics_listener {
+        serve_metrics(listener, &server, stop.clone());
+    }
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
     until_stopped(serving, stop, signals).await
+}
+
+/// What the log needs to know before anything else happens.
+pub(crate) fn log_options(args: &Serve) -> Result<log::Options, Failure> {
+    let service = match &args.card {
+        Some(path) => CardFile::read(path)?.card.name,
+        None => demo::card(args.profile).name,
+    };
+    Ok(log::Options { format: args.log_format, otlp: args.otlp.clone(), service })
+}
+
+async fn bind_metrics(listen: &str) -> Result<TcpListener, Failure> {
+    let refused = |error: io::Error| Failure::usage(format!("--metrics-listen {listen}: {error}"));
+    let listener = TcpListener::bind(listen).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    tracing::info!(%address, "metrics are served apart");
+    Ok(listener)
+}
+
+/// The numbers at an address of their own, as long as the server serves.
+fn serve_metrics(listener: TcpListener, server: &Server, stop: CancellationToken) {
+    let server = server.clone();
+    tokio::spawn(async move {
+        if let Err(error) = server.serve_metrics_until(listener, stop.cancelled_owned()).await {
+            tracing::error!(%error, "metrics are no longer served");
+        }
+    });
 }
 
 /// The first signal lets the running turns end; the second one does not wait for them.

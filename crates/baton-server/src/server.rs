@@ -18,6 +18,7 @@ use crate::engine::agent::{Agent, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
 use crate::mount::Mount;
+use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
@@ -42,6 +43,9 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// The text names the setting.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// A server in the making.
@@ -54,6 +58,7 @@ pub struct Builder {
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
+    net: net::Settings,
     drain: Duration,
     metrics: MetricsAccess,
     log_requests: bool,
@@ -69,6 +74,7 @@ impl fmt::Debug for Builder {
 #[derive(Clone, Debug)]
 pub struct Server {
     site: Arc<Site>,
+    network: net::Network,
     drain: Duration,
 }
 
@@ -96,6 +102,7 @@ impl Server {
             authenticator: Arc::new(Anonymous),
             public_url: None,
             trusted_proxies: Vec::new(),
+            net: net::Settings::default(),
             drain: Duration::from_secs(30),
             metrics: MetricsAccess::default(),
             log_requests: false,
@@ -111,7 +118,8 @@ impl Server {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// To mount in an application of one's own, at the root. Limits on connections, the checks of `Host` and `Origin`
+    /// and CORS are that application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::router(Arc::clone(&self.site))
     }
@@ -132,7 +140,10 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
-        binding::serve(listener, self.metrics_router(), shutdown).await.map_err(StartError::Serve)
+        // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
+        let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
+        let served = network.serve(listener, self.metrics_router(), None, shutdown, std::future::ready(()));
+        served.await.map_err(StartError::Serve)
     }
 
     /// The numbers' own handle, for what counts from outside.
@@ -153,14 +164,10 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let engine = self.engine().clone();
-        let router = self.router();
-        let drain = self.drain;
-        let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
-        };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let drained = self.engine().shut_down(self.drain);
+        let telemetry = Some(self.telemetry().clone());
+        let served = self.network.serve(listener, self.router(), telemetry, shutdown, drained).await;
+        served.map_err(StartError::Serve)
     }
 }
 
@@ -186,12 +193,18 @@ impl Builder {
         self.last(|mount| mount.skill(skill))
     }
 
-    /// How the agent mounted last chooses the skill for a message that starts a task.
+    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
+    /// the words of the card's skills decide.
     pub fn router(
         self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
         self.last(|mount| mount.router(router))
+    }
+
+    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    pub fn default_skill(self, id: &str) -> Self {
+        self.last(|mount| mount.default_skill(id))
     }
 
     /// Bounds for the agent mounted last.
@@ -240,6 +253,25 @@ impl Builder {
         self
     }
 
+    /// Bounds on connections, and on how long clients may take.
+    pub fn connections(mut self, connections: Connections) -> Self {
+        self.net.connections = connections;
+        self
+    }
+
+    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
+    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Lets web pages of other origins call the server.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.net.cors = Some(cors);
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
@@ -278,12 +310,16 @@ impl Builder {
             }
             mounts.push(mount);
         }
+        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
+        let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
         let callers = Callers::load(&*self.store).await?;
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
         let store = Measured::over(self.store, &telemetry);
         let engine = Engine::new(store, logics, self.options, self.clock, telemetry);
+        // One count for all agents.
+        let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
                 public_url: self.public_url.clone(),
@@ -292,7 +328,8 @@ impl Builder {
             };
             let card = ServedCard::new(mount.card, address, engine.now());
             let (cursors, limits) = (cursors.clone(), mount.limits);
-            Service::new(engine.clone(), mount.id, &mount.place, card, cursors, limits)
+            let (id, streams) = (mount.id, streams.clone());
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams)
         });
         let services = services.collect();
         let base_path = card::base_path(self.public_url.as_deref()).to_owned();
@@ -300,6 +337,6 @@ impl Builder {
         let site = Arc::new(site.map_err(StartError::Mount)?);
         // Last: what an earlier process left is taken up only by a server that will serve.
         engine.recover().await?;
-        Ok(Server { site, drain: self.drain })
+        Ok(Server { site, network, drain: self.drain })
     }
 }

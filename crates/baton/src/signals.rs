@@ -1,9 +1,16 @@
-//! The signals that ask the process to stop.
+//! The signals that ask the process to stop, or to read its configuration again.
 
 use std::io;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a hangup means.
+pub(crate) enum Hangup {
+    Reload,
+    /// It was sent because the terminal that the process was started in has closed.
+    TerminalGone,
+}
 
 /// From now on SIGTERM and Ctrl-C are ours: they stop the server in order instead of ending the process.
 #[cfg(unix)]
@@ -30,6 +37,34 @@ impl Signals {
     }
 }
 
+/// SIGHUP, from now on.
+#[cfg(unix)]
+pub(crate) struct Hangups {
+    hangup: Signal,
+    in_a_terminal: bool,
+}
+
+#[cfg(unix)]
+impl Hangups {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Hangups { hangup: signal(SignalKind::hangup())?, in_a_terminal: in_a_terminal() })
+    }
+
+    pub(crate) async fn next(&mut self) -> Hangup {
+        if self.hangup.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        // A closed terminal is none any more to those who hold it.
+        if self.in_a_terminal && !in_a_terminal() { Hangup::TerminalGone } else { Hangup::Reload }
+    }
+}
+
+#[cfg(unix)]
+fn in_a_terminal() -> bool {
+    use std::io::IsTerminal as _;
+    io::stdin().is_terminal() || io::stderr().is_terminal()
+}
+
 /// Elsewhere there is Ctrl-C alone.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
@@ -45,5 +80,19 @@ impl Signals {
             Ok(()) => "Ctrl-C",
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) struct Hangups;
+
+#[cfg(not(unix))]
+impl Hangups {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Hangups)
+    }
+
+    pub(crate) async fn next(&mut self) -> Hangup {
+        std::future::pending().await
     }
 }

@@ -35,7 +35,8 @@ enum Plan {
     /// Ended: what still waits is settled into nothing.
     Settle,
     Cancel,
-    Fail,
+    /// For that reason.
+    Fail(String),
     /// Start a turn; the request whose message begins it, if it is not in the log yet.
     Turn(Option<PendingRequest>),
 }
@@ -121,11 +122,11 @@ impl Inner {
             Plan::Nothing => return Ok(!registration.leave()),
             Plan::Settle => (Vec::new(), everything()),
             Plan::Cancel => (cancel_events(), everything()),
-            Plan::Fail => (vec![failed(&snapshot)], everything()),
+            Plan::Fail(reason) => (vec![failed(&snapshot, reason)], everything()),
             Plan::Turn(request) => {
                 if permit.is_none() {
-                    match self.admission.reserve() {
-                        Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                    match self.admission.reserve(&scope.agent) {
+                        Ok(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());
@@ -201,8 +202,11 @@ impl Inner {
         }
         match head.current.work {
             Work::Queued => Plan::Turn(None),
-            Work::Running if self.rerunnable(scope, snapshot) => Plan::Turn(None),
-            Work::Running => Plan::Fail,
+            Work::Running => match self.agent_of(scope, snapshot) {
+                Ok(agent) if agent.rerunnable() => Plan::Turn(None),
+                Ok(_) => Plan::Fail(LOST.to_owned()),
+                Err(reason) => Plan::Fail(reason),
+            },
             Work::Idle => match pending.iter().find(|request| request.event.kind == UserMessage) {
                 Some(request) => Plan::Turn(Some(request.clone())),
                 None => Plan::Nothing,
@@ -223,8 +227,8 @@ fn origin(plan: &Plan, tail: &[StoredEvent]) -> Option<TraceContext> {
     }
 }
 
-fn failed(snapshot: &Snapshot) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(LOST)]);
+fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

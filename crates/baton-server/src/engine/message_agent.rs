@@ -71,9 +71,7 @@ impl Inner {
                     if self.stopping.is_cancelled() {
                         return Err(stopping());
                     }
-                    let Some(permit) = self.admission.run_now() else {
-                        return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-                    };
+                    let permit = self.admission.run_now(&scope.agent)?;
                     let (tell, outcome) = watch::channel(None);
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);

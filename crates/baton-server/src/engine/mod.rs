@@ -16,14 +16,17 @@ mod desk;
 mod detach;
 mod follow_up;
 mod hub;
+mod logic;
 mod message_agent;
 mod reader;
 mod retention;
+mod routing;
 mod run;
 mod runs;
 mod send;
 mod size;
 mod stream;
+pub(crate) mod stream_places;
 mod turn_span;
 mod wait;
 
@@ -33,22 +36,23 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use baton_protocol::domain::{Event, EventBody, Message, Scope, Task, TaskId, Timestamp};
+use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use admission::Load;
+pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
+pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
-use agent::{Router, Skill};
+use agent::Skill;
 use clock::Clock;
 use hub::Hub;
 use message_agent::InFlight;
@@ -59,25 +63,6 @@ use runs::Runs;
 #[derive(Clone, Debug)]
 pub struct Engine {
     inner: Arc<Inner>,
-}
-
-/// The logic of one agent: its skills, and how a message finds one.
-pub struct AgentLogic {
-    pub skills: Vec<Skill>,
-    pub router: Arc<Router>,
-}
-
-impl AgentLogic {
-    /// The skill for a message that starts a task.
-    pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
-        self.skills.get((self.router)(message, &self.skills)?)
-    }
-}
-
-impl fmt::Debug for AgentLogic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.skills).finish()
-    }
 }
 
 pub(crate) struct Inner {
@@ -116,7 +101,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         telemetry: Telemetry,
     ) -> Self {
-        let admission = Admission::new(options.max_running, options.max_queued);
+        let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
@@ -150,21 +135,25 @@ impl Engine {
 
     /// For what comes from now on; turns that run keep the deadline they started with.
     pub fn set_options(&self, options: Options) {
+        let caps = options.caps();
         self.inner.options.store(Arc::new(options));
+        self.set_caps(None, caps);
     }
 
     /// The skills of an agent, as mounted.
     pub(crate) fn skills(&self, agent: &str) -> &[Skill] {
-        self.inner.agents.get(agent).map_or(&[], |agent| &agent.skills)
+        self.inner.agents.get(agent).map_or(&[], AgentLogic::skills)
+    }
+
+    /// The card of an agent was replaced: new tasks find their skills by what it says.
+    pub(crate) fn described_by(&self, agent: &str, card: &AgentCard) {
+        if let Some(agent) = self.inner.agents.get(agent) {
+            agent.described_by(card);
+        }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
-    }
-
-    /// Turns that run and tasks that wait, right now.
-    pub fn load(&self) -> Load {
-        self.inner.admission.load()
     }
 
     pub fn telemetry(&self) -> &Telemetry {
@@ -173,6 +162,18 @@ impl Engine {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// server's runtime.
+    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        self.inner.admission.set_caps(agent, caps);
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns run here, and how many tasks wait for a place.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
     }
 
     /// The task as it is now.

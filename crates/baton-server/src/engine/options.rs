@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Caps;
+
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
@@ -53,6 +55,13 @@ pub struct Retention {
     pub every: Duration,
 }
 
+impl Options {
+    /// How much may go on at once on the whole server.
+    pub(crate) fn caps(&self) -> Caps {
+        Caps { max_running: self.max_running, max_queued: self.max_queued }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -63,7 +72,7 @@ impl Default for Options {
             cancel_grace: Duration::from_secs(5),
             turn_deadline: Duration::from_secs(60 * 60),
             turn_idle: Duration::from_secs(10 * 60),
-            answer_wait: Duration::from_secs(60 * 60),
+            answer_wait: Duration::from_secs(10 * 60),
             text_merge: Duration::from_millis(25),
             max_event_bytes: 1024 * 1024,
             max_parts: 10_000,

@@ -148,30 +148,37 @@ impl Inner {
     fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
         match &snapshot.skill {
-            Some(id) => agent.skills.iter().find(|skill| skill.card.id == **id),
+            Some(id) => agent.skill(id),
             None => agent.skill_for(snapshot.task.history.first()?),
         }
     }
 
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
-        match &self.skill_of(scope, snapshot)?.logic {
-            Logic::Task(agent) => Some(Arc::clone(agent)),
-            Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+    /// Who works on a task, or why nobody can.
+    pub(super) fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Result<Arc<dyn Agent>, String> {
+        match self.skill_of(scope, snapshot).map(|skill| &skill.logic) {
+            Some(Logic::Task(agent)) => Ok(Arc::clone(agent)),
+            Some(Logic::Message(agent)) => Ok(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+            None => Err(self.no_skill_for(scope, snapshot)),
         }
     }
 
-    pub(super) fn rerunnable(&self, scope: &Scope, snapshot: &Snapshot) -> bool {
-        self.agent_of(scope, snapshot).is_some_and(|agent| agent.rerunnable())
+    fn no_skill_for(&self, scope: &Scope, snapshot: &Snapshot) -> String {
+        match (self.agents.get(&scope.agent), &snapshot.skill, snapshot.task.history.first()) {
+            (None, _, _) => format!("No matching skill: the agent `{}` is no longer there", scope.agent),
+            (Some(agent), Some(skill), _) => agent.gone(skill),
+            (Some(agent), None, Some(message)) => agent.nothing_fits(message),
+            (Some(_), None, None) => "No matching skill: the task has no message".to_owned(),
+        }
     }
 }
 
 impl Run {
-    async fn drive(mut self, agent: Option<Arc<dyn Agent>>, turn: Turn, permit: Permit) {
+    async fn drive(mut self, agent: Result<Arc<dyn Agent>, String>, turn: Turn, permit: Permit) {
         let started = Instant::now();
         let work = AssertUnwindSafe(async move {
             match agent {
-                Some(agent) => agent.run(turn).await,
-                None => Err(AgentError::new("No matching skill: the task's skill is no longer served")),
+                Ok(agent) => agent.run(turn).await,
+                Err(reason) => Err(AgentError::new(reason)),
             }
         });
         let mut work = Box::pin(work.catch_unwind());

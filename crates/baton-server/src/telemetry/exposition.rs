@@ -180,7 +180,13 @@ impl Scrape {
         page.counters("baton_streams_broken", "Streams that ended with an error.", broken)?;
         let help = "Connections that are open.";
         page.gauge("baton_connections_open", None, help, numbers.connections_open.load(Relaxed) as f64)?;
-        page.counter("baton_connections", "Connections accepted.", numbers.connections.load(Relaxed))
+        page.counter("baton_connections", "Connections accepted.", numbers.connections.load(Relaxed))?;
+        let refused = numbers.refused.iter().zip(400u64..).filter_map(|(count, status)| {
+            let count = count.load(Relaxed);
+            (count > 0).then_some(([("status", status)], count))
+        });
+        let help = "Requests and connections sent away before they came to an agent, by HTTP status.";
+        page.counters("baton_refused", help, refused)
     }
 
     fn tasks(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -72,6 +72,8 @@ struct Inner {
     turn_time: Histogram,
     connections_open: AtomicI64,
     connections: AtomicU64,
+    /// By status, from 400 on.
+    refused: [AtomicU64; 200],
     append_time: Histogram,
     store_errors: [AtomicU64; labels::STORE_ERRORS.len()],
 }
@@ -136,6 +138,7 @@ impl Telemetry {
             turn_time: Histogram::new(TURN_BOUNDS),
             connections_open: 0.into(),
             connections: 0.into(),
+            refused: [const { AtomicU64::new(0) }; 200],
             append_time: Histogram::new(APPEND_BOUNDS),
             store_errors: Default::default(),
         };
@@ -195,6 +198,14 @@ impl Telemetry {
         self.inner.connections.fetch_add(1, Relaxed);
         self.inner.connections_open.fetch_add(1, Relaxed);
         OpenConnection { telemetry: self.clone() }
+    }
+
+    /// A request or a connection was sent away before it came to an agent.
+    pub(crate) fn refused(&self, status: u16) {
+        // An answer that is no refusal, such as a browser's preflight, is not counted.
+        if let Some(count) = status.checked_sub(400).and_then(|at| self.inner.refused.get(usize::from(at))) {
+            count.fetch_add(1, Relaxed);
+        }
     }
 
     pub(crate) fn appending(&self, took: Duration) {

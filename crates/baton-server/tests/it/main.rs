@@ -80,6 +80,8 @@ mod metrics;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// Agents that share the places of one server, with caps of their own.
+mod places_shared;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
@@ -92,6 +94,8 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// Which skill a message finds, in every generation, and that a task stays with it.
+mod routing;
 /// One table of scenarios through every generation and binding, and the differences allowed.
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 use crate::harness::{HANG, TestServer};
 
 /// A request's head up to the blank line, without the headers that frame its body.
-pub(crate) const HEAD: &str = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n";
+pub(crate) const HEAD: &str = "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n";
 
 /// The answer to exactly these bytes.
 pub(crate) async fn exchange(server: &TestServer, request: &[u8]) -> (u16, Value) {

@@ -1,4 +1,4 @@
 //! One file per command.
 
-mod card_file;
+pub(crate) mod config;
 pub(crate) mod serve;

@@ -12,13 +12,13 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{Protocol, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
+use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
 use tracing::{Level, Metadata};
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::filter::{FilterFn, Filtered};
 use tracing_subscriber::{Layer as _, Registry};
 
-use super::Options;
+use crate::config::{self, HttpUrl, Problem};
 use crate::exit::Failure;
 
 /// What spans may take to be sent at the end.
@@ -35,10 +35,19 @@ pub(super) struct Traces {
     sending: Option<(SdkTracerProvider, Endpoint)>,
 }
 
-/// `detailed`: the store's spans, too.
-pub(super) fn open(options: &Options, detailed: bool) -> Result<(Traces, Option<Spans>), Failure> {
+/// `service` is what the process is called unless `OTEL_SERVICE_NAME` says; `detailed`: the store's spans, too.
+pub(super) fn open(
+    config: &config::Traces,
+    service: &str,
+    detailed: bool,
+) -> Result<(Traces, Option<Spans>), Failure> {
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let Some(endpoint) = Endpoint::choose(options.otlp.as_deref(), env)? else {
+    let said = config.otlp.as_ref().map(HttpUrl::reveal);
+    let endpoint = Endpoint::choose(said, env).map_err(|(name, reason)| match name {
+        CONFIGURED => Problem::new(config.otlp.source().clone(), name, reason).to_string(),
+        variable => format!("{variable}: {reason}"),
+    });
+    let Some(endpoint) = endpoint.map_err(Failure::usage)? else {
         return Ok((Traces { sending: None }, None));
     };
     let exporter = opentelemetry_otlp::SpanExporter::builder()
@@ -46,16 +55,20 @@ pub(super) fn open(options: &Options, detailed: bool) -> Result<(Traces, Option<
         .with_protocol(Protocol::HttpJson)
         .with_endpoint(&endpoint.url)
         .build()
-        .map_err(|error| Failure::usage(format!("{}: {error}", endpoint.said)))?;
-    let name = env("OTEL_SERVICE_NAME").unwrap_or_else(|| options.service.clone());
+        .map_err(|error| Failure::failed(format!("traces cannot be sent: {error}")))?;
+    let name = env("OTEL_SERVICE_NAME").unwrap_or_else(|| service.to_owned());
     let resource = Resource::builder()
         .with_service_name(name)
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
-    let provider = SdkTracerProvider::builder()
-        .with_batch_exporter(Telling::over(exporter))
-        .with_resource(resource)
-        .build();
+    let mut provider =
+        SdkTracerProvider::builder().with_batch_exporter(Telling::over(exporter)).with_resource(resource);
+    // Unset, `OTEL_TRACES_SAMPLER` decides. A trace that began elsewhere is kept or not as was decided there.
+    if config.sample.is_set() {
+        let here = Sampler::TraceIdRatioBased(*config.sample);
+        provider = provider.with_sampler(Sampler::ParentBased(Box::new(here)));
+    }
+    let provider = provider.build();
     let layer = tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("baton"))
         .with_location(false)
@@ -103,18 +116,23 @@ fn is_wanted(metadata: &Metadata<'_>, detailed: bool) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Endpoint {
     url: String,
-    /// Who said so, for messages.
-    said: &'static str,
 }
 
+/// The key that says where, in the configuration.
+const CONFIGURED: &str = "traces.otlp";
+
 impl Endpoint {
-    /// The flag wins over the environment, which is read as OpenTelemetry defines it.
-    fn choose(flag: Option<&str>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Failure> {
+    /// The configuration wins over OpenTelemetry's own variables, which are read as it defines them. An error comes
+    /// with the name of what is wrong.
+    fn choose(
+        configured: Option<&str>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, (&'static str, &'static str)> {
         const EXACT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
         let below = |base: &str| format!("{}/v1/traces", base.trim().trim_end_matches('/'));
-        let (said, url) = if let Some(base) = flag {
-            ("--otlp", below(base))
+        let (said, url) = if let Some(base) = configured {
+            (CONFIGURED, below(base))
         } else if env("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
             || env("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none")
         {
@@ -126,8 +144,8 @@ impl Endpoint {
         } else {
             return Ok(None);
         };
-        check(&url).map_err(|reason| Failure::usage(format!("{said}: {reason}")))?;
-        Ok(Some(Endpoint { url, said }))
+        check(&url).map_err(|reason| (said, reason))?;
+        Ok(Some(Endpoint { url }))
     }
 }
 
@@ -247,7 +265,7 @@ mod tests {
         ] {
             let refused = Endpoint::choose(Some(url), |_| None).unwrap_err();
             let text = format!("{refused:?}");
-            assert!(text.contains(reason) && text.contains("--otlp") && !text.contains("secret"), "{text}");
+            assert!(text.contains(reason) && text.contains(CONFIGURED) && !text.contains("secret"), "{text}");
         }
     }
 }

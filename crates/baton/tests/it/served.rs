@@ -16,8 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn baton(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     command.args(args);
-    for name in ["BATON_LISTEN", "BATON_STORE", "BATON_LOG"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        if name == "PORT" || name.to_string_lossy().starts_with("BATON_") {
+            command.env_remove(name);
+        }
     }
     command
 }
@@ -64,6 +66,11 @@ impl Served {
         served
     }
 
+    /// The agent below a path of the server.
+    pub(crate) fn at(&self, path: &str) -> Agent<'_> {
+        Agent { server: self, url: format!("{}{path}/", self.url) }
+    }
+
     /// What follows a label of the welcome text.
     pub(crate) fn line(&self, label: &str) -> &str {
         let found = self.welcome.lines().find_map(|line| line.trim().strip_prefix(label));
@@ -72,6 +79,12 @@ impl Served {
 
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Sends it a signal: `-HUP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
     /// Asks it to stop, and waits until it has.
@@ -90,8 +103,12 @@ impl Served {
 
     /// The response as it begins; a stream is still open then.
     pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        self.post_to(&self.url, method, params).await
+    }
+
+    async fn post_to(&self, url: &str, method: &str, params: Value) -> reqwest::Response {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let sent = self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
+        let sent = self.client.post(url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
         sent.send().await.unwrap_or_else(|error| panic!("{method}: {error}\n{}", self.log()))
     }
 
@@ -147,6 +164,26 @@ impl Served {
             }
             assert!(since.elapsed() < PATIENCE, "not {state}: {now}\n{}", self.log());
         }
+    }
+}
+
+/// One of several agents of a server.
+pub(crate) struct Agent<'a> {
+    server: &'a Served,
+    url: String,
+}
+
+impl Agent<'_> {
+    pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        self.server.post_to(&self.url, method, params).await
+    }
+
+    /// Sends a message and waits for the task to end or to ask.
+    pub(crate) async fn send(&self, message: Value) -> Value {
+        let mut response: Value =
+            self.post("SendMessage", json!({"message": message})).await.json().await.unwrap();
+        assert!(response["result"]["task"].is_object(), "{response}\n{}", self.server.log());
+        response["result"]["task"].take()
     }
 }
 

@@ -118,6 +118,9 @@ struct Endpoint {
     url: String,
 }
 
+/// Where receivers take spans, below their base.
+const PATH: &str = "/v1/traces";
+
 /// The key that says where, in the configuration.
 const CONFIGURED: &str = "traces.otlp";
 
@@ -130,21 +133,21 @@ impl Endpoint {
     ) -> Result<Option<Self>, (&'static str, &'static str)> {
         const EXACT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-        let below = |base: &str| format!("{}/v1/traces", base.trim().trim_end_matches('/'));
-        let (said, url) = if let Some(base) = configured {
-            (CONFIGURED, below(base))
+        let (said, base, path) = if let Some(base) = configured {
+            (CONFIGURED, base.to_owned(), PATH)
         } else if env("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
             || env("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none")
         {
             return Ok(None);
         } else if let Some(url) = env(EXACT) {
-            (EXACT, url)
+            (EXACT, url, "")
         } else if let Some(base) = env(BASE) {
-            (BASE, below(&base))
+            (BASE, base, PATH)
         } else {
             return Ok(None);
         };
-        check(&url).map_err(|reason| (said, reason))?;
+        check(base.trim()).map_err(|reason| (said, reason))?;
+        let url = if path.is_empty() { base } else { format!("{}{path}", base.trim().trim_end_matches('/')) };
         Ok(Some(Endpoint { url }))
     }
 }

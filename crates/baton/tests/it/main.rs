@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
+/// A receiver of spans.
+#[cfg(target_os = "linux")]
+mod collector;
 /// `baton config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
@@ -29,3 +32,6 @@ mod reload;
 mod serve;
 /// A served process and the calls a test makes to it.
 mod served;
+/// Traces by OTLP: a task is one tree, whatever happens to it.
+#[cfg(target_os = "linux")]
+mod traces;

@@ -55,7 +55,7 @@ fn lines(format: LogFormat) -> Box<dyn Layer<Below> + Send + Sync> {
     // Trouble with stderr would be told on stderr, of all places: with the terminal gone that would be a panic.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).fmt_fields(text::fields()).boxed(),
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).fmt_fields(text::Fields).boxed(),
         // All spans, outermost first: a store's span lies in a turn's or a request's, whose id is wanted.
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     }

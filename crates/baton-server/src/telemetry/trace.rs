@@ -32,7 +32,7 @@ pub(crate) fn about(task: &TaskId, context: Option<&ContextId>) {
         return;
     }
     let span = Span::current();
-    span.record("task.id", task.as_str());
+    span.record("task.id", tracing::field::display(task));
     attribute(&span, "a2a.task.id", task.as_str());
     if let Some(context) = context {
         attribute(&span, "a2a.context.id", context.as_str());

@@ -3,24 +3,56 @@
 
 use std::fmt::{self, Write as _};
 
-use tracing::field::Field;
-use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::{self, Writer};
+use tracing::field::{Field, Visit};
+use tracing::span::Record;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FormatFields, FormattedFields};
 
-pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
-    format::debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
-        match field.name() {
-            "message" => write!(Escaping(writer), "{value:?}"),
-            // For traces alone.
-            name if name.starts_with("otel.") => Ok(()),
-            name => {
-                write!(writer, "{name}=")?;
-                write!(Escaping(writer), "{value:?}")
-            }
+/// `name=value`, a space between them.
+#[derive(Debug)]
+pub(super) struct Fields;
+
+impl<'writer> FormatFields<'writer> for Fields {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut line = Line { writer, begun: false, written: Ok(()) };
+        fields.record(&mut line);
+        line.written
+    }
+
+    fn add_fields(&self, current: &'writer mut FormattedFields<Self>, fields: &Record<'_>) -> fmt::Result {
+        let begun = !current.fields.is_empty();
+        let mut line = Line { writer: current.as_writer(), begun, written: Ok(()) };
+        fields.record(&mut line);
+        line.written
+    }
+}
+
+struct Line<'writer> {
+    writer: Writer<'writer>,
+    begun: bool,
+    written: fmt::Result,
+}
+
+impl Visit for Line<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Those are for traces alone.
+        if self.written.is_ok() && !field.name().starts_with("otel.") {
+            self.written = self.write(field.name(), value);
         }
-    })
-    .delimited(" ")
+    }
+}
+
+impl Line<'_> {
+    fn write(&mut self, name: &str, value: &dyn fmt::Debug) -> fmt::Result {
+        if std::mem::replace(&mut self.begun, true) {
+            self.writer.write_char(' ')?;
+        }
+        if name != "message" {
+            write!(self.writer, "{name}=")?;
+        }
+        write!(Escaping(&mut self.writer), "{value:?}")
+    }
 }
 
 /// Writes control characters as escapes, everything else as it is.
@@ -73,7 +105,7 @@ mod tests {
             .without_time()
             .with_ansi(false)
             .with_target(false)
-            .fmt_fields(fields())
+            .fmt_fields(Fields)
             .with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
         let bytes = lines.0.lock().unwrap().clone();

@@ -24,10 +24,15 @@ mod exec_lines;
 mod exec_output;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// What the log says of requests, and where the numbers are.
+mod logs;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
+/// Secrets planted everywhere are found nowhere: not in the log, not in traces, not in metrics.
+#[cfg(target_os = "linux")]
+mod secrets;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
 /// A served process and the calls a test makes to it.

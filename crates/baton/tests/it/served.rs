@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ pub(crate) struct Served {
     pub(crate) welcome: String,
     pub(crate) url: String,
     log: Arc<Mutex<String>>,
+    /// Ends with the process's last word.
+    logging: Option<JoinHandle<()>>,
     client: reqwest::Client,
 }
 
@@ -54,10 +56,11 @@ impl Served {
     pub(crate) fn of(command: &mut Command) -> Self {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.unwrap();
-        let log = keep(child.stderr.take().unwrap());
+        let (log, logging) = keep(child.stderr.take().unwrap());
         let lines = lines(child.stdout.take().unwrap());
         let client = reqwest::Client::new();
-        let mut served = Served { child, welcome: String::new(), url: String::new(), log, client };
+        let mut served =
+            Served { child, welcome: String::new(), url: String::new(), log, logging: Some(logging), client };
         while !served.welcome.contains("curl ") {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) => served.welcome += &line,
@@ -91,6 +94,17 @@ impl Served {
 
     /// Asks it to stop, and waits until it has.
     pub(crate) fn terminate(mut self) -> ExitStatus {
+        self.stop()
+    }
+
+    /// The same, for all that it has logged.
+    pub(crate) fn stop_and_log(mut self) -> String {
+        assert!(self.stop().success(), "{}", self.log());
+        self.logging.take().unwrap().join().unwrap();
+        self.log()
+    }
+
+    fn stop(&mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         let signal =
             |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
@@ -225,16 +239,16 @@ pub(crate) fn to(task: &Value, mut message: Value) -> Value {
     message
 }
 
-fn keep(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+fn keep(mut from: impl Read + Send + 'static) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     let kept = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&kept);
-    thread::spawn(move || {
+    let keeping = thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             log.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     });
-    kept
+    (kept, keeping)
 }
 
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {

@@ -155,7 +155,7 @@ impl Mount {
 }
 
 /// What stands at the root already.
-const TAKEN: &[&str] = &["v1", "agent", "subscribe", "healthz", "readyz", "metrics"];
+const TAKEN: &[&str] = &["v1", "agent", "subscribe"];
 
 fn is_free(name: &str) -> bool {
     is_tenant(name) && !TAKEN.contains(&name)

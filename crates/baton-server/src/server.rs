@@ -23,13 +23,16 @@ use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
-use crate::store::{Measured, Store, StoreError};
+use crate::store::{Store, StoreError};
 use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -43,6 +46,9 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
     /// The text names the setting.
     #[error("{0}")]
     Setting(String),
@@ -113,13 +119,21 @@ impl Server {
         self.site.engine()
     }
 
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
     /// To change cards and limits while the server serves.
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root. Limits on connections, the checks of `Host` and `Origin`
-    /// and CORS are that application's to make: they belong to whoever owns the listener.
+    /// To mount in an application of one's own, at the root; await [`fatal`](Self::fatal) beside it. Limits on
+    /// connections, the checks of `Host` and `Origin` and CORS are that application's to make: they belong to whoever
+    /// owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::router(Arc::clone(&self.site))
     }
@@ -158,16 +172,43 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let drained = self.engine().shut_down(self.drain);
+        let engine = self.engine();
+        let stop = async {
+            tokio::select! {
+                () = shutdown => {}
+                _ = engine.fatal() => {}
+            }
+        };
+        let drained = async {
+            tokio::select! {
+                biased;
+                _ = engine.fatal() => engine.abandon(),
+                () = engine.shut_down(self.drain) => {}
+            }
+        };
+        let hopeless = async {
+            let error = engine.fatal().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
         let telemetry = Some(self.telemetry().clone());
-        let served = self.network.serve(listener, self.router(), telemetry, shutdown, drained).await;
-        served.map_err(StartError::Serve)
+        tokio::select! {
+            served = self.network.serve(listener, self.router(), telemetry, stop, drained) => {
+                served.map_err(StartError::Serve)?;
+                engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 
@@ -316,8 +357,7 @@ impl Builder {
         let callers = Callers::load(&*self.store).await?;
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
-        let store = Measured::over(self.store, &telemetry);
-        let engine = Engine::new(store, logics, self.options, self.clock, telemetry);
+        let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
         // One count for all agents.
         let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {

@@ -17,6 +17,9 @@ pub(crate) enum Hangup {
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Never looked at. While it is held, a write beyond the limit on the size of files (`ulimit -f`,
+    /// `LimitFSIZE=`) fails like one to a full disk, instead of ending the process.
+    _file_size: Signal,
 }
 
 #[cfg(unix)]
@@ -25,6 +28,7 @@ impl Signals {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

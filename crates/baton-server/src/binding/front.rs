@@ -9,6 +9,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
+use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
 use super::observed::{Observed, Route};
 use super::{http_json, metrics, respond};
@@ -18,6 +19,11 @@ use crate::telemetry::labels::Binding;
 pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Observed) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let path = request.uri().path().to_owned();
+    // Of the whole server, whatever agents it has.
+    if let Some(probe) = Probe::at(site.below_base(&path)) {
+        seen.pass_over();
+        return health::handle(site.engine(), probe, request.method()).await;
+    }
     let metrics_access = site.engine().telemetry().metrics_access();
     if path == metrics::PATH && metrics::allows(metrics_access, request.method(), peer, request.headers()) {
         seen.pass_over();

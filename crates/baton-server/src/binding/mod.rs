@@ -4,6 +4,7 @@
 mod agent_card;
 mod event_stream;
 mod front;
+mod health;
 mod http_json;
 mod incoming;
 mod jsonrpc;

@@ -52,7 +52,7 @@ impl Inner {
             return;
         }
         let (inner, scope, id) = (Arc::clone(self), scope.clone(), id.clone());
-        self.tracker.spawn(async move { inner.tend(&scope, &id, None).await });
+        self.tracker.spawn(async move { inner.tend(&scope, &id, None).await.ok() });
     }
 
     /// Starts waiting tasks while there are places.
@@ -61,13 +61,16 @@ impl Inner {
             let Some((permit, scope, id)) = self.admission.next() else { return };
             let inner = Arc::clone(self);
             self.tracker.spawn(async move {
-                inner.tend(&scope, &id, Some(permit)).await;
-                inner.admit_waiting();
+                // On a store that takes nothing the rest of the queue would fail alike; the sweeper finds it.
+                if inner.tend(&scope, &id, Some(permit)).await.is_ok() {
+                    inner.admit_waiting();
+                }
             });
         }
     }
 
-    /// Looks after every task with work left and no run here. Answers how many there were.
+    /// Looks after every task with work left and no run here, as long as the store takes writes. Answers how many
+    /// there were.
     pub(super) async fn tend_open_tasks(self: &Arc<Self>) -> Result<usize, StoreError> {
         let (mut after, mut found) = (TaskKey(0), 0);
         loop {
@@ -77,25 +80,39 @@ impl Inner {
             for open in page {
                 if !self.runs.is_live(&open.scope, &open.id) {
                     found += 1;
-                    self.tend(&open.scope, &open.id, None).await;
+                    if self.tend(&open.scope, &open.id, None).await.is_err() {
+                        return Ok(found);
+                    }
                 }
             }
         }
     }
 
-    async fn tend(self: &Arc<Self>, scope: &Scope, id: &TaskId, mut permit: Option<Permit>) {
+    /// An error says that the store takes no writes now: nobody else's task can be looked after either, and the
+    /// sweeper comes round soon. What is wrong with this task alone is none.
+    async fn tend(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        mut permit: Option<Permit>,
+    ) -> Result<(), StoreError> {
         // A lost race means somebody else took the task on; a few rounds are plenty.
         for _ in 0..8 {
             match self.tend_once(scope, id, &mut permit).await {
-                Ok(true) => return,
+                Ok(true) => return Ok(()),
                 Ok(false) => {}
+                Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_))) => {
+                    tracing::debug!(task.id = %id, %error, "a task could not be looked after yet");
+                    self.untended.notify_one();
+                    return Err(error);
+                }
                 Err(error) => {
-                    // The sweeper comes round again.
                     tracing::warn!(task.id = %id, %error, "a task could not be looked after");
-                    return;
+                    return Ok(());
                 }
             }
         }
+        Ok(())
     }
 
     /// `false`: a race was lost, look again.

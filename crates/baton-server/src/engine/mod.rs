@@ -15,6 +15,7 @@ mod crash;
 mod desk;
 mod detach;
 mod follow_up;
+mod health;
 mod hub;
 mod logic;
 mod message_agent;
@@ -29,6 +30,7 @@ mod stream;
 pub(crate) mod stream_places;
 mod turn_span;
 mod wait;
+mod watched_store;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,21 +41,25 @@ use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
+pub use health::Health;
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
+pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
 use clock::Clock;
+use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
@@ -66,7 +72,8 @@ pub struct Engine {
 }
 
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    store: WatchedStore,
+    last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
     agents: HashMap<Arc<str>, AgentLogic>,
@@ -77,6 +84,8 @@ pub(crate) struct Inner {
     admission: Admission,
     in_flight: InFlight,
     telemetry: Telemetry,
+    /// A task could not be looked after, since the store took no writes.
+    untended: Arc<Notify>,
     /// No new work.
     stopping: CancellationToken,
     /// Streams end now.
@@ -107,7 +116,8 @@ impl Engine {
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
-                store,
+                store: WatchedStore::new(store, telemetry.clone()),
+                last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
                 options: ArcSwap::from_pointee(options),
@@ -121,6 +131,7 @@ impl Engine {
                 admission,
                 in_flight: InFlight::default(),
                 telemetry,
+                untended: Arc::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
                 tracker: TaskTracker::new(),
@@ -152,12 +163,22 @@ impl Engine {
         }
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &WatchedStore {
         &self.inner.store
     }
 
     pub fn telemetry(&self) -> &Telemetry {
         &self.inner.telemetry
+    }
+
+    /// How the store has failed for good, if it has.
+    pub fn failure(&self) -> Option<StoreError> {
+        self.inner.store.failure()
+    }
+
+    /// Waits until the store has failed for good: nothing can be written any more, and the process should end.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.inner.store.fatal()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -187,8 +208,7 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let (every, stopping) = (self.options().retention.every, self.inner.stopping.clone());
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), every, stopping));
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
         Ok(())
     }
 
@@ -202,6 +222,16 @@ impl Engine {
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        inner.closing.cancel();
+    }
+
+    /// The end of an engine whose store has failed: no new work, no time to finish (nothing could be written),
+    /// streams closed. The crash rule of the next start does the rest.
+    pub fn abandon(&self) {
+        let inner = &self.inner;
+        inner.stopping.cancel();
+        inner.runs.stop_all(Stop::Shutdown);
+        inner.tracker.close();
         inner.closing.cancel();
     }
 }
@@ -249,7 +279,11 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
 /// What a peer is told when the store fails.
 pub(crate) fn from_store(error: StoreError) -> Error {
     match error {
-        StoreError::Full(_) => Error::of(ErrorKind::ResourceExhausted).with_retry_after(5),
+        // Without a cause for the log: that has it from the engine's store, once and not for each request.
+        StoreError::Full(_) => {
+            let message = "The server has no room left to store this; what is stored can be read";
+            return Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(5);
+        }
         StoreError::Unavailable(_) | StoreError::Fatal(_) => {
             Error::of(ErrorKind::Unavailable).with_retry_after(1)
         }

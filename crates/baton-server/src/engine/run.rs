@@ -25,14 +25,12 @@ use super::message_agent::AnswersInTasks;
 use super::runs::Registration;
 use super::turn::Turn;
 use super::turn_span;
-use crate::store::{
-    Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
-};
+use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
 use crate::telemetry::{labels, milliseconds, trace};
 
-/// How often a failing store is tried again, and how long the first pause is (doubling).
-const STORE_TRIES: u32 = 8;
-const STORE_PAUSE: Duration = Duration::from_millis(50);
+/// A store that fails is tried again after a pause that doubles from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a turn came to its end, once it did.
 enum End {
@@ -69,6 +67,8 @@ struct Run {
     last_said: Instant,
     last_commit: Instant,
     look_again: Option<Instant>,
+    /// Since when the store takes nothing. The agent may have to wait for it, so it cannot be blamed for silence.
+    stuck_since: Option<Instant>,
 }
 
 /// An append under way, with what it takes to finish or repeat it.
@@ -131,6 +131,7 @@ impl Inner {
             last_said: now,
             last_commit: now - self.options().text_merge,
             look_again: None,
+            stuck_since: None,
         };
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
@@ -321,11 +322,11 @@ impl Run {
     }
 
     fn commit(&self, append: Append, tries: u32) -> Commit {
-        let store: Arc<dyn Store> = Arc::clone(&self.engine.store);
+        let store = self.engine.store.clone();
         let (scope, written) = (self.registration.scope().clone(), append.clone());
         let future = Box::pin(async move {
             if tries > 0 {
-                tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
+                tokio::time::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2u32.pow(tries.min(6) - 1))).await;
             }
             let (task, fence) = (written.task.clone(), written.fence);
             let version = written.expected + written.events.len() as u64;
@@ -347,6 +348,9 @@ impl Run {
         match result {
             Ok(Appended::Written(_)) => {
                 self.last_commit = Instant::now();
+                if self.stuck_since.take().is_some() {
+                    self.last_said = self.last_commit;
+                }
                 let version = done.append.expected + done.append.events.len() as u64;
                 let rests = done.append.events.iter().any(|event| match event.kind {
                     EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
@@ -362,18 +366,28 @@ impl Run {
                 self.bell.nudge();
                 Next::Leave
             }
-            Err(error) => {
-                self.bell.trouble(error.clone());
-                let final_word = matches!(error, StoreError::Fatal(_) | StoreError::Damaged(_));
-                if final_word || done.tries + 1 >= STORE_TRIES {
-                    tracing::error!(task.id = %self.registration.id(), %error, "gave up writing a turn");
-                    // The sweeper applies the crash rule once the store answers again.
-                    return Next::Leave;
-                }
-                tracing::warn!(task.id = %self.registration.id(), %error, tries = done.tries, "an append failed");
-                Next::Again(Box::new(self.commit(done.append, done.tries + 1)))
-            }
+            Err(error) => self.again_or_leave(done, error),
         }
+    }
+
+    /// Nothing was written, so nobody has to be told: readers wait a little longer, and a reader that must answer
+    /// shows the task as it is. Only when the run gives up they must not hang on it.
+    fn again_or_leave(&mut self, failed: Commit, error: StoreError) -> Next {
+        let id = self.registration.id();
+        let now = Instant::now();
+        let since = *self.stuck_since.get_or_insert(now);
+        let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
+        // What the agent has done is worth more than the memory it takes.
+        if may_pass && now < self.deadline.max(since + self.engine.options().store_patience) {
+            if failed.tries == 0 {
+                tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
+            }
+            return Next::Again(Box::new(self.commit(failed.append, failed.tries + 1)));
+        }
+        tracing::error!(task.id = %id, %error, "gave up writing a turn");
+        self.bell.trouble(error);
+        // The sweeper applies the crash rule once the store answers again.
+        Next::Leave
     }
 
     /// Somebody noted a request: hand messages to the agent, and tell it of a cancel.
@@ -420,12 +434,19 @@ impl Run {
         self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
     }
 
+    /// How long the agent may say nothing.
+    fn quiet(&self) -> Duration {
+        let options = self.engine.options();
+        if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
+    }
+
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
         let options = self.engine.options();
-        let quiet =
-            if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
-        let mut wake = self.deadline.min(self.last_said + quiet);
+        let mut wake = self.deadline;
+        if self.stuck_since.is_none() {
+            wake = wake.min(self.last_said + self.quiet());
+        }
         if let Some(grace_ends) = self.grace_ends {
             wake = grace_ends;
         }
@@ -455,16 +476,12 @@ impl Run {
             Some(_) => {}
             None => {
                 let interrupted = self.snapshot.state().is_interrupted();
-                let quiet = if interrupted {
-                    self.engine.options().answer_wait
-                } else {
-                    self.engine.options().turn_idle
-                };
-                if self.deadline <= now && !interrupted || self.last_said + quiet <= now {
+                let silent = self.stuck_since.is_none() && self.last_said + self.quiet() <= now;
+                if self.deadline <= now && !interrupted || silent {
                     self.tell_to_stop(Stop::Deadline);
                 } else if self.deadline <= now {
                     // The clock stands still while the client thinks.
-                    self.deadline = now + quiet;
+                    self.deadline = now + self.quiet();
                 }
             }
         }

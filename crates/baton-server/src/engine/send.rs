@@ -141,9 +141,16 @@ impl Inner {
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let found =
-            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
-        match found {
+        self.known_as(scope, &incoming.record_id, &incoming.hash).await
+    }
+
+    async fn known_as(
+        &self,
+        scope: &Scope,
+        record_id: &MessageId,
+        hash: &[u8; 32],
+    ) -> Result<Option<Accepted>, Error> {
+        match self.store.message(scope, record_id, hash).await.map_err(from_store)? {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
         }
@@ -212,10 +219,15 @@ impl Inner {
                 return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
             }
         };
+        let (record_id, hash) = (incoming.record_id.clone(), incoming.hash);
         let created = self.create_at(scope, incoming, place).await;
         // The place may have come back unused, and others wait for one.
         self.admit_waiting();
-        created
+        match created {
+            // Nor does a repeat need the store to have room.
+            Err(refused) => self.known_as(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
+            created => created,
+        }
     }
 
     async fn create_at(

@@ -323,11 +323,11 @@ impl Inner {
     }
 
     fn reader(&self, scope: &Scope, id: &TaskId, head: &Head, after: u64) -> LogReader {
-        LogReader::new(Arc::clone(&self.store), self.hub.bell(head.key), scope.clone(), id.clone(), after)
+        LogReader::new(self.store.clone(), self.hub.bell(head.key), scope.clone(), id.clone(), after)
     }
 
     fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
-        let (store, bell) = (Arc::clone(&self.store), Arc::clone(&turn.bell));
+        let (store, bell) = (self.store.clone(), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
         EventStream::new(first, reader, close, &self.closing)
     }

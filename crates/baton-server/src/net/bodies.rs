@@ -129,7 +129,7 @@ impl PatientBody {
     /// Nothing came. Ready when that has gone on for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let now = Instant::now();
-        let allowed = Duration::from_millis(body_time(&self.options, self.bytes));
+        let allowed = body_time(&self.options, self.bytes);
         let wait = self.wait.get_or_insert_with(|| {
             Box::new(Wait { timer: Box::pin(sleep_until(now)), since: None, before: Duration::ZERO })
         });

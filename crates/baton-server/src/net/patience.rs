@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -26,7 +27,7 @@ pub(super) enum RanOut {
 }
 
 /// How long a client of HTTP/2 has to confirm that it heard of the end.
-const GOODBYE: u64 = 1000;
+const GOODBYE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -77,13 +78,11 @@ impl Clock {
     }
 
     fn due(&self, pulse: &Pulse, options: &Connections) -> Option<(u64, RanOut)> {
-        let millis =
-            |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4);
         let reader =
-            pulse.blocked_since().map(|since| (since + millis(options.reader_stall), RanOut::Reader));
-        let goodbye = self.leaving_since.map(|since| (since + GOODBYE, RanOut::Goodbye));
+            pulse.blocked_since().map(|since| (since + micros(options.reader_stall), RanOut::Reader));
+        let goodbye = self.leaving_since.map(|since| (since + micros(GOODBYE), RanOut::Goodbye));
         let client = match pulse.phase() {
-            Phase::Silent => Some((pulse.phase_since() + millis(options.first_byte), RanOut::FirstByte)),
+            Phase::Silent => Some((pulse.phase_since() + micros(options.first_byte), RanOut::FirstByte)),
             Phase::Head => {
                 let since = match self.protocol {
                     // What comes in during an answer is not read before its end.
@@ -91,14 +90,14 @@ impl Clock {
                     Protocol::Http1 => Some(pulse.phase_since().max(pulse.quiet_since())),
                     Protocol::Http2 => Some(pulse.phase_since()),
                 };
-                since.map(|since| (since + millis(options.head), RanOut::Head))
+                since.map(|since| (since + micros(options.head), RanOut::Head))
             }
             Phase::Body => pulse.body_wait().map(|(since, waited, bytes)| {
-                let allowed = body_time(options, bytes).saturating_sub(waited);
+                let allowed = micros(body_time(options, bytes)).saturating_sub(waited);
                 (since + allowed, RanOut::Body)
             }),
             Phase::Between if pulse.is_spare() && goodbye.is_none() => {
-                Some((pulse.quiet_since() + millis(options.idle), RanOut::Idle))
+                Some((pulse.quiet_since() + micros(options.idle), RanOut::Idle))
             }
             Phase::Between => None,
         };
@@ -106,34 +105,39 @@ impl Clock {
     }
 }
 
-/// Milliseconds that a body may have been waited for by the time it has brought so many bytes.
-pub(super) fn body_time(options: &Connections, bytes: u64) -> u64 {
-    let (total, grace) = (options.body_total.as_millis() as u64, options.body_grace.as_millis() as u64);
-    let by_rate = bytes.saturating_mul(1000).checked_div(options.body_rate).unwrap_or(total);
-    by_rate.max(grace).min(total)
+/// How long a body may have been waited for by the time it has brought so many bytes.
+pub(super) fn body_time(options: &Connections, bytes: u64) -> Duration {
+    let by_rate = bytes.saturating_mul(1000).checked_div(options.body_rate);
+    let by_rate = by_rate.map_or(options.body_total, Duration::from_millis);
+    by_rate.max(options.body_grace).min(options.body_total)
+}
+
+/// In the pulse's time; what is meant to be for ever is a few thousand years.
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(1 << 56)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use std::time::Duration;
 
     #[test]
     fn a_body_must_come_at_its_rate_after_the_grace_and_within_its_time() {
         let options = Connections::default();
         for (bytes, millis) in [(0, 5000), (5 * 1024, 5000), (10 * 1024, 10_000), (1 << 30, 30_000)] {
-            assert_eq!(body_time(&options, bytes), millis, "{bytes}");
+            assert_eq!(body_time(&options, bytes).as_millis(), millis, "{bytes}");
         }
+        let options_total = options.body_total;
         let any_rate = Connections { body_rate: 0, ..options };
-        assert_eq!(body_time(&any_rate, 0), 30_000);
+        assert_eq!(body_time(&any_rate, 0), options_total);
     }
 
     /// Waits for whatever runs out first.
     async fn rings(clock: &mut Clock, pulse: &Pulse) -> (RanOut, u64) {
         let options = Connections::default();
         let what = poll_fn(|cx| clock.poll(cx, pulse, &options)).await;
-        (what, pulse.now() / 1000)
+        (what, pulse.now() / 1_000_000)
     }
 
     #[tokio::test(start_paused = true)]

@@ -46,7 +46,7 @@ pub(super) struct Pulse {
     /// The same for all connections of a server, so that their times can be compared.
     epoch: Instant,
     phase: AtomicU8,
-    /// All times are milliseconds since then, plus one: 0 is never.
+    /// All times are microseconds since then, plus one: 0 is never.
     phase_since: AtomicU64,
     /// Of the body under way.
     body_bytes: AtomicU64,
@@ -95,7 +95,7 @@ impl Pulse {
 
     /// The moment that a time of this pulse stands for.
     pub(super) fn moment(&self, time: u64) -> Instant {
-        self.epoch + Duration::from_millis(time.saturating_sub(1))
+        self.epoch + Duration::from_micros(time.saturating_sub(1))
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -251,5 +251,5 @@ impl Pulse {
 }
 
 fn since(epoch: Instant) -> u64 {
-    epoch.elapsed().as_millis() as u64 + 1
+    epoch.elapsed().as_micros() as u64 + 1
 }

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::frames::{Frames, MALFORMED};
 use super::framing::{Framing, Refused, Stand, Verdict};
 use super::pulse::{Phase, Pulse};
+use super::refusal::Refusal;
 
 /// A write of fewer bytes may be a ping or its answer, and says nothing about the client's interest. HTTP/2 only.
 const WORTH_NOTING: usize = 256;
@@ -57,15 +58,14 @@ pub(super) struct Http1Filter {
     held: BytesMut,
     /// …of which so much may.
     ready: usize,
-    /// hyper is to be told, once, that the body it reads is broken.
-    broken: bool,
+    /// hyper is to be told, once, that the body it reads is broken, when it comes to read that part.
+    broken: Option<Refusal>,
 }
 
 impl Http1Filter {
     /// `first` was read to find out the protocol.
     pub(super) fn new(max_head: usize, first: BytesMut, pulse: &Pulse) -> Self {
-        let mut filter =
-            Http1Filter { framing: Framing::new(max_head), held: first, ready: 0, broken: false };
+        let mut filter = Http1Filter { framing: Framing::new(max_head), held: first, ready: 0, broken: None };
         filter.examine(pulse);
         filter
     }
@@ -92,10 +92,7 @@ impl Http1Filter {
                 self.held.extend_from_slice(&refusal.stand_in());
                 self.ready = self.held.len();
             }
-            Some(Refused::Body(refusal)) => {
-                pulse.fault(refusal);
-                self.broken = true;
-            }
+            Some(Refused::Body(refusal)) => self.broken = Some(refusal),
             None => {}
         }
         match self.framing.stand() {
@@ -111,7 +108,7 @@ impl Http1Filter {
     }
 
     /// The client took too long.
-    fn time_out(&mut self, refusal: super::refusal::Refusal, pulse: &Pulse) {
+    fn time_out(&mut self, refusal: Refusal, pulse: &Pulse) {
         let refused = match self.framing.stand() {
             Stand::Body => Refused::Body(refusal),
             Stand::Head | Stand::Refused => Refused::Head(refusal),
@@ -145,7 +142,9 @@ impl Filter for Http1Filter {
                 return Poll::Ready(Ok(()));
             }
             if self.framing.stand() == Stand::Refused {
-                if std::mem::take(&mut self.broken) {
+                if let Some(refusal) = self.broken.take() {
+                    // Not before: answers to earlier requests may still be on their way.
+                    pulse.fault(refusal);
                     return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
                 }
                 // Not the end of the stream: that would keep hyper from sending its answer.
@@ -213,7 +212,7 @@ impl Http2Filter {
 
     /// How many of the bytes may go on.
     fn look(&mut self, came: &[u8], pulse: &Pulse) -> usize {
-        let seen = self.frames.feed(came, pulse.now());
+        let seen = self.frames.feed(came, pulse.now() / 1000);
         match seen {
             _ if !seen.waiting => pulse.enter(Phase::Between),
             _ if seen.progress => pulse.enter_anew(Phase::Head),

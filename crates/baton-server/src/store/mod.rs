@@ -8,7 +8,6 @@
 //! that was answered with an error may have been done all the same: an answer can be lost on the way. Whoever
 //! must know reads again; version, fence and message record tell.
 
-mod measured;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -26,7 +25,6 @@ use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 use bytes::Bytes;
 
-pub(crate) use measured::Measured;
 pub use record::{StoredEvent, StoredSnapshot};
 
 use crate::telemetry::histogram::Values;
@@ -300,6 +298,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// The secret of that name; `fresh` is kept when there is none yet.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
+
+    /// Can it be written right now? Costs one small write where that is the only way to know, so whoever asks on
+    /// behalf of others keeps the answer for a moment. Changes nothing that another verb shows.
+    async fn check(&self) -> StoreResult<()>;
 
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;

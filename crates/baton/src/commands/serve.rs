@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::SqliteStore;
-use baton_server::{MetricsAccess, Server, StartError};
+use baton_server::store::{Store, StoreError};
+use baton_server::{Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -59,10 +59,15 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     let mut builder = Server::host()
         .store(open(config).await?)
         .options(config.engine_options())
+        .connections(config.connection_bounds())
         .trusted_proxies(proxies)
+        .allowed_hosts(config.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect())
         .drain(*config.drain)
         .metrics(metrics_access(config))
         .log_requests(*config.log.requests);
+    if !config.cors.origins.is_empty() {
+        builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));
+    }
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
     }
@@ -151,14 +156,13 @@ async fn open(config: &Config) -> Result<Arc<dyn Store>, Failure> {
         StoreUrl::Sqlite(path) => {
             let (path, options) = (path.clone(), config.sqlite_options());
             let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, options));
-            let refused = |error: &dyn std::fmt::Display| {
-                let problem = Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url));
-                Failure::failed(problem.to_string())
+            let named = |error: &dyn std::fmt::Display| {
+                Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url)).to_string()
             };
             match opened.await {
                 Ok(Ok(opened)) => Ok(Arc::new(opened)),
-                Ok(Err(error)) => Err(refused(&error)),
-                Err(error) => Err(refused(&error)),
+                Ok(Err(error)) => Err(store_failed(&error, &named(&error))),
+                Err(error) => Err(Failure::failed(named(&error))),
             }
         }
     }
@@ -176,7 +180,25 @@ async fn bind(config: &Config, addresses: &[SocketAddr]) -> Result<TcpListener, 
 }
 
 fn cannot_start(error: StartError) -> Failure {
-    Failure::failed(error.to_string())
+    match error {
+        StartError::Store(error) | StartError::Fatal(error) => store_failed(&error, &error.to_string()),
+        other => Failure::failed(other.to_string()),
+    }
+}
+
+/// What was said, with what to do about it.
+fn store_failed(error: &StoreError, said: &str) -> Failure {
+    match error {
+        StoreError::Fatal(_) => Failure::store_lost(format!(
+            "{said}; nothing was acknowledged after that. Look at the disk and the system's log, then start again: \
+             everything acknowledged before is read back"
+        )),
+        StoreError::Full(_) => Failure::failed(format!(
+            "{said}; make some room on that file system (1 MiB is enough to start), or choose another place with \
+             --store"
+        )),
+        StoreError::Unavailable(_) | StoreError::Damaged(_) => Failure::failed(said),
+    }
 }
 
 /// For the person at the terminal; whoever reads the log finds the same address there.

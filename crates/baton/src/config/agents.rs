@@ -33,7 +33,7 @@ pub(crate) struct AgentPlan {
 #[derive(Debug, Clone)]
 struct SkillPlan {
     skill: Skill,
-    /// Takes the messages that name no skill.
+    /// Takes the messages that fit no other.
     default: bool,
 }
 
@@ -117,7 +117,7 @@ impl Planner<'_> {
         let made = exec.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
         let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
         let Base { id, mut limits, whereabouts, .. } = base;
-        limits.max_running.get_or_insert(MOST_PROGRAMS);
+        self.few_programs(&mut limits);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
         Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
     }
@@ -145,7 +145,7 @@ impl Planner<'_> {
         let card_file = self.card_file(card)?;
         let Base { id, mut limits, whereabouts, source } = base;
         if skills.iter().any(|skill| skill.exec.is_some()) {
-            limits.max_running.get_or_insert(MOST_PROGRAMS);
+            self.few_programs(&mut limits);
         }
         let (card, skills) = match &card_file {
             Some(file) => self.matched(file, skills)?,
@@ -255,6 +255,13 @@ impl Planner<'_> {
         }
     }
 
+    /// A process costs far more than a future: unless somebody said how many may run, fewer do.
+    fn few_programs(&self, limits: &mut Limits) {
+        if !self.config.limits.max_running.is_set() {
+            limits.max_running.get_or_insert(MOST_PROGRAMS);
+        }
+    }
+
     /// The server's bounds, and what the agent has of its own.
     fn limits(&self, own: &AgentLimits) -> Limits {
         let all = &self.config.limits;
@@ -293,9 +300,10 @@ impl AgentPlan {
             Whereabouts::Tenant(tenant) => mount.tenant(tenant),
         };
         let Some(skills) = &self.skills else { return demo::skills(mount) };
-        // A message that names no skill goes to the first.
-        let (first, others): (Vec<_>, Vec<_>) = skills.iter().partition(|plan| plan.default);
-        first.into_iter().chain(others).fold(mount, |mount, plan| mount.skill(plan.skill.clone()))
+        skills.iter().fold(mount, |mount, plan| {
+            let mount = if plan.default { mount.default_skill(&plan.skill.card.id) } else { mount };
+            mount.skill(plan.skill.clone())
+        })
     }
 
     /// Has the other the same skills? A card can only be replaced by one for the same.

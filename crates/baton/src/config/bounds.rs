@@ -1,5 +1,6 @@
 //! The library's own option types, filled in from the configuration.
 
+use baton_server::Connections;
 use baton_server::engine::options::Options;
 use baton_server::store::sqlite;
 
@@ -18,6 +19,7 @@ impl Config {
         options.turn_deadline = *limits.turn_deadline;
         options.turn_idle = *limits.turn_idle;
         options.answer_wait = *limits.answer_wait;
+        options.store_patience = *limits.store_patience;
         options.text_merge = *limits.text_merge;
         options.max_event_bytes = limits.max_event.bytes();
         options.max_parts = *limits.max_parts;
@@ -31,6 +33,28 @@ impl Config {
         options.retention.records = *kept.records;
         options.retention.every = *kept.every;
         options
+    }
+
+    pub(crate) fn connection_bounds(&self) -> Connections {
+        let said = &self.connections;
+        let mut bounds = Connections::default();
+        bounds.first_byte = *said.first_byte;
+        bounds.head = *said.head;
+        bounds.idle = *said.idle;
+        bounds.body_total = *said.body_total;
+        bounds.body_grace = *said.body_grace;
+        bounds.body_rate = said.body_rate.0;
+        bounds.reader_stall = *said.reader_stall;
+        bounds.max_connections = *said.max_connections;
+        bounds.max_per_address = *said.max_per_address;
+        bounds.max_streams = *said.max_streams;
+        bounds.max_streams_per_owner = *said.max_streams_per_owner;
+        bounds.max_head_bytes = said.max_head.bytes();
+        bounds.max_header_list_bytes = u32::try_from(said.max_header_list.0).unwrap_or(u32::MAX);
+        bounds.max_concurrent_requests = *said.max_concurrent_requests;
+        bounds.write_buffer = said.write_buffer.bytes();
+        bounds.last_patience = *said.last_patience;
+        bounds
     }
 
     pub(crate) fn sqlite_options(&self) -> sqlite::Options {
@@ -52,6 +76,7 @@ mod tests {
     fn the_defaults_are_the_librarys() {
         let config = Config::default();
         assert_eq!(format!("{:?}", config.engine_options()), format!("{:?}", Options::default()));
+        assert_eq!(format!("{:?}", config.connection_bounds()), format!("{:?}", Connections::default()));
         assert_eq!(config.sqlite_options(), sqlite::Options::default());
     }
 
@@ -59,16 +84,17 @@ mod tests {
     #[test]
     fn every_bound_can_be_set() {
         let mut config = Config::default();
-        let mut double = Double;
-        config.limits.visit(&mut double);
-        config.retention.visit(&mut double);
-        let fields = |debug: String| debug.lines().map(str::to_owned).collect::<Vec<_>>();
-        let usual = fields(format!("{:#?}", Options::default()));
-        let doubled = fields(format!("{:#?}", config.engine_options()));
-        assert_eq!(usual.len(), doubled.len());
-        for (usual, doubled) in
-            usual.iter().zip(&doubled).filter(|(line, _)| line.ends_with(',') && line.contains(':'))
-        {
+        config.limits.visit(&mut Double);
+        config.retention.visit(&mut Double);
+        config.connections.visit(&mut Double);
+        check(&format!("{:#?}", Options::default()), &format!("{:#?}", config.engine_options()));
+        check(&format!("{:#?}", Connections::default()), &format!("{:#?}", config.connection_bounds()));
+    }
+
+    fn check(usual: &str, doubled: &str) {
+        assert_eq!(usual.lines().count(), doubled.lines().count());
+        let lines = usual.lines().zip(doubled.lines());
+        for (usual, doubled) in lines.filter(|(line, _)| line.ends_with(',') && line.contains(':')) {
             assert_ne!(usual, doubled, "it has no key");
         }
     }

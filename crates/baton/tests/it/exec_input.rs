@@ -137,7 +137,7 @@ async fn the_card_is_made_from_the_command_line_or_read_from_a_file() {
     assert_eq!((&shown["name"], &shown["description"]), (&json!("Loud One"), &json!("Shouts")));
     assert_eq!(shown["skills"][0]["id"], "loud-one");
     assert_eq!(output(&server.answer_to("hello").await), "HELLO");
-    assert!(server.welcome.contains("`tr a-z A-Z` as an agent"), "{}", server.welcome);
+    assert!(server.welcome.contains(": Loud One"), "{}", server.welcome);
 
     let skill = r#"{"id":"shout","name":"s","description":"s","tags":[]}"#;
     let write = |skills: &str| {

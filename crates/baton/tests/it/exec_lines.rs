@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::programs::{LINES, Seen, output, python, reason, shell, state, until};
-use crate::served::{text, to};
+use crate::served::{Served, text, to};
 
 /// For Python programs: one line in, one line out.
 const TALK: &str = "import json, os, sys
@@ -110,6 +110,37 @@ echo \"{\\\"complete\\\":\\\"for $said\\\"}\"",
     assert_eq!(state(&asked), "INPUT_REQUIRED");
     let done = server.send(to(&asked, text("m-2", "four"))).await;
     assert_eq!((state(&done), reason(&done)), ("COMPLETED", "for four"));
+}
+
+/// The program that waited is gone with the server; the question is not.
+#[tokio::test]
+async fn s06_a_question_outlives_the_server() {
+    let program = python(&format!(
+        "{TALK}
+heard = hear()
+if 'history' not in heard:
+    say(inputRequired='For how many?')
+    hear()
+    say(fail='answered after the end')
+say(complete=f'for {{words(heard)}}')"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let serve = || Served::of(&mut program.command(&[LINES, &["--store", &store]].concat()));
+    for how in ["asked to stop", "killed"] {
+        let server = serve();
+        let asked = server.answer_to(how).await;
+        assert_eq!(state(&asked), "INPUT_REQUIRED");
+        if how == "killed" {
+            drop(server);
+        } else {
+            assert!(server.terminate().success());
+        }
+        let server = serve();
+        assert_eq!(state(&server.get(&asked).await), "INPUT_REQUIRED");
+        let done = server.send(to(&asked, text(&format!("m-2 {how}"), "four"))).await;
+        assert_eq!((state(&done), reason(&done)), ("COMPLETED", "for four"), "{done}");
+    }
 }
 
 /// Answered while it was about to end: the answer counts all the same.

@@ -35,12 +35,11 @@ fn steps(page: &str) -> Vec<Step> {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
                 let name = before.strip_suffix("`:").and_then(|text| text.rsplit('`').next());
                 match (fence, name) {
-                    ("```console", _) => steps.extend(
-                        commands(&block).map(|(command, prints)| Step::Run { command, prints }),
-                    ),
-                    ("```console background", _) => steps.extend(
-                        commands(&block).map(|(command, prints)| Step::Serve { command, prints }),
-                    ),
+                    ("```console", _) => {
+                        steps.extend(commands(&block).map(|(command, prints)| Step::Run { command, prints }))
+                    }
+                    ("```console background", _) => steps
+                        .extend(commands(&block).map(|(command, prints)| Step::Serve { command, prints })),
                     (_, Some(name)) => {
                         steps.push(Step::File { name: name.to_owned(), text: block.join("\n") + "\n" });
                     }
@@ -60,23 +59,25 @@ fn steps(page: &str) -> Vec<Step> {
 fn commands<'a>(block: &'a [&'a str]) -> impl Iterator<Item = (String, String)> + 'a {
     let starts: Vec<usize> = (0..block.len()).filter(|at| block[*at].starts_with("$ ")).collect();
     let ends = starts.iter().skip(1).copied().chain([block.len()]).collect::<Vec<_>>();
-    starts.into_iter().zip(ends).map(|(start, end)| {
-        (block[start][2..].to_owned(), block[start + 1..end].join("\n"))
-    })
+    starts
+        .into_iter()
+        .zip(ends)
+        .map(|(start, end)| (block[start][2..].to_owned(), block[start + 1..end].join("\n")))
 }
 
 /// Does a text look as the page shows it? `…` is anything, over lines too.
 fn looks_like(shown: &str, text: &str) -> bool {
     let mut rest = text.trim();
     let parts: Vec<&str> = shown.trim().split('…').map(str::trim).collect();
-    for (at, part) in parts.iter().enumerate() {
+    let [first, between @ .., last] = &parts[..] else { return rest == shown.trim() };
+    for (at, part) in std::iter::once(first).chain(between).enumerate() {
         let found = if at == 0 { rest.starts_with(part).then_some(0) } else { rest.find(part) };
         match found {
             Some(start) => rest = &rest[start + part.len()..],
             None => return false,
         }
     }
-    parts.last().is_some_and(|last| last.is_empty()) || rest.trim().is_empty()
+    rest.ends_with(last)
 }
 
 struct Desk {
@@ -144,7 +145,10 @@ impl Desk {
             if there.success() && looks_like(prints, &said) {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "`{command}` printed\n{said}\nwhere the page shows\n{prints}");
+            assert!(
+                since.elapsed() < PATIENCE,
+                "`{command}` printed\n{said}\nwhere the page shows\n{prints}"
+            );
         }
     }
 

@@ -5,12 +5,19 @@
 /// A receiver of spans.
 #[cfg(target_os = "linux")]
 mod collector;
+/// A served process and the calls a test makes to it.
+mod served;
+/// A place with little room, that can be filled and cleared while a server runs on it.
+mod small_disk;
+
 /// `baton config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;
 /// What the demo agent's streams show, in which order.
 mod demo_streams;
+/// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and room is all it needs.
+mod disk_full;
 /// `--exec`: nothing a program has started outlives its turn, whoever is killed.
 #[cfg(target_os = "linux")]
 mod exec_ends;
@@ -22,6 +29,10 @@ mod exec_input;
 mod exec_lines;
 /// `--exec`: what a program prints, how it ends, and what becomes of the task.
 mod exec_output;
+/// A failed sync ends the process, and the next one finds everything acknowledged.
+mod failed_sync;
+/// `docs/getting-started.md`, command by command.
+mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
 /// What the log says of requests, and where the numbers are.
@@ -35,8 +46,6 @@ mod reload;
 mod secrets;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
-/// A served process and the calls a test makes to it.
-mod served;
 /// Traces by OTLP: a task is one tree, whatever happens to it.
 #[cfg(target_os = "linux")]
 mod traces;

@@ -38,8 +38,7 @@ pub(crate) struct Served {
     pub(crate) welcome: String,
     pub(crate) url: String,
     log: Arc<Mutex<String>>,
-    /// Ends with the process's last word.
-    logging: Option<JoinHandle<()>>,
+    log_reader: Option<JoinHandle<()>>,
     client: reqwest::Client,
 }
 
@@ -56,11 +55,17 @@ impl Served {
     pub(crate) fn of(command: &mut Command) -> Self {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.unwrap();
-        let (log, logging) = keep(child.stderr.take().unwrap());
+        let (log, log_reader) = keep(child.stderr.take().unwrap());
         let lines = lines(child.stdout.take().unwrap());
         let client = reqwest::Client::new();
-        let mut served =
-            Served { child, welcome: String::new(), url: String::new(), log, logging: Some(logging), client };
+        let mut served = Served {
+            child,
+            welcome: String::new(),
+            url: String::new(),
+            log,
+            log_reader: Some(log_reader),
+            client,
+        };
         while !served.welcome.contains("curl ") {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) => served.welcome += &line,
@@ -82,39 +87,80 @@ impl Served {
         found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
     }
 
+    /// The log once it holds these words: it comes by another pipe than the welcome.
+    pub(crate) fn log_with(&self, words: &str) -> String {
+        let since = Instant::now();
+        loop {
+            let log = self.log();
+            // Whole lines only: the last one may still be on its way.
+            if log.contains(words) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words} in the log:\n{log}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal: `-HUP`.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
+        let pid = self.pid().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
     /// Asks it to stop, and waits until it has.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
-        self.stop()
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.signal("-TERM");
+        self.ended().0
     }
 
-    /// The same, for all that it has logged.
-    pub(crate) fn stop_and_log(mut self) -> String {
-        assert!(self.stop().success(), "{}", self.log());
-        self.logging.take().unwrap().join().unwrap();
-        self.log()
+    /// Asks it to stop, for all that it has logged until its end.
+    pub(crate) fn stop_and_log(self) -> String {
+        self.signal("-TERM");
+        let (status, log) = self.ended();
+        assert!(status.success(), "{log}");
+        log
     }
 
-    fn stop(&mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        let signal =
-            |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-        signal("-TERM");
+    /// Waits until it has ended, by itself; how, and what it logged.
+    pub(crate) fn ended(mut self) -> (ExitStatus, String) {
+        let pid = self.pid().to_string();
         let (ended, end) = channel();
         let status = thread::scope(|scope| {
             scope.spawn(|| ended.send(self.child.wait().unwrap()));
-            end.recv_timeout(PATIENCE).inspect_err(|_| signal("-KILL"))
+            // A process that hangs must not hang the test.
+            end.recv_timeout(PATIENCE).inspect_err(|_| {
+                let _ = Command::new("kill").args(["-KILL", &pid]).status();
+            })
         });
-        status.unwrap_or_else(|_| panic!("it did not stop\n{}", self.log()))
+        let status = status.unwrap_or_else(|_| panic!("it did not stop\n{}", self.log()));
+        if let Some(reader) = self.log_reader.take() {
+            reader.join().unwrap();
+        }
+        (status, self.log())
+    }
+
+    /// What it says about itself: status and word.
+    pub(crate) async fn probe(&self, path: &str) -> (u16, String) {
+        let sent = self.client.get(format!("{}{path}", self.url)).timeout(PATIENCE).send().await;
+        let answer = sent.unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.log()));
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    /// The card, as a client of no particular version gets it.
+    pub(crate) async fn card(&self) -> Value {
+        let url = format!("{}/.well-known/agent-card.json", self.url);
+        let sent = self.client.get(url).timeout(PATIENCE).send().await;
+        let response = sent.unwrap_or_else(|error| panic!("card: {error}\n{}", self.log()));
+        assert_eq!(response.status(), 200, "{}", self.log());
+        response.json().await.unwrap()
     }
 
     /// The response as it begins; a stream is still open then.
@@ -242,13 +288,13 @@ pub(crate) fn to(task: &Value, mut message: Value) -> Value {
 fn keep(mut from: impl Read + Send + 'static) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     let kept = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&kept);
-    let keeping = thread::spawn(move || {
+    let reader = thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             log.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     });
-    (kept, keeping)
+    (kept, reader)
 }
 
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {

@@ -1,5 +1,6 @@
 //! `baton serve --exec …`: the flags, and the agent made from them.
 
+use std::env::VarError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,7 +140,11 @@ impl Variable {
         let Variable { name, value } = self;
         let value = match value {
             Some(value) => value.clone(),
-            None => std::env::var(name).map_err(|error| format!("--exec-env {name}: {error}"))?,
+            // The value is not told: it may be a secret.
+            None => std::env::var(name).map_err(|error| match error {
+                VarError::NotPresent => format!("--exec-env {name}: the server's environment has no {name}"),
+                VarError::NotUnicode(_) => format!("--exec-env {name}: its value is not UTF-8"),
+            })?,
         };
         Ok((name.clone(), value))
     }

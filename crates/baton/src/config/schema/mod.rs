@@ -2,9 +2,11 @@
 //! two together.
 
 mod agent;
+mod connections;
 mod limits;
 
 pub(crate) use agent::{Agent, Card, Skill, Whereabouts};
+pub(crate) use connections::Connections;
 pub(crate) use limits::{AgentLimits, Limits, Retention};
 
 use std::time::Duration;
@@ -30,6 +32,7 @@ pub(crate) struct Config {
     pub(crate) drain: Setting<Duration>,
     pub(crate) store: Store,
     pub(crate) limits: Limits,
+    pub(crate) connections: Connections,
     pub(crate) retention: Retention,
     pub(crate) cors: Cors,
     pub(crate) log: Log,
@@ -89,6 +92,7 @@ impl Default for Config {
                 batch: Setting::new(sqlite.batch).at_least(1).at_most(10_000),
             },
             limits: Limits::default(),
+            connections: Connections::default(),
             retention: Retention::default(),
             cors: Cors::default(),
             log: Log {
@@ -122,6 +126,7 @@ impl Section for Config {
         visit.field("drain", &mut self.drain);
         visit.table("store", &mut self.store);
         visit.table("limits", &mut self.limits);
+        visit.table("connections", &mut self.connections);
         visit.table("retention", &mut self.retention);
         visit.table("cors", &mut self.cors);
         visit.table("log", &mut self.log);

@@ -31,6 +31,7 @@ mod net;
 mod proxy;
 mod server;
 mod site;
+mod telemetry;
 
 pub use control::Control;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
@@ -40,3 +41,4 @@ pub use mount::{Mount, SkillEntry};
 pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};
+pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

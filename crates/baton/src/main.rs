@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+mod files;
 mod log;
 mod reload;
 mod signals;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use axum::body::Body;
+use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
@@ -74,7 +75,7 @@ pub(super) fn handle(
 fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Request<Body>) -> Response<Body> {
     let asked_headers = request.headers();
     let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
-    let card = service.card().complete(peer, host, asked_headers);
+    let card = service.card().complete(peer, host, nested_at(request), asked_headers);
     let json = spelled(place, &card, says_v1(request));
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -95,6 +96,12 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
         response.headers_mut().remove(CONTENT_TYPE);
     }
     response
+}
+
+/// The path below which an application nested this router, as the request has it.
+fn nested_at(request: &Request<Body>) -> &str {
+    let whole = request.extensions().get::<OriginalUri>().map(|whole| whole.0.path());
+    whole.and_then(|whole| whole.strip_suffix(request.uri().path())).unwrap_or_default()
 }
 
 fn spelled(place: WellKnown, served: &AgentCard, says_v1: bool) -> Vec<u8> {

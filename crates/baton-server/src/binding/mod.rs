@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
+use axum::routing::{any, get, post};
 use http::HeaderMap;
 
 use crate::engine::Engine;
@@ -34,4 +34,11 @@ pub(crate) fn metrics_router(engine: Engine) -> Router {
         metrics::answer(&engine, &headers).await
     };
     Router::new().route(metrics::PATH, get(answer)).with_state(engine)
+}
+
+/// The same for an application of somebody else's. Routes rather than a fallback: the application's own go before
+/// them, its own `GET /` too, and they survive being nested twice.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    let root = post(observed::handle).fallback(observed::handle);
+    Router::new().route("/", root).route("/{*below}", any(observed::handle)).with_state(site)
 }

@@ -7,9 +7,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{
-    EventBody, EventKind, Part, Scope, StatusUpdate, TaskId, TaskState, TraceContext,
-};
+use baton_protocol::domain::{EventBody, EventKind, Scope, StatusUpdate, TaskId, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 
 use tokio::runtime::Handle;
@@ -245,7 +243,7 @@ fn origin(plan: &Plan, tail: &[StoredEvent]) -> Option<TraceContext> {
 }
 
 fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, reason);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

@@ -11,12 +11,14 @@ pub mod turn;
 
 mod admission;
 mod cancel;
+mod content;
 mod crash;
 mod desk;
 mod detach;
 mod follow_up;
 mod health;
 mod hub;
+mod input;
 mod logic;
 mod message_agent;
 mod reader;
@@ -47,8 +49,10 @@ use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
 pub use cancel::Canceled;
+pub use content::{Content, NotJson};
 pub use desk::Stop;
 pub use health::Health;
+pub use input::{File, FileContent, InputError, ReadMessage};
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};

@@ -106,6 +106,7 @@ impl Inner {
         let (span, place) = turn_span::of(registration.scope(), &snapshot, bell.key(), origin.as_ref());
         let turn = Turn::new(
             Arc::clone(&desk),
+            registration.scope().clone(),
             message,
             Arc::clone(&snapshot),
             references,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
-    TraceContext,
+    ContextId, EventBody, Message, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -327,7 +326,7 @@ impl Inner {
         reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, vec![Part::text(reason)]));
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);

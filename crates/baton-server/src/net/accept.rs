@@ -40,6 +40,7 @@ pub(super) async fn serve(
     drained: impl Future<Output = ()>,
 ) {
     let registry = Arc::clone(&door.registry);
+    let _alone = CutOnDrop(Arc::clone(&registry));
     tokio::select! {
         biased;
         () = stop => {}
@@ -54,6 +55,15 @@ pub(super) async fn serve(
         tracing::warn!(connections = registry.count(), "connections are cut: they did not end in time");
         registry.tell_all(Order::Leave);
         let _ = tokio::time::timeout(CUT_PATIENCE, registry.all_gone()).await;
+    }
+}
+
+/// Connections do not outlive the future that serves them, should it be dropped.
+struct CutOnDrop(Arc<Registry>);
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.0.tell_all(Order::Leave);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::SqliteStore;
 use baton_server::store::{Store, StoreError};
-use baton_server::{Cors, MetricsAccess, Server, StartError};
+use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use tracing::subscriber::NoSubscriber;
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
+use crate::files;
 use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
@@ -59,7 +60,7 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     let mut builder = Server::host()
         .store(open(config).await?)
         .options(config.engine_options())
-        .connections(config.connection_bounds())
+        .connections(connections(config))
         .trusted_proxies(proxies)
         .allowed_hosts(config.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect())
         .drain(*config.drain)
@@ -73,6 +74,23 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     }
     let builder = agents.iter().fold(builder, |builder, plan| builder.mount(plan.mount()));
     builder.build().await.map_err(cannot_start)
+}
+
+/// What the configuration says, as far as the system has files for it.
+fn connections(config: &Config) -> Connections {
+    let mut bounds = config.connection_bounds();
+    let Some(files) = files::raise_limit() else { return bounds };
+    let most = files::for_connections(files);
+    if bounds.max_connections > most {
+        tracing::warn!(
+            files,
+            wanted = bounds.max_connections,
+            connections = most,
+            "fewer connections than wanted: raise the limit on open files (`ulimit -n`, LimitNOFILE=)"
+        );
+        bounds.max_connections = most;
+    }
+    bounds
 }
 
 /// With an address of their own the numbers are nowhere else.

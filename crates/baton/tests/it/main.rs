@@ -37,6 +37,9 @@ mod getting_started;
 mod kills;
 /// What the log says of requests, and where the numbers are.
 mod logs;
+/// Ten thousand connections, and more than there are files for.
+#[cfg(target_os = "linux")]
+mod many_connections;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.

@@ -103,7 +103,7 @@ impl Run {
         let task = &self.snapshot.task;
         let message = reason.map(|text| {
             let told = size::pieces(&text, MOST_REASON)[0].to_owned();
-            agent_message(&task.id, &task.context_id, vec![Part::text(told)])
+            agent_message(&task.id, &task.context_id, told)
         });
         let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
         match self.write(status) {

@@ -104,6 +104,7 @@ impl fmt::Debug for Inner {
 }
 
 impl Engine {
+    /// An engine for these agents, by the `agent` of their scopes.
     pub fn new(
         store: Arc<dyn Store>,
         agents: HashMap<Arc<str>, AgentLogic>,
@@ -139,6 +140,7 @@ impl Engine {
         Engine { inner }
     }
 
+    /// The bounds of now.
     pub fn options(&self) -> Arc<Options> {
         self.inner.options()
     }
@@ -162,6 +164,7 @@ impl Engine {
         }
     }
 
+    /// The store, as the engine sees it.
     pub fn store(&self) -> &WatchedStore {
         &self.inner.store
     }
@@ -176,6 +179,7 @@ impl Engine {
         self.inner.store.fatal()
     }
 
+    /// The time by the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }

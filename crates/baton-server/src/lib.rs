@@ -180,6 +180,7 @@ mod net;
 mod proxy;
 mod server;
 mod site;
+mod telemetry;
 
 pub use control::Control;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
@@ -189,3 +190,4 @@ pub use mount::{Mount, SkillEntry};
 pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};
+pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

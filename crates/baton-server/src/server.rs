@@ -24,6 +24,7 @@ use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, StoreError};
+use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
@@ -79,6 +80,8 @@ pub struct Builder {
     trusted_proxies: Vec<IpRange>,
     net: net::Settings,
     drain: Duration,
+    metrics: MetricsAccess,
+    log_requests: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -121,6 +124,8 @@ impl Server {
             trusted_proxies: Vec::new(),
             net: net::Settings::default(),
             drain: Duration::from_secs(30),
+            metrics: MetricsAccess::default(),
+            log_requests: false,
         }
     }
 
@@ -156,6 +161,33 @@ impl Server {
     /// start. For applications that serve the [`router`](Self::router) themselves.
     pub async fn shut_down(&self) {
         self.engine().shut_down(self.drain).await;
+    }
+
+    /// What the server counts about itself, as OpenMetrics text.
+    pub async fn metrics(&self) -> String {
+        binding::metrics::text(self.engine(), Format::OpenMetrics).await
+    }
+
+    /// `GET /metrics` alone, for a listener of its own: whoever reaches it may read.
+    pub fn metrics_router(&self) -> axum::Router {
+        binding::metrics_router(self.engine().clone())
+    }
+
+    /// Serves [`metrics_router`](Self::metrics_router) until `shutdown`.
+    pub async fn serve_metrics_until(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
+        // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
+        let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
+        let served = network.serve(listener, self.metrics_router(), None, shutdown, std::future::ready(()));
+        served.await.map_err(StartError::Serve)
+    }
+
+    /// The numbers' own handle, for what counts from outside.
+    pub fn telemetry(&self) -> &Telemetry {
+        self.engine().telemetry()
     }
 
     /// Binds the address and serves until the process ends.
@@ -195,8 +227,9 @@ impl Server {
             tokio::time::sleep(LAST_WORDS).await;
             error
         };
+        let telemetry = Some(self.telemetry().clone());
         tokio::select! {
-            served = self.network.serve(listener, router, stop, drained) => {
+            served = self.network.serve(listener, router, telemetry, stop, drained) => {
                 served.map_err(StartError::Serve)?;
                 engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
             }
@@ -318,6 +351,20 @@ impl Builder {
         self
     }
 
+    /// Who may read `/metrics` beside the agents; by default whoever asks from this machine.
+    /// [`Server::metrics_router`] gives them a listener of their own.
+    pub fn metrics(mut self, access: MetricsAccess) -> Self {
+        self.metrics = access;
+        self
+    }
+
+    /// Whether every request leaves a line in the log, at level `info`. Otherwise only those do that could not be
+    /// served; a log of level `debug` holds all of them anyhow.
+    pub fn log_requests(mut self, wanted: bool) -> Self {
+        self.log_requests = wanted;
+        self
+    }
+
     /// Checks the cards against what is mounted, puts everything together, and looks after the tasks an earlier
     /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
@@ -339,7 +386,10 @@ impl Builder {
         let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
         let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
-        let engine = Engine::new(self.store, logics, self.options, self.clock);
+        let callers = Callers::load(&*self.store).await?;
+        let agents = mounts.iter().map(|mount| &mount.id);
+        let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
+        let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
         // One count for all agents.
         let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use axum::body::Body;
 use axum::extract::OriginalUri;
-use baton_protocol::Generation;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::wire::v0_1::LegacyCardFacts;
 use baton_protocol::wire::{card, v1};
+use baton_protocol::{ErrorKind, Generation};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MODIFIED_SINCE,
@@ -18,8 +18,10 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
+use super::observed::{Observed, Route};
 use super::{incoming, respond};
 use crate::service::Service;
+use crate::telemetry::labels::Binding;
 
 /// The two places a card is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +32,23 @@ pub(super) enum WellKnown {
     Agent,
 }
 
+impl WellKnown {
+    fn path(self) -> &'static str {
+        match self {
+            Self::AgentCard => "/.well-known/agent-card.json",
+            Self::Agent => "/.well-known/agent.json",
+        }
+    }
+}
+
 pub(super) fn handle(
     service: &Service,
     place: WellKnown,
     peer: Option<IpAddr>,
     request: &Request<Body>,
+    seen: &mut Observed,
 ) -> Response<Body> {
+    seen.came_by(Binding::Card, Route::Fixed(place.path()));
     let mut response = match *request.method() {
         Method::GET | Method::HEAD => get(service, place, peer, request),
         Method::OPTIONS => {
@@ -47,6 +60,7 @@ pub(super) fn handle(
             response
         }
         _ => {
+            seen.refused(ErrorKind::MethodNotAllowed);
             let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "The card is read with GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
             response

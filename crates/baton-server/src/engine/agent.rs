@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentSkill, ContextId, Message, Part, Role, Scope};
+use baton_protocol::domain::{AgentSkill, ContextId, Message, Part, Role, Scope, TraceContext};
 use serde::de::DeserializeOwned;
 
 use super::clock::{fresh_context_id, fresh_message_id};
@@ -74,19 +74,26 @@ pub struct Asked {
     pub owner: Arc<str>,
     /// The tenant the caller named; empty without one.
     pub tenant: Arc<str>,
+    /// The answer's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls.
+    pub trace: Option<TraceContext>,
 }
 
 impl Asked {
-    pub(super) fn new(scope: &Scope, message: Message, context_id: ContextId) -> Self {
+    pub(super) fn new(
+        scope: &Scope,
+        message: Message,
+        context_id: ContextId,
+        trace: Option<TraceContext>,
+    ) -> Self {
         let (owner, tenant) = (Arc::clone(&scope.owner), Arc::clone(&scope.tenant));
-        Asked { message, context_id, owner, tenant }
+        Asked { message, context_id, owner, tenant, trace }
     }
 
     /// A question by nobody in particular, to try an agent without a server.
     pub fn of_text(text: &str) -> Self {
         let scope = Scope::new("", "", "anonymous");
         let message = Message::new(fresh_message_id(), Role::User, vec![Part::text(text)]);
-        Self::new(&scope, message, fresh_context_id())
+        Self::new(&scope, message, fresh_context_id(), None)
     }
 
     /// The message's text parts, joined.

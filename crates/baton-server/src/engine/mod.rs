@@ -30,6 +30,7 @@ mod send;
 mod size;
 mod stream;
 pub(crate) mod stream_places;
+mod turn_span;
 mod wait;
 mod watched_store;
 
@@ -58,6 +59,7 @@ pub use stream::{CloseAt, EventStream, Frame};
 pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
 use clock::Clock;
@@ -85,6 +87,7 @@ pub(crate) struct Inner {
     runs: Runs,
     admission: Admission,
     in_flight: InFlight,
+    telemetry: Telemetry,
     /// A task could not be looked after, since the store took no writes.
     untended: Arc<Notify>,
     /// No new work.
@@ -110,6 +113,7 @@ impl Engine {
         agents: HashMap<Arc<str>, AgentLogic>,
         options: Options,
         clock: Arc<dyn Clock>,
+        telemetry: Telemetry,
     ) -> Self {
         let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
@@ -117,7 +121,7 @@ impl Engine {
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
-                store: WatchedStore::new(store),
+                store: WatchedStore::new(store, telemetry.clone()),
                 last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
@@ -131,6 +135,7 @@ impl Engine {
                 }),
                 admission,
                 in_flight: InFlight::default(),
+                telemetry,
                 untended: Arc::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
@@ -167,6 +172,11 @@ impl Engine {
     /// The store, as the engine sees it.
     pub fn store(&self) -> &WatchedStore {
         &self.inner.store
+    }
+
+    /// What is counted about it.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.inner.telemetry
     }
 
     /// How the store has failed for good, if it has.

@@ -21,6 +21,7 @@ use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
+use crate::telemetry::trace;
 
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
@@ -42,9 +43,11 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The message as its task's log has it.
+    /// The message as its task's log has it. Called within the request: the place kept is the request's own span,
+    /// where spans are recorded.
     pub(super) fn said(&self) -> EventBody {
-        EventBody::UserMessage { message: self.message.clone(), trace: self.trace.clone() }
+        let trace = trace::here().or_else(|| self.trace.clone());
+        EventBody::UserMessage { message: self.message.clone(), trace }
     }
 }
 
@@ -281,6 +284,7 @@ impl Inner {
             Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
             Appended::Conflict => return Ok(Begun::Lost),
         };
+        trace::about(&start.task.id, Some(&start.task.context_id));
         let bell = self.hub.bell(key);
         // A task that waits for a place may still look interrupted: only an end is a rest here.
         let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot));
@@ -312,7 +316,8 @@ impl Inner {
         match place {
             Place::Run(permit) => {
                 let bell = Arc::clone(&turn.bell);
-                self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
+                let origin = trace::here();
+                self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_protocol::domain::{
     Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, Scope, StatusUpdate,
-    Task, TaskId, TaskState,
+    Task, TaskId, TaskState, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use serde::Serialize;
@@ -58,6 +58,7 @@ struct Inner {
     message: Message,
     start: Arc<Snapshot>,
     references: Vec<Task>,
+    trace: Option<TraceContext>,
     max_event_bytes: usize,
 }
 
@@ -75,9 +76,10 @@ impl Turn {
         message: Message,
         start: Arc<Snapshot>,
         references: Vec<Task>,
+        trace: Option<TraceContext>,
         max_event_bytes: usize,
     ) -> Self {
-        Turn { inner: Arc::new(Inner { desk, scope, message, start, references, max_event_bytes }) }
+        Turn { inner: Arc::new(Inner { desk, scope, message, start, references, trace, max_event_bytes }) }
     }
 
     pub(super) fn scope(&self) -> &Scope {
@@ -153,6 +155,12 @@ impl Turn {
     /// A message the client sent while the turn was running, if one waits. Those not taken start the next turn.
     pub fn next_message(&self) -> Option<Message> {
         self.inner.desk.take_message(None)
+    }
+
+    /// The turn's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls. Where
+    /// this server records no traces it is the place the task's sender gave, if it gave one.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.inner.trace.as_ref()
     }
 
     /// Fires when the turn should stop; [`stop_reason`](Self::stop_reason) says why.

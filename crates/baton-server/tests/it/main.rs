@@ -91,6 +91,8 @@ mod list;
 mod malformed;
 /// The same for every generation and binding, and paths that lead nowhere.
 mod malformed_generations;
+/// What the server counts about itself, who may read it, and what requests are known by.
+mod metrics;
 /// A server inside an application of one's own: nested, merged, as a service.
 mod mounted;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.

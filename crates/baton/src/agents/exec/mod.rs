@@ -124,6 +124,27 @@ pub(crate) enum Chunk {
     Delimiter(String),
 }
 
+impl Input {
+    /// For the card: what a message may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        let modes: &[&str] = match self {
+            Input::Text => &["text/plain", "application/json"],
+            Input::Json => &["*/*"],
+        };
+        modes.iter().map(|mode| (*mode).to_owned()).collect()
+    }
+}
+
+impl Output {
+    /// For the card: what the answer may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        match self {
+            Output::Text => vec!["text/plain".to_owned()],
+            Output::Jsonl => vec!["*/*".to_owned()],
+        }
+    }
+}
+
 impl Default for ExecOptions {
     fn default() -> Self {
         ExecOptions {

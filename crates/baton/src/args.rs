@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Serve the demo agent.
     #[command(after_help = EXAMPLES)]
     Serve(Serve),
+
+    /// Test any agent, and say plainly what is wrong.
+    Test(crate::commands::test::Test),
 }
 
 #[derive(Debug, clap::Args)]

@@ -32,6 +32,7 @@ fn run(command: Command) -> Result<(), Failure> {
     let result = runtime.block_on(async {
         match command {
             Command::Serve(args) => commands::serve::run(args).await,
+            Command::Test(args) => commands::test::run(args).await,
         }
     });
     // The store closes its file now; a stuck call must not keep the process.

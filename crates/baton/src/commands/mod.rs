@@ -2,3 +2,4 @@
 
 mod card_file;
 pub(crate) mod serve;
+pub(crate) mod test;

@@ -16,7 +16,7 @@ use crate::native;
 use crate::plan::{Decision, Planned};
 use crate::target::{Interface, Target};
 use crate::wire::request::{self, NoSuchRequest, Operation};
-use crate::wire::{Probe, Request};
+use crate::wire::{Probe, Request, Secrets};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -29,6 +29,8 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Makes what is random the same again.
     pub seed: u64,
+    /// What no report may show.
+    pub secrets: Secrets,
 }
 
 /// A client that can be tested: reads a wire payload and answers what it understood, as JSON.
@@ -110,6 +112,11 @@ impl Bench {
         variables.given = self.options.given.clone();
         variables.document = self.case.source.variables.clone();
         variables.environment = self.options.environment.clone();
+        // Both names the files have for the agent's address.
+        for name in ["SUT_BASE_URL", "A2A_BASE_URL"] {
+            let base = || self.target.base.clone();
+            variables.environment.entry(name.to_owned()).or_insert_with(base);
+        }
         variables
     }
 }
@@ -159,7 +166,10 @@ pub async fn run(
                         client,
                         notes: Arc::default(),
                     };
-                    run_case(bench).await
+                    let secrets = bench.options.secrets.clone();
+                    let mut outcome = run_case(bench).await;
+                    outcome.hide(&secrets);
+                    outcome
                 }
             };
             tell(Progress::Ended(Box::new(outcome.clone())));

@@ -9,9 +9,11 @@ pub mod errors;
 pub mod evidence;
 pub mod probe;
 pub mod request;
+pub mod secrets;
 pub mod sse;
 
 pub use answer::{Answer, WireError};
 pub use evidence::{Exchange, Received, Sent};
 pub use probe::{Credentials, Probe, ProbeOptions};
 pub use request::Request;
+pub use secrets::Secrets;

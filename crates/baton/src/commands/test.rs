@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Test) -> Result<(), Failure> {
     let target = Arc::new(found.target);
     let plan = plan(&cases, &target, &selection);
     let options =
-        run::Options { parallel: 8, timeout, given: BTreeMap::new(), environment: BTreeMap::new(), seed: 0 };
+        run::Options { parallel: 8, timeout, given: BTreeMap::new(), environment: BTreeMap::new(), seed: 0, secrets: Default::default() };
     let outcomes = run::run(plan, target, probe, options, None, |progress| {
         if let Progress::Ended(outcome) = progress {
             let why = match &outcome.verdict {

@@ -87,6 +87,7 @@ fn cases_of(
 fn category_of(id: &str) -> Category {
     let mut words = id.split('-');
     match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {
+        ("INTEROP" | "CLIENT", _) => Category::Interop,
         ("CARD", _) => Category::AgentCard,
         ("STREAM", _) | (_, "SSE") => Category::Streaming,
         (_, "ERR" | "CAP" | "AUTH") | ("SEC" | "VER", _) => Category::ErrorHandling,

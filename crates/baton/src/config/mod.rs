@@ -36,7 +36,7 @@ pub(crate) use flags::Flag;
 pub(crate) use problem::{Problem, Problems};
 pub(crate) use schema::{Config, Log};
 pub(crate) use show::{json as show_json, toml as show_toml};
-pub(crate) use value::{LogFormat, StoreUrl};
+pub(crate) use value::{LogFormat, StoreUrl, duration};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

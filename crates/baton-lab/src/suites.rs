@@ -91,7 +91,6 @@ fn category_of(id: &str) -> Category {
         ("CARD", _) => Category::AgentCard,
         ("STREAM", _) | (_, "SSE") => Category::Streaming,
         (_, "ERR" | "CAP" | "AUTH") | ("SEC" | "VER", _) => Category::ErrorHandling,
-        ("INTEROP" | "CLIENT", _) => Category::Interop,
         _ => Category::Lifecycle,
     }
 }

@@ -5,12 +5,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Run, Summary, advice, curl, reason, rfc3339};
+use super::{Run, Summary, about, advice, curl, reason, rfc3339};
 use crate::case::{Category, Outcome, Verdict};
 use crate::wire::Exchange;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
+/// Most of a reason that a closed row shows.
+const MOST_IN_A_ROW: usize = 160;
 
 pub fn render(run: &Run) -> String {
     let summary = run.summary();
@@ -99,12 +101,12 @@ fn tiles(run: &Run, summary: &Summary) -> String {
 }
 
 fn tables(run: &Run, summary: &Summary) -> String {
-    let mut text = "<h2>By category</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th><th>passed</th><th>failed</th><th>skipped</th><th></th></tr>".to_owned();
-    let mut row = |name: &str, counts: super::summary::Counts| {
+    let mut text = "<h2>In numbers</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th><th>passed</th><th>failed</th><th>skipped</th><th></th></tr>".to_owned();
+    let mut row = |class: &str, name: &str, counts: super::summary::Counts| {
         let share = |count: usize| 100.0 * count as f32 / counts.total.max(1) as f32;
         let _ = write!(
             text,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><div class=\"bar\"><i class=\"p\" style=\"width:{:.1}%\"></i><i class=\"f\" style=\"width:{:.1}%\"></i><i class=\"s\" style=\"width:{:.1}%\"></i></div></td></tr>",
+            "<tr class=\"{class}\"><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><div class=\"bar\"><i class=\"p\" style=\"width:{:.1}%\"></i><i class=\"f\" style=\"width:{:.1}%\"></i><i class=\"s\" style=\"width:{:.1}%\"></i></div></td></tr>",
             escaped(name),
             counts.passed,
             counts.failed,
@@ -115,14 +117,18 @@ fn tables(run: &Run, summary: &Summary) -> String {
         );
     };
     for (category, counts) in summary.by_category.iter().filter(|(_, counts)| counts.total > 0) {
-        row(&capital(&category.name().replace('-', " ")), *counts);
+        row("", &capital(&category.name().replace('-', " ")), *counts);
     }
+    let mut class = "first";
     for (level, counts) in summary.by_level.iter().filter(|(_, counts)| counts.total > 0) {
-        row(&level.name().to_uppercase(), *counts);
+        row(class, &level.name().to_uppercase(), *counts);
+        class = "";
     }
+    let mut class = "first";
     for ((generation, binding), counts) in &summary.by_interface {
         let url = run.agent.interfaces.get(&(*generation, *binding)).map_or("", String::as_str);
-        row(format!("{generation} {}  {url}", binding.in_cards()).trim(), *counts);
+        row(class, format!("{generation} {}  {url}", binding.in_cards()).trim(), *counts);
+        class = "";
     }
     text + "</table></div>\n"
 }
@@ -194,15 +200,23 @@ fn case(run: &Run, outcome: &Outcome) -> String {
     let section = test.section.clone().unwrap_or_default();
     let words =
         [case.id(), &test.name, &section, &test.tags.join(" "), case.level().name()].join(" ").to_lowercase();
-    let open = if kind == "fail" { " open" } else { "" };
+    let mut why = reason(&outcome.verdict).to_owned();
+    if kind == "skip" || kind == "pass" {
+        why.clear();
+    }
+    let why = if why.is_empty() {
+        why
+    } else {
+        format!("<span class=\"why\">{}</span>", escaped(&super::text::cut(&why, Some(MOST_IN_A_ROW))))
+    };
     let label = match kind {
         "inconclusive" => "open",
         "warn" => "missed",
         other => other,
     };
     let mut text = format!(
-        "<details class=\"case\" id=\"{}\" data-verdict=\"{kind}\" data-category=\"{}\" data-place=\"{place}\" data-words=\"{}\"{open}>\
-         <summary><span class=\"chip {kind}\">{label}</span><span class=\"id mono\">{}</span><span class=\"name\">{}</span>\
+        "<details class=\"case\" id=\"{}\" data-verdict=\"{kind}\" data-category=\"{}\" data-place=\"{place}\" data-words=\"{}\">\
+         <summary><span class=\"chip {kind}\">{label}</span><span class=\"id mono\">{}</span><span class=\"name\">{}{why}</span>\
          <span class=\"where\">{place} · {} · {:.2} s</span></summary>\n<div class=\"body\">",
         escaped(&format!("{}-{}-{}", case.id(), case.generation, outcome.binding)),
         case.category.name(),
@@ -229,7 +243,13 @@ fn case(run: &Run, outcome: &Outcome) -> String {
 
 fn facts(outcome: &Outcome) -> String {
     let case = &outcome.case;
-    let mut text = format!("<p>{}</p>", escaped(case.requirement()));
+    let mut text = String::new();
+    if case.requirement() != case.test.name {
+        let _ = write!(text, "<p>{}</p>", escaped(case.requirement()));
+    }
+    if let Some(about) = about(case).filter(|about| about != case.requirement()) {
+        let _ = write!(text, "<p>{}</p>", escaped(&about));
+    }
     let mut facts = Vec::new();
     facts.extend(case.test.section.as_ref().map(|section| format!("section {section}")));
     if case.written_level != case.level() {
@@ -268,9 +288,9 @@ fn found(outcome: &Outcome) -> String {
                     let _ = write!(text, "<p>{}</p>", escaped(&failure.message));
                 }
             }
-            let advice = advice(&outcome.case);
-            if advice != outcome.case.requirement() {
-                let _ = write!(text, "<p class=\"remedy\">{}</p>", escaped(&advice));
+            if outcome.case.test.remedy.is_some() {
+                let remedy = escaped(&advice(&outcome.case));
+                let _ = write!(text, "<p class=\"remedy\"><b>What to do.</b> {remedy}</p>");
             }
         }
         other => {

@@ -113,18 +113,26 @@ impl Run {
     }
 }
 
-/// What the agent's author should do, as far as the case knows.
+/// What the agent's author should do; where a file does not say, what the case is about.
 pub fn advice(case: &Case) -> String {
-    let test = &case.test;
-    if let Some(remedy) = &test.remedy {
-        return remedy.trim().to_owned();
+    match &case.test.remedy {
+        Some(remedy) => in_one_line(remedy),
+        None => about(case).unwrap_or_else(|| case.requirement().to_owned()),
     }
-    let description = test.description.as_deref().unwrap_or(&test.name).trim();
-    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    match &test.spec_ref {
+}
+
+/// What a file says of its test beside the name.
+pub fn about(case: &Case) -> Option<String> {
+    let test = &case.test;
+    let description = in_one_line(test.description.as_ref()?);
+    Some(match &test.spec_ref {
         Some(place) if place.contains('#') => format!("{description} See {place}."),
         _ => description,
-    }
+    })
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Why an outcome is what it is, in one line; nothing for a pass.
@@ -152,9 +160,10 @@ pub(crate) fn grouped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Gr
     let mut groups: Vec<Group<'a>> = Vec::new();
     for outcome in outcomes {
         let place = (outcome.case.generation, outcome.binding);
+        // Ids are new every time: two reasons that differ in them alone are one.
+        let form = |outcome: &Outcome| without_ids(reason(&outcome.verdict));
         let same = |group: &&mut Group<'_>| {
-            group.first.case.id() == outcome.case.id()
-                && reason(&group.first.verdict) == reason(&outcome.verdict)
+            group.first.case.id() == outcome.case.id() && form(group.first) == form(outcome)
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.bindings.push(place),
@@ -162,6 +171,31 @@ pub(crate) fn grouped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Gr
         }
     }
     groups
+}
+
+/// A UUID is as good as any other.
+fn without_ids(text: &str) -> String {
+    const LENGTH: usize = 36;
+    let is_uuid = |window: &[u8]| {
+        let fits = |(at, byte): (usize, &u8)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        window.len() == LENGTH && window.iter().enumerate().all(fits)
+    };
+    let bytes = text.as_bytes();
+    let (mut out, mut at, mut kept) = (String::new(), 0, 0);
+    while at + LENGTH <= bytes.len() {
+        if is_uuid(&bytes[at..at + LENGTH]) {
+            out.push_str(&text[kept..at]);
+            out.push('#');
+            at += LENGTH;
+            kept = at;
+        } else {
+            at += 1;
+        }
+    }
+    out + &text[kept..]
 }
 
 impl Group<'_> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Conformance, Group, Run, advice, curl, grouped, reason};
+use super::{Conformance, Group, Run, about, advice, curl, grouped, reason};
 use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
 
@@ -90,9 +90,9 @@ fn failure(run: &Run, group: &Group<'_>, style: &Style, paint: Paint) -> String 
     } else {
         format!("{} (the file says {})", case.level().name(), case.written_level.name())
     };
-    let mut about = vec![group.places(), level, case.category.name().to_owned()];
-    about.extend(case.test.section.as_ref().map(|section| format!("section {section}")));
-    let mut text = format!("{word}  {}  {}\n", paint.bold(case.id()), paint.dim(&about.join(" · ")));
+    let mut facts = vec![group.places(), level, case.category.name().to_owned()];
+    facts.extend(case.test.section.as_ref().map(|section| format!("section {section}")));
+    let mut text = format!("{word}  {}  {}\n", paint.bold(case.id()), paint.dim(&facts.join(" · ")));
     let width = style.width.map(|width| width.saturating_sub(LABEL + 6));
     let mut say = |label: &str, value: &str| {
         for (index, line) in wrapped(value, width).into_iter().enumerate() {
@@ -115,9 +115,10 @@ fn failure(run: &Run, group: &Group<'_>, style: &Style, paint: Paint) -> String 
             _ => say("found", &failure.message),
         }
     }
-    let advice = advice(case);
-    if advice != case.requirement() {
-        say("remedy", &advice);
+    match (&case.test.remedy, about(case)) {
+        (Some(_), _) => say("remedy", &advice(case)),
+        (None, Some(about)) => say("about", &about),
+        (None, None) => {}
     }
     if !case.corrections.is_empty() {
         say("corrected", &case.corrections.join(", "));

@@ -246,7 +246,8 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         }
         let params = crate::speak::send_params(*generation, "tck-multi-turn are you there?", json!({}));
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
-        let Ok(request) = built else { continue };
+        let Ok(mut request) = built else { continue };
+        request.headers.extend(target::extensions_header(&target.card, *generation));
         if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
             let task = root.get("task").unwrap_or(&root);
             if state_of(task).as_deref() == Some("INPUT_REQUIRED") {

@@ -62,8 +62,13 @@ impl Probe {
 
     /// Without credentials.
     pub fn stranger(&self) -> Self {
+        self.acting_as(Credentials::default())
+    }
+
+    /// With other credentials.
+    pub fn acting_as(&self, credentials: Credentials) -> Self {
         let mut options = self.options.clone();
-        options.credentials = Credentials::default();
+        options.credentials = credentials;
         Probe { http: self.http.clone(), options, exchanges: Arc::clone(&self.exchanges) }
     }
 

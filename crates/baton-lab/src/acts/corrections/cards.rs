@@ -60,14 +60,14 @@ pub(super) const LIST: &[Correction] = &[
         &["CARD-SCHEMA-001"],
         "speaks of a JSON Schema, but the protocol buffers are the rule",
         "names, types and required members are checked by a table made from them",
-        "acts-card-shape",
+        "v1.card.shape",
         is_prose,
     ),
     Correction::native(
         &["CARD-EXT-001"],
         "needs credentials, but does not say so",
         "skipped without credentials where the card asks for them",
-        "acts-extended-card",
+        "acts.extended-card",
         |test| {
             let params = test.steps.first().and_then(|step| step.params.as_ref());
             params.is_some_and(|params| params["extended"] == true)

@@ -30,7 +30,7 @@ pub(super) const LIST: &[Correction] = &[
         &["DM-FMT-001"],
         "looks for snake_case names at the top of the envelope only, where there are never any",
         "looks at every level, except inside `metadata` and `data`, which are the user's",
-        "acts-camel-case",
+        "v1.names.answers",
         |test| {
             let expect = test.steps.first().and_then(|step| step.expect.as_ref());
             expect.is_some_and(|expect| expect.pointer("/body/context_id").is_some())
@@ -66,14 +66,14 @@ pub(super) const LIST: &[Correction] = &[
         &["DM-SERIAL-002"],
         "speaks of a JSON Schema, but the protocol buffers are the rule",
         "names, types and required members are checked by a table made from them",
-        "acts-task-shape",
+        "v1.objects.reply",
         is_prose,
     ),
     Correction::native(
         &["VER-NEG-002"],
         "a request without a version must succeed, but it means 0.3, which has no SendMessage",
         "success, VersionNotSupportedError or MethodNotFoundError; a note says which",
-        "acts-no-version",
+        "v1.versions.absent",
         |test| {
             let expect = test.steps.first().and_then(|step| step.expect.as_ref());
             expect.is_some_and(|expect| expect.pointer("/body/result/task").is_some())
@@ -90,7 +90,7 @@ pub(super) const LIST: &[Correction] = &[
         &["REST-CT-001"],
         "the header is named only in prose",
         "application/a2a+json; application/json is accepted with a note",
-        "acts-rest-content-type",
+        "v1.rpc.a2a-json",
         is_prose,
     ),
     Correction::of(

@@ -101,7 +101,7 @@ pub(super) const LIST: &[Correction] = &[
         &["CORE-ERR-009"],
         "looks only whether there is a message",
         "a foreign task and a missing one are compared; needs --var otherUserTaskId=…",
-        "acts-foreign-task",
+        "acts.foreign-task",
         is_prose,
     ),
 ];

@@ -10,7 +10,7 @@ pub(super) const LIST: &[Correction] = &[
         &["CORE-SEND-004"],
         "the unsupported type is in `metadata.contentType`, which A2A does not read: a right agent accepts it",
         "the type is the part's `mediaType`; skipped on agents that accept every type",
-        "acts-unsupported-type",
+        "v1.send.media-type",
         |test| {
             let params = test.steps.first().and_then(|step| step.params.as_ref());
             params.is_some_and(|params| params.pointer("/message/parts/0/metadata/contentType").is_some())
@@ -53,7 +53,7 @@ pub(super) const LIST: &[Correction] = &[
         &["CORE-HIST-005"],
         "the third message of the history must be the user's third, but agents may keep their own in between",
         "the user's messages that are kept are in the order they were sent",
-        "acts-history-order",
+        "v1.history.order",
         |test| {
             let mut assertions = test.steps.iter().flat_map(|step| &step.assertions);
             assertions.any(|found| found.any.as_ref().is_some_and(|any| any.path == "history[2].parts[*]"))
@@ -87,7 +87,7 @@ pub(super) const LIST: &[Correction] = &[
         &["CORE-CTX-001"],
         "demands that a client's contextId is refused, but an agent may accept it",
         "refused, or kept as it is; a failure only if the agent puts another one in its place",
-        "acts-client-context",
+        "v1.contexts.kept-or-refused",
         is_prose,
     ),
     Correction::note(

@@ -28,22 +28,22 @@ pub(super) const LIST: &[Correction] = &[
         &["PUSH-DELIV-001", "SEC-PUSH-001"],
         "the webhook is an example address, and no step looks at what arrives",
         "our own receiver looks for `Authorization: Bearer …`",
-        "acts-push-credentials",
+        "v1.push.credentials",
         is_prose,
     )
     .named("PUSH-CREDENTIALS"),
     Correction::native(
         &["PUSH-DELIV-002"],
         "the webhook is an example address, and no step looks at what arrives",
-        "our own receiver waits for at least one delivery; it refuses the first, and notes whether it is tried again",
-        "acts-push-at-least-once",
+        "our own receiver waits until the task's end is told",
+        "v1.push.tells-the-end",
         is_prose,
     ),
     Correction::native(
         &["PUSH-DELIV-003"],
         "the webhook is an example address, and no step looks at what arrives",
         "our own receiver looks at the body: one member of a stream response",
-        "acts-push-payload",
+        "v1.push.delivered",
         is_prose,
     ),
 ];

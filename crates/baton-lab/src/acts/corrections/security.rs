@@ -8,7 +8,7 @@ pub(super) const LIST: &[Correction] = &[
         &["SEC-AUTH-001", "SEC-AUTH-002", "SEC-EXTCARD-001", "SEC-EXTCARD-004"],
         "the body must hold `error` or `title`",
         "with HTTP 401 or 403 the body is not looked at; the user's own credentials are left out",
-        "acts-refused",
+        "acts.refused",
         is_prose,
     )
     .named("AUTH-BODY"),
@@ -20,7 +20,7 @@ pub(super) const LIST: &[Correction] = &[
         |test| {
             let found = is_prose(test) && relevel(test, &[Level::Must], Level::Should);
             if found {
-                test.native = Some("acts-lesser-card".to_owned());
+                test.native = Some("acts.lesser-card".to_owned());
             }
             found
         },
@@ -29,21 +29,21 @@ pub(super) const LIST: &[Correction] = &[
         &["SEC-AUTH-003"],
         "compares nothing",
         "a foreign task and a missing one give the same error name, status and message",
-        "acts-foreign-task",
+        "acts.foreign-task",
         is_prose,
     ),
     Correction::native(
         &["SEC-AUTH-004"],
         "one operation stands for all",
         "all operations are called without credentials",
-        "acts-all-refused",
+        "v1.auth.strangers",
         is_prose,
     ),
     Correction::native(
         &["SEC-AUTH-006"],
         "fetches the public card, and wants an error for it: no right agent passes",
-        "an operation without credentials is refused with HTTP 401; a missing WWW-Authenticate is noted",
-        "acts-challenge",
+        "an operation without credentials is refused with HTTP 401",
+        "v1.auth.status",
         is_prose,
     ),
     Correction::note(

@@ -105,7 +105,7 @@ fn a_native_check_stands_for_prose_only() {
         "- id: STREAM-MULTI-001\n  name: n\n  level: should\n  tags: [runner-special]\n  steps: [{id: a, operation: list_tasks}]",
     );
     assert_eq!(apply(&mut made), ["STREAM-MULTI-001"]);
-    assert_eq!(made.native.as_deref(), Some("acts-two-streams"));
+    assert_eq!(made.native.as_deref(), Some("v1.watchers.same-events"));
     assert!(apply(&mut made).is_empty());
     let mut made =
         test("- id: STREAM-MULTI-001\n  name: n\n  level: should\n  steps: [{id: a, operation: list_tasks}]");

@@ -1,4 +1,5 @@
-//! What an agent refuses whoever brings no credentials, or not enough of them.
+//! Checks that only official ACTS files have: what an agent refuses whoever brings no credentials, or not enough of
+//! them. [`corrections`](crate::acts::corrections) puts each in its test's place.
 
 use serde_json::{Value, json};
 
@@ -6,22 +7,28 @@ use crate::acts::execute::raw_of;
 use crate::acts::variables::Unresolved;
 use crate::case::Verdict;
 use crate::generation::Binding;
-use crate::native::{Done, differs, fail};
+use crate::native::{Checks, Done, checks, differs, fail};
 use crate::run::Bench;
-use crate::speak::send_params;
 use crate::wire::request::Operation;
 use crate::wire::{Answer, WireError};
+
+pub(super) const CHECKS: Checks = checks! {
+    "acts.refused" => refused,
+    "acts.lesser-card" => lesser_card,
+    "acts.foreign-task" => foreign_task,
+    "acts.extended-card" => extended_card,
+};
 
 /// An id nobody has.
 const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The file's own request, without the user's credentials: HTTP 401 or 403, or an error of JSON-RPC.
-pub(super) async fn refused(bench: &Bench) -> Done {
+async fn refused(bench: &Bench) -> Done {
     judge(bench, &as_written(bench).await?)
 }
 
 /// SEC-EXTCARD-002: refused, or a card made for those with fewer rights.
-pub(super) async fn lesser_card(bench: &Bench) -> Done {
+async fn lesser_card(bench: &Bench) -> Done {
     let answer = as_written(bench).await?;
     if let Answer::Reply { body: Some(body), .. } = &answer
         && body.get("name").is_some_and(Value::is_string)
@@ -52,51 +59,8 @@ fn judge(bench: &Bench, answer: &Answer) -> Done {
     }
 }
 
-/// SEC-AUTH-004: every operation, without credentials.
-pub(super) async fn all_refused(bench: &Bench) -> Done {
-    let message = || send_params(bench.generation(), "tck-complete-task", json!({}));
-    let config = json!({"taskId": NOBODYS, "id": NOBODYS});
-    let operations = [
-        (Operation::SendMessage, message()),
-        (Operation::SendStreamingMessage, message()),
-        (Operation::GetTask, json!({"id": NOBODYS})),
-        (Operation::ListTasks, json!({})),
-        (Operation::CancelTask, json!({"id": NOBODYS})),
-        (Operation::SubscribeToTask, json!({"id": NOBODYS})),
-        (Operation::CreatePushConfig, json!({"taskId": NOBODYS, "url": "https://example.com/hook"})),
-        (Operation::GetPushConfig, config.clone()),
-        (Operation::ListPushConfigs, json!({"taskId": NOBODYS})),
-        (Operation::DeletePushConfig, config),
-        (Operation::GetExtendedAgentCard, json!({})),
-    ];
-    for (operation, params) in operations {
-        let request = bench.request(operation, &params).map_err(|none| Verdict::Skip(none.0))?;
-        let asked = bench.probe().stranger().ask(bench.generation(), bench.binding(), &request).await;
-        let answer = asked.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))?;
-        if let Err(Verdict::Fail(failure)) = judge(bench, &answer) {
-            return Err(Verdict::Fail(failure.in_step(operation.name())));
-        }
-    }
-    Ok(())
-}
-
-/// SEC-AUTH-006: HTTP 401, and how to authenticate.
-pub(super) async fn challenge(bench: &Bench) -> Done {
-    let request = bench.request(Operation::GetTask, &json!({"id": NOBODYS}));
-    let request = request.map_err(|none| Verdict::Skip(none.0))?;
-    let asked = bench.probe().stranger().ask(bench.generation(), bench.binding(), &request).await;
-    let answer = asked.map_err(|error| fail(format!("no answer: {error}")))?;
-    if answer.status() != 401 {
-        return Err(differs("HTTP 401", answer.summary()));
-    }
-    if answer.header("www-authenticate").is_none() {
-        bench.note("there is no WWW-Authenticate, which tells clients how to authenticate");
-    }
-    Ok(())
-}
-
 /// SEC-AUTH-003, CORE-ERR-009: somebody else's task and a missing one cannot be told apart.
-pub(super) async fn foreign_task(bench: &Bench) -> Done {
+async fn foreign_task(bench: &Bench) -> Done {
     let id = match bench.variables().resolve_text("{{otherUserTaskId}}") {
         Ok(id) => id,
         Err(why @ Unresolved::Runner(_)) => return Err(Verdict::Skip(why.to_string())),
@@ -120,7 +84,7 @@ fn alike((id, foreign): (&str, &WireError), (nobodys, missing): (&str, &WireErro
 }
 
 /// CARD-EXT-001: the extended card, with the user's credentials.
-pub(super) async fn extended_card(bench: &Bench) -> Done {
+async fn extended_card(bench: &Bench) -> Done {
     let card = match bench.call(Operation::GetExtendedAgentCard, &json!({})).await? {
         Answer::Reply { root: Some(card), .. } => card,
         Answer::Error(error) if matches!(error.status, 401 | 403) => {

@@ -224,7 +224,10 @@ fn remarks(run: &Run) -> Vec<String> {
         .filter(|outcome| matches!(outcome.verdict, Verdict::Fail(_)) && outcome.case.level() == Level::May);
     match options.count() {
         0 => {}
-        count => remarks.push(format!("{count} optional (may) checks failed; they do not lower the level")),
+        1 => remarks.push("1 optional (may) check failed, which does not lower the level".to_owned()),
+        count => {
+            remarks.push(format!("{count} optional (may) checks failed, which does not lower the level"))
+        }
     }
     remarks
 }

@@ -187,10 +187,11 @@ pub(super) fn corrections(paint: Paint) -> String {
                     and hold all the same).\n\n"
         .to_owned();
     for correction in corrections::list() {
-        let head = format!("{:<18} {:<7}", correction.id, correction.kind.name());
-        let tests =
-            correction.tests.iter().filter(|test| **test != correction.id).copied().collect::<Vec<_>>();
-        let _ = writeln!(text, "{} {}", paint.bold(&head), paint.dim(&tests.join(" ")));
+        let tests = correction.tests.iter().filter(|test| **test != correction.id);
+        let tests = tests.copied().collect::<Vec<_>>().join(" ");
+        let id = format!("{:<18}", correction.id);
+        let facts = format!("{:<7} {tests}", correction.kind.name());
+        let _ = writeln!(text, "{} {}", paint.bold(&id), paint.dim(facts.trim_end()));
         let _ = writeln!(text, "    {}\n    → {}", correction.wrong, correction.right);
     }
     text

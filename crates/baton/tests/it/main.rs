@@ -32,6 +32,8 @@ mod failed_sync;
 mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
+mod lab;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.

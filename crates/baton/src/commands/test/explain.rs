@@ -63,7 +63,7 @@ pub(super) fn explain(case: &Case, paint: Paint) -> String {
     if !needs.is_empty() {
         say("needs", needs.join("; "));
     }
-    if advice(case) != case.requirement() {
+    if test.remedy.is_some() {
         say("remedy", advice(case));
     }
     if let Some(reason) = &test.off {
@@ -105,12 +105,16 @@ fn needs(case: &Case) -> Vec<String> {
 fn sent(case: &Case, paint: Paint) -> String {
     let mut text = String::new();
     if let Some(name) = &case.test.native {
-        let _ =
-            writeln!(text, "A native check, `{name}`: Rust, where the document format has no words for it.");
+        let _ = writeln!(
+            text,
+            "A native check, `{name}`: Rust, where the document format has no words for it. To see all it sends:\n   \
+             baton test URL --select {} --all-evidence --report sent.html",
+            case.id()
+        );
         if case.test.steps.is_empty() {
             return text;
         }
-        let _ = writeln!(text, "The file's own steps, which it stands for:\n");
+        let _ = writeln!(text, "\nThe file's own steps, which it stands for:\n");
     } else {
         let _ = writeln!(text, "What is sent, on JSON-RPC where there is a choice:\n");
     }

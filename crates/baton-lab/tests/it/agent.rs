@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// A request, as far as tests look at it.
 #[derive(Debug, Clone)]
@@ -39,8 +40,14 @@ impl Agent {
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let (base, seen) = (url.clone(), Arc::clone(&asked));
         tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, base.clone(), Arc::clone(&seen)));
+            let die = Arc::new(Notify::new());
+            loop {
+                tokio::select! {
+                    Ok((socket, _)) = listener.accept() => {
+                        tokio::spawn(serve(socket, base.clone(), Arc::clone(&seen), Arc::clone(&die)));
+                    }
+                    () = die.notified() => return,
+                }
             }
         });
         Agent { url, asked }
@@ -52,8 +59,12 @@ impl Agent {
     }
 }
 
-async fn serve(mut socket: TcpStream, base: String, seen: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(mut socket: TcpStream, base: String, seen: Arc<Mutex<Vec<Asked>>>, die: Arc<Notify>) {
     let Some(asked) = read(&mut socket).await else { return };
+    if asked.path == "/die" {
+        die.notify_one();
+        return;
+    }
     let count = {
         let mut seen = seen.lock().unwrap();
         seen.push(asked.clone());

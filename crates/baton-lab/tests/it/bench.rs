@@ -27,6 +27,8 @@ pub(crate) struct With {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) client: Option<Arc<dyn ClientAdapter>>,
     pub(crate) secrets: Secrets,
+    /// One case after the other.
+    pub(crate) in_turn: bool,
 }
 
 pub(crate) async fn outcomes(name: &str, agent: &Agent, with: With) -> Vec<Outcome> {
@@ -37,7 +39,7 @@ pub(crate) async fn outcomes(name: &str, agent: &Agent, with: With) -> Vec<Outco
     let target = Arc::new(found.target);
     let planned = plan(&cases, &target, &Selection::default());
     let options = run::Options {
-        parallel: 8,
+        parallel: if with.in_turn { 1 } else { 8 },
         timeout,
         given: with.given,
         environment: with.environment,

@@ -1,9 +1,10 @@
 //! What is sent where, who is asked with which credentials, what is kept of it.
 
+use baton_lab::case::Verdict;
 use baton_lab::wire::{Credentials, Secrets};
 
 use crate::agent::Agent;
-use crate::bench::{With, outcomes};
+use crate::bench::{With, check, outcomes};
 
 fn secret() -> With {
     let headers = vec![("Authorization".to_owned(), "Bearer s3cret-token".to_owned())];
@@ -48,4 +49,15 @@ async fn every_request_of_an_operation_names_its_version_and_a_fresh_message() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), sends.len(), "every message has an id of its own");
+}
+
+/// The case after which the agent was gone is named, and nobody waits for an agent that does not come back.
+#[tokio::test]
+async fn t05_a_crash_is_critical_and_ends_the_run() {
+    let outcomes = check("crash.acts.yaml", With { in_turn: true, ..With::default() }).await;
+    let crashed: Vec<&str> =
+        outcomes.iter().filter(|outcome| outcome.crashed).map(|outcome| outcome.case.id()).collect();
+    assert_eq!(crashed, ["CRASH-NOW-FAIL"]);
+    let Verdict::Skip(reason) = &outcomes.last().unwrap().verdict else { panic!() };
+    assert!(reason.contains("has not answered since CRASH-NOW-FAIL"), "{reason}");
 }

@@ -94,10 +94,17 @@ fn t06_tap_acts_and_badge() {
     assert_eq!(acts::file_name(&run, reports[0].0), "acts-report-sample-sons-jsonrpc-20261115T103106Z.json");
 }
 
+/// How a page looks may change every day; what it says may not.
+fn without(page: &str, element: &str) -> String {
+    let (before, rest) = page.split_once(&format!("<{element}>\n")).unwrap();
+    let (_, after) = rest.split_once(&format!("</{element}>")).unwrap();
+    format!("{before}<{element}></{element}>{after}")
+}
+
 #[test]
 fn t06_html_holds_everything_and_runs_nothing_of_the_agents() {
     let text = html::render(&fixed::run());
-    golden("report.html", &text);
+    golden("report.html", &without(&without(&text, "style"), "script"));
     assert!(!text.contains("<script>alert"), "what an agent says is text");
     assert_eq!(text.matches("<script>").count(), 1, "ours alone");
     for foreign in ["src=", "href=\"http", "@import", "url("] {

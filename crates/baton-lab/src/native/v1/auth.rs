@@ -45,13 +45,17 @@ fn is_about_the_caller(error: &WireError) -> bool {
         "InternalError",
     ];
     matches!(error.status, 401 | 403)
-        || (error.status < 500 && error.status != 404 && error.name.as_deref().is_none_or(|name| !A2A.contains(&name)))
+        || (error.status < 500
+            && error.status != 404
+            && error.name.as_deref().is_none_or(|name| !A2A.contains(&name)))
 }
 
 pub(super) async fn refuses_strangers(bench: &Bench, operation: Operation, params: &Value) -> Done {
     match asked(bench, &bench.probe().stranger(), operation, params).await? {
         Answer::Error(error) if is_about_the_caller(&error) => Ok(()),
-        other => Err(differs(format!("{} to be refused without credentials", operation.name()), other.summary())),
+        other => {
+            Err(differs(format!("{} to be refused without credentials", operation.name()), other.summary()))
+        }
     }
 }
 
@@ -101,7 +105,10 @@ async fn challenge(bench: &Bench) -> Done {
     if error.status != 401 {
         return Err(skip(format!("the refusal is HTTP {}, not 401", error.status)));
     }
-    let told = error.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("www-authenticate") && !value.is_empty());
+    let told = error
+        .headers
+        .iter()
+        .any(|(name, value)| name.eq_ignore_ascii_case("www-authenticate") && !value.is_empty());
     if told { Ok(()) } else { Err(differs("`WWW-Authenticate` with the 401", "no such header")) }
 }
 
@@ -127,14 +134,17 @@ fn made_up(card: &Value) -> Option<(String, String)> {
                 _ => None,
             };
         }
-        let by_token = scheme.get("oauth2SecurityScheme").or_else(|| scheme.get("openIdConnectSecurityScheme"));
+        let by_token =
+            scheme.get("oauth2SecurityScheme").or_else(|| scheme.get("openIdConnectSecurityScheme"));
         by_token.map(|_| ("Authorization".to_owned(), format!("Bearer {junk}")))
     })
 }
 
 async fn wrong_credentials(bench: &Bench) -> Done {
     let Some(header) = made_up(&bench.target().card) else {
-        return Err(skip("the card declares no scheme whose credentials could be made up (header or cookie)"));
+        return Err(skip(
+            "the card declares no scheme whose credentials could be made up (header or cookie)",
+        ));
     };
     let liar = bench.probe().acting_as(Credentials { headers: vec![header] });
     match asked(bench, &liar, Operation::GetTask, &json!({ "id": fresh_id() })).await? {
@@ -166,7 +176,9 @@ fn other_user(bench: &Bench) -> Done<Probe> {
             (name.trim().to_owned(), value.trim().to_owned())
         }
         (None, None) => {
-            return Err(skip("needs the credentials of a second user: --var otherBearer=TOKEN or --var otherHeader='Name: value'"));
+            return Err(skip(
+                "needs the credentials of a second user: --var otherBearer=TOKEN or --var otherHeader='Name: value'",
+            ));
         }
     };
     Ok(bench.probe().acting_as(Credentials { headers: vec![header] }))
@@ -193,7 +205,9 @@ async fn foreign_list(bench: &Bench) -> Done {
     for params in [json!({}), json!({ "contextId": task["contextId"] })] {
         match asked(bench, &other, Operation::ListTasks, &params).await? {
             Answer::Reply { root: Some(page), .. } => {
-                let seen = page["tasks"].as_array().is_some_and(|list| list.iter().any(|one| one["id"] == task["id"]));
+                let seen = page["tasks"]
+                    .as_array()
+                    .is_some_and(|list| list.iter().any(|one| one["id"] == task["id"]));
                 if seen {
                     return Err(differs("no task of another user in the list", task["id"].to_string()));
                 }
@@ -256,7 +270,12 @@ mod tests {
         for good in [error(401, None), error(403, Some("TaskNotFoundError")), error(200, None)] {
             assert!(is_about_the_caller(&good));
         }
-        for bad in [error(404, None), error(200, Some("TaskNotFoundError")), error(500, None), error(400, Some("InternalError"))] {
+        for bad in [
+            error(404, None),
+            error(200, Some("TaskNotFoundError")),
+            error(500, None),
+            error(400, Some("InternalError")),
+        ] {
             assert!(!is_about_the_caller(&bad));
         }
     }

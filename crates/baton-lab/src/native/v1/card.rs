@@ -82,7 +82,8 @@ async fn interfaces(bench: &Bench) -> Done {
 fn odd_url(entry: &Value, place: &str) -> Option<Mismatch> {
     let url = entry["url"].as_str()?;
     let http = matches!(entry["protocolBinding"].as_str(), Some("JSONRPC" | "HTTP+JSON"));
-    let whole = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme) && url.len() > scheme.len());
+    let whole =
+        ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme) && url.len() > scheme.len());
     (http && !whole).then(|| fault(&format!("{place}.url"), "an absolute http(s) URL", Some(&entry["url"])))
 }
 
@@ -225,8 +226,16 @@ async fn secrets(bench: &Bench) -> Done {
 }
 
 fn find_secrets(value: &Value, path: &str, found: &mut Vec<Mismatch>) {
-    const NAMES: &[&str] =
-        &["password", "secret", "clientsecret", "credentials", "accesstoken", "refreshtoken", "privatekey", "apikey"];
+    const NAMES: &[&str] = &[
+        "password",
+        "secret",
+        "clientsecret",
+        "credentials",
+        "accesstoken",
+        "refreshtoken",
+        "privatekey",
+        "apikey",
+    ];
     match value {
         Value::Object(members) => {
             for (name, member) in members {
@@ -301,7 +310,9 @@ async fn public(bench: &Bench) -> Done {
     let origin = vec![("Origin".to_owned(), "https://client.example".to_owned())];
     let (answer, _) = bench.card_by(&stranger, origin).await?;
     if answer.header("access-control-allow-origin").is_none() {
-        bench.note("no Access-Control-Allow-Origin: clients in browsers cannot read the card (that is allowed)");
+        bench.note(
+            "no Access-Control-Allow-Origin: clients in browsers cannot read the card (that is allowed)",
+        );
     }
     let kind = answer.header("content-type").unwrap_or_default().to_ascii_lowercase();
     if is_json(&kind) { Ok(()) } else { Err(differs("a JSON content type", show(&json!(kind)))) }
@@ -316,7 +327,9 @@ async fn media_types(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
     let mut all: Vec<(String, &Value)> = Vec::new();
     for member in ["defaultInputModes", "defaultOutputModes"] {
-        all.extend(list(&card, member).iter().enumerate().map(|(at, mode)| (format!("{member}[{at}]"), mode)));
+        all.extend(
+            list(&card, member).iter().enumerate().map(|(at, mode)| (format!("{member}[{at}]"), mode)),
+        );
     }
     for (index, skill) in list(&card, "skills").iter().enumerate() {
         for member in ["inputModes", "outputModes"] {
@@ -355,7 +368,9 @@ async fn bindings_are_named(bench: &Bench) -> Done {
 fn is_uri(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, rest)| {
         let letters = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(letters) && !rest.is_empty()
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(letters)
+            && !rest.is_empty()
     })
 }
 
@@ -376,7 +391,13 @@ mod tests {
         assert_eq!(places(skill_faults(&card, &[own])), [""; 0]);
         assert_eq!(
             places(skill_faults(&card, &[skill, faulty])),
-            ["skills[0].outputModes", "skills[1].name", "skills[1].description", "skills[1].tags", "skills[1].id"]
+            [
+                "skills[0].outputModes",
+                "skills[1].name",
+                "skills[1].description",
+                "skills[1].tags",
+                "skills[1].id"
+            ]
         );
     }
 
@@ -422,21 +443,33 @@ mod tests {
     #[test]
     fn secrets_are_found_by_name() {
         let mut found = Vec::new();
-        let card = json!({"a": {"client_secret": "s"}, "b": [{"password": ""}, {"apiKey": "k"}], "name": "secret"});
+        let card =
+            json!({"a": {"client_secret": "s"}, "b": [{"password": ""}, {"apiKey": "k"}], "name": "secret"});
         find_secrets(&card, "", &mut found);
         assert_eq!(places(found), ["a.client_secret", "b[1].apiKey"]);
     }
 
     #[test]
     fn words_are_told_apart() {
-        for url in ["http://127.0.0.1:1/", "http://localhost", "http://[::1]:3/a", "http://10.1.2.3", "http://agent:80"] {
+        for url in [
+            "http://127.0.0.1:1/",
+            "http://localhost",
+            "http://[::1]:3/a",
+            "http://10.1.2.3",
+            "http://agent:80",
+        ] {
             assert!(is_local(url), "{url}");
         }
         for url in ["http://a.example", "http://8.8.8.8/", "http://[2001:db8::1]/"] {
             assert!(!is_local(url) && !is_loopback(url), "{url}");
         }
         assert!(is_loopback("http://127.9.9.9:1/x") && !is_loopback("http://10.1.2.3"));
-        assert!(is_major_minor("1.0") && !is_major_minor("1.0.1") && !is_major_minor("1") && !is_major_minor("v1.0"));
+        assert!(
+            is_major_minor("1.0")
+                && !is_major_minor("1.0.1")
+                && !is_major_minor("1")
+                && !is_major_minor("v1.0")
+        );
         assert!(is_media_type("*/*") && is_media_type("text/plain; charset=utf-8") && !is_media_type("text"));
         assert!(is_uri("urn:x:y") && is_uri("https://a/b") && !is_uri("REST") && !is_uri("9:x"));
         assert!(is_json("application/a2a+json; charset=utf-8") && !is_json("text/html"));

@@ -42,12 +42,19 @@ async fn generated(bench: &Bench) -> Done {
     let now = bench.get(&task["id"]).await?;
     if filled(&task, "contextId").is_none() && filled(&now, "contextId").is_none() {
         bench.note("the agent makes no contexts, which is allowed");
-        return if task.get("contextId").is_none() { Ok(()) } else { Err(differs("a contextId", "an empty one")) };
+        return if task.get("contextId").is_none() {
+            Ok(())
+        } else {
+            Err(differs("a contextId", "an empty one"))
+        };
     }
     if task["contextId"] == now["contextId"] {
         return Ok(());
     }
-    Err(differs(format!("the contextId that GetTask tells, {}", now["contextId"]), task["contextId"].to_string()))
+    Err(differs(
+        format!("the contextId that GetTask tells, {}", now["contextId"]),
+        task["contextId"].to_string(),
+    ))
 }
 
 /// A message names a task only if there is one.

@@ -78,7 +78,9 @@ fn is_from_an_agent(binding: Binding, error: &WireError) -> bool {
     match binding {
         Binding::Jsonrpc => error.code == Some(-32001),
         Binding::Rest | Binding::Grpc => {
-            error.status == 404 && error.body.as_ref().is_some_and(Value::is_object) && error.message.is_some()
+            error.status == 404
+                && error.body.as_ref().is_some_and(Value::is_object)
+                && error.message.is_some()
         }
     }
 }
@@ -118,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_web_servers_404_is_no_agent() {
-        let task = error(404, None, Some("no such task"), Some(json!({"error": {"message": "no such task"}})));
+        let task =
+            error(404, None, Some("no such task"), Some(json!({"error": {"message": "no such task"}})));
         assert!(is_from_an_agent(Binding::Rest, &task));
         assert!(is_from_an_agent(Binding::Rest, &error(401, None, None, None)));
         assert!(is_from_an_agent(Binding::Jsonrpc, &error(200, Some(-32001), None, None)));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::same::plain;
 use super::shape::{fault, judge};
 use super::talk::{COMPLETE, Say, fresh_id, has_ended, skip, state};
 use super::watchers;
@@ -30,7 +31,7 @@ async fn task(bench: &Bench) -> Done {
     for (maker, reader) in [(bench, &rest), (&rest, bench)] {
         let made = maker.ended().await?;
         let (one, two) = (maker.get(&made["id"]).await?, reader.get(&made["id"]).await?);
-        judge(differences(&one, &two, ""))?;
+        judge(differences(&plain(&one), &plain(&two), ""))?;
     }
     Ok(())
 }
@@ -62,7 +63,9 @@ fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
 async fn list(bench: &Bench) -> Done {
     let rest = other(bench)?;
     let made = bench.ended().await?;
-    let Some(context) = made.get("contextId") else { return Err(skip("the task has no contextId to list by")) };
+    let Some(context) = made.get("contextId") else {
+        return Err(skip("the task has no contextId to list by"));
+    };
     rest.ended_with(&Say::text(COMPLETE).within(context)).await?;
     let params = json!({"contextId": context, "includeArtifacts": true, "pageSize": 10});
     let (mut one, mut two) =
@@ -71,7 +74,7 @@ async fn list(bench: &Bench) -> Done {
     for page in [&mut one, &mut two] {
         page["nextPageToken"] = json!(page["nextPageToken"] != "");
     }
-    judge(differences(&one, &two, ""))
+    judge(differences(&plain(&one), &plain(&two), ""))
 }
 
 async fn errors(bench: &Bench) -> Done {
@@ -97,7 +100,11 @@ async fn errors(bench: &Bench) -> Done {
         // Which error it is, other cases say; here it is that both say the same.
         if one.name != two.name && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
-            found.push(Mismatch { path: operation.name().to_owned(), expected: format!("{one} in both"), actual: two });
+            found.push(Mismatch {
+                path: operation.name().to_owned(),
+                expected: format!("{one} in both"),
+                actual: two,
+            });
         }
     }
     judge(found)

@@ -69,7 +69,11 @@ async fn unsupported_operation(bench: &Bench) -> Done {
 async fn push_not_supported(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     let params = json!({"taskId": task["id"], "url": "https://example.com/webhook"});
-    row(bench, "PushNotificationNotSupportedError", &bench.refusal(Operation::CreatePushConfig, &params).await?)
+    row(
+        bench,
+        "PushNotificationNotSupportedError",
+        &bench.refusal(Operation::CreatePushConfig, &params).await?,
+    )
 }
 
 async fn version_not_supported(bench: &Bench) -> Done {
@@ -137,7 +141,9 @@ fn untyped(name: &str, details: &Value) -> Vec<Mismatch> {
     };
     let missing = list.iter().enumerate().filter(|(_, detail)| filled(detail, "@type").is_none());
     missing
-        .map(|(index, detail)| fault(&format!("{name} details[{index}]"), "an object with `@type`", Some(detail)))
+        .map(|(index, detail)| {
+            fault(&format!("{name} details[{index}]"), "an object with `@type`", Some(detail))
+        })
         .collect()
 }
 
@@ -157,7 +163,11 @@ fn info_faults(name: &str, details: &Value) -> Vec<Mismatch> {
     };
     let mut found = Vec::new();
     if errors::of_reason(info["reason"].as_str().unwrap_or_default()) != Some(name) {
-        found.push(fault(&format!("{name} reason"), "the error's name in UPPER_SNAKE_CASE", info.get("reason")));
+        found.push(fault(
+            &format!("{name} reason"),
+            "the error's name in UPPER_SNAKE_CASE",
+            info.get("reason"),
+        ));
     }
     if info["domain"] != "a2a-protocol.org" {
         found.push(fault(&format!("{name} domain"), "a2a-protocol.org", info.get("domain")));
@@ -175,7 +185,8 @@ async fn said(bench: &Bench) -> Done {
     all.push(("InvalidParamsError", invalid(bench).await?));
     let mute = all.iter().filter(|(_, error)| error.message.as_deref().unwrap_or_default().trim().is_empty());
     judge(
-        mute.map(|(name, error)| fault(&format!("{name} message"), "a text", Some(&json!(error.message)))).collect(),
+        mute.map(|(name, error)| fault(&format!("{name} message"), "a text", Some(&json!(error.message))))
+            .collect(),
     )
 }
 
@@ -186,15 +197,27 @@ async fn rest_body(bench: &Bench) -> Done {
 
 /// `{"error": {"code": 404, "status": "NOT_FOUND", "message": …}}`
 fn body_faults(name: &str, error: &WireError) -> Vec<Mismatch> {
-    let Some(inner) = error.body.as_ref().and_then(|body| body.get("error")).filter(|inner| inner.is_object()) else {
+    let Some(inner) =
+        error.body.as_ref().and_then(|body| body.get("error")).filter(|inner| inner.is_object())
+    else {
         return vec![fault(name, "a body with `error`", error.body.as_ref())];
     };
     let mut found = Vec::new();
     if inner["code"] != error.status {
-        found.push(fault(&format!("{name} error.code"), &format!("the HTTP status, {}", error.status), inner.get("code")));
+        found.push(fault(
+            &format!("{name} error.code"),
+            &format!("the HTTP status, {}", error.status),
+            inner.get("code"),
+        ));
     }
-    const STATUSES: &[&str] =
-        &["NOT_FOUND", "FAILED_PRECONDITION", "INVALID_ARGUMENT", "UNIMPLEMENTED", "INTERNAL", "ALREADY_EXISTS"];
+    const STATUSES: &[&str] = &[
+        "NOT_FOUND",
+        "FAILED_PRECONDITION",
+        "INVALID_ARGUMENT",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "ALREADY_EXISTS",
+    ];
     if !inner["status"].as_str().is_some_and(|status| STATUSES.contains(&status)) {
         found.push(fault(&format!("{name} error.status"), "the name of a gRPC status", inner.get("status")));
     }
@@ -219,7 +242,11 @@ async fn bad_request(bench: &Bench) -> Done {
         let fields = detail["fieldViolations"].as_array().is_some_and(|fields| !fields.is_empty());
         kind.ends_with("google.rpc.BadRequest") && fields
     });
-    if told { Ok(()) } else { Err(differs("a google.rpc.BadRequest with `fieldViolations`", show(&error.details))) }
+    if told {
+        Ok(())
+    } else {
+        Err(differs("a google.rpc.BadRequest with `fieldViolations`", show(&error.details)))
+    }
 }
 
 #[cfg(test)]

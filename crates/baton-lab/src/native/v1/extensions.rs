@@ -18,7 +18,9 @@ const HEADER: &str = "A2A-Extensions";
 
 fn declared(bench: &Bench) -> impl Iterator<Item = (&str, bool)> {
     let list = bench.target().card["capabilities"]["extensions"].as_array();
-    list.into_iter().flatten().filter_map(|one| Some((one["uri"].as_str()?, one["required"] == Value::Bool(true))))
+    list.into_iter()
+        .flatten()
+        .filter_map(|one| Some((one["uri"].as_str()?, one["required"] == Value::Bool(true))))
 }
 
 async fn send(bench: &Bench, uris: &[&str]) -> Done<Answer> {
@@ -77,7 +79,9 @@ async fn activated(bench: &Bench) -> Done {
     }
     let active = active(&answer);
     match all.iter().find(|uri| !active.iter().any(|known| known == *uri)) {
-        Some(missing) => Err(differs(format!("`{HEADER}` of the answer with {missing}"), format!("{active:?}"))),
+        Some(missing) => {
+            Err(differs(format!("`{HEADER}` of the answer with {missing}"), format!("{active:?}")))
+        }
         None => Ok(()),
     }
 }

@@ -32,7 +32,10 @@ async fn same(bench: &Bench, prefix: &str) -> Done<Vec<Value>> {
     let folded = fold(&events).map_err(fail)?;
     let kept = parts_by_id(task["artifacts"].as_array().map_or(&[][..], Vec::as_slice));
     if folded != kept {
-        return Err(differs(format!("GetTask with what the stream adds up to: {}", show(&folded)), show(&kept)));
+        return Err(differs(
+            format!("GetTask with what the stream adds up to: {}", show(&folded)),
+            show(&kept),
+        ));
     }
     let last = events.iter().rev().find_map(state_of).unwrap_or_default();
     if last != state(&task) {
@@ -62,7 +65,9 @@ fn fold(events: &[Value]) -> Result<Value, String> {
                     (None, false) => artifacts.push(artifact.clone()),
                     (None, true) => {
                         let id = &artifact["artifactId"];
-                        return Err(format!("events[{index}] appends to {id}, which no event before it has made"));
+                        return Err(format!(
+                            "events[{index}] appends to {id}, which no event before it has made"
+                        ));
                     }
                 }
             }
@@ -84,7 +89,10 @@ fn parts_by_id(artifacts: &[Value]) -> Value {
         // Only content counts; names, metadata and types are said once, with the first chunk or with each.
         let content = |part: &Value| {
             let known = ["text", "raw", "url", "data"];
-            known.iter().find_map(|name| part.get(*name).map(|value| json!({ *name: value }))).unwrap_or_default()
+            known
+                .iter()
+                .find_map(|name| part.get(*name).map(|value| json!({ *name: value })))
+                .unwrap_or_default()
         };
         let id = artifact["artifactId"].as_str().unwrap_or_default().to_owned();
         (id, Value::Array(parts.iter().map(content).collect()))
@@ -108,7 +116,8 @@ mod tests {
         let replaced = [task.clone(), update("a", "1", false), update("a", "2", false)];
         assert_eq!(fold(&replaced).unwrap(), json!({"a": [{"text": "2"}]}));
         fold(&[task, update("a", "1", true)]).unwrap_err();
-        let kept = [json!({"artifactId": "a", "name": "n", "parts": [{"text": "1"}, {"text": "2"}, {"data": 1}]})];
+        let kept =
+            [json!({"artifactId": "a", "name": "n", "parts": [{"text": "1"}, {"text": "2"}, {"data": 1}]})];
         assert_eq!(parts_by_id(&kept), json!({"a": [{"text": "12"}, {"data": 1}]}));
     }
 }

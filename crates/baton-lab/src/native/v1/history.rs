@@ -50,30 +50,41 @@ async fn latest(bench: &Bench) -> Done {
 /// At most `length` messages, all of them from the end and in order. Fewer are allowed.
 fn is_tail(all: &[Value], got: &[Value], length: usize) -> Done {
     if got.len() > length {
-        return Err(differs(format!("at most {length} messages of history"), format!("{} messages", got.len())));
+        return Err(differs(
+            format!("at most {length} messages of history"),
+            format!("{} messages", got.len()),
+        ));
     }
     let last = &all[all.len().saturating_sub(length)..];
     let mut rest = last.iter();
     if got.iter().all(|message| rest.any(|known| known["messageId"] == message["messageId"])) {
         return Ok(());
     }
-    let ids = |messages: &[Value]| show(&messages.iter().map(|message| message["messageId"].clone()).collect());
+    let ids =
+        |messages: &[Value]| show(&messages.iter().map(|message| message["messageId"].clone()).collect());
     Err(differs(format!("the latest {length} messages: {}", ids(last)), ids(got)))
 }
 
 async fn order(bench: &Bench) -> Done {
     let (task, sent) = talk(bench).await?;
     let kept: Vec<&Value> = messages(&task).iter().map(|message| &message["messageId"]).collect();
-    let places: Vec<usize> = sent.iter().filter_map(|id| kept.iter().position(|known| *known == id)).collect();
+    let places: Vec<usize> =
+        sent.iter().filter_map(|id| kept.iter().position(|known| *known == id)).collect();
     if places.len() < 2 {
         return Err(skip("the agent keeps fewer than two of the user's messages"));
     }
-    if places.is_sorted() { Ok(()) } else { Err(differs("the user's messages in the order they were sent", format!("{places:?}"))) }
+    if places.is_sorted() {
+        Ok(())
+    } else {
+        Err(differs("the user's messages in the order they were sent", format!("{places:?}")))
+    }
 }
 
 async fn in_lists(bench: &Bench) -> Done {
     let (task, _) = talk(bench).await?;
-    let Some(context) = task.get("contextId") else { return Err(skip("the task has no contextId to list by")) };
+    let Some(context) = task.get("contextId") else {
+        return Err(skip("the task has no contextId to list by"));
+    };
     for length in [0, 1] {
         let params = json!({"contextId": context, "historyLength": length});
         let list = bench.reply(Operation::ListTasks, &params).await?;

@@ -62,7 +62,9 @@ async fn auth(bench: &Bench) -> Done {
 }
 
 fn says_something(part: &Value) -> bool {
-    filled(part, "text").is_some() || filled(part, "url").is_some() || part.get("data").is_some_and(|data| !data.is_null())
+    filled(part, "text").is_some()
+        || filled(part, "url").is_some()
+        || part.get("data").is_some_and(|data| !data.is_null())
 }
 
 async fn auth_answer(bench: &Bench) -> Done {

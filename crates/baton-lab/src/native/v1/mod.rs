@@ -4,8 +4,8 @@
 //! each can be seen to fail.
 
 pub(super) mod auth;
-pub(super) mod cancel;
 pub(super) mod caching;
+pub(super) mod cancel;
 pub(super) mod card;
 pub(super) mod contexts;
 pub(super) mod disconnect;
@@ -23,9 +23,10 @@ pub(super) mod many;
 pub(super) mod names;
 pub(super) mod objects;
 pub(super) mod push;
-mod receiver;
 mod raw_socket;
+mod receiver;
 pub(super) mod rpc;
+mod same;
 pub(super) mod send;
 mod shape;
 mod shapes;

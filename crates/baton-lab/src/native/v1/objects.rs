@@ -97,7 +97,8 @@ async fn milliseconds(bench: &Bench) -> Done {
 
 fn has_milliseconds(time: &str) -> bool {
     time.split_once('.').is_some_and(|(_, rest)| {
-        rest.strip_suffix('Z').is_some_and(|digits| digits.len() >= 3 && digits.bytes().all(|b| b.is_ascii_digit()))
+        rest.strip_suffix('Z')
+            .is_some_and(|digits| digits.len() >= 3 && digits.bytes().all(|b| b.is_ascii_digit()))
     })
 }
 
@@ -117,7 +118,8 @@ fn strangers(task: &Value) -> Vec<Mismatch> {
     let mut found = Vec::new();
     for (place, message) in all {
         for (member, own) in [("taskId", "id"), ("contextId", "contextId")] {
-            let named = message.get(member).filter(|value| value.as_str().is_some_and(|text| !text.is_empty()));
+            let named =
+                message.get(member).filter(|value| value.as_str().is_some_and(|text| !text.is_empty()));
             if let Some(named) = named.filter(|named| task.get(own).is_some_and(|own| own != *named)) {
                 let wanted = format!("the task's own {own}, {}", task[own]);
                 found.push(fault(&format!("{place}.{member}"), &wanted, Some(named)));
@@ -136,11 +138,11 @@ mod tests {
         let ids = |ids: &[&str]| -> Vec<Value> { ids.iter().map(|id| json!({ "artifactId": id })).collect() };
         assert_eq!(repeated_ids(&ids(&["a", "b"])), []);
         assert_eq!(repeated_ids(&ids(&["a", "b", "a"]))[0].path, "artifacts[2].artifactId");
-        assert!(has_milliseconds("2026-01-31T12:00:00.123Z") && has_milliseconds("2026-01-31T12:00:00.123456Z"));
+        assert!(
+            has_milliseconds("2026-01-31T12:00:00.123Z") && has_milliseconds("2026-01-31T12:00:00.123456Z")
+        );
         assert!(!has_milliseconds("2026-01-31T12:00:00Z") && !has_milliseconds("2026-01-31T12:00:00.1Z"));
-        let task = |message: Value| {
-            json!({"id": "t", "contextId": "c", "history": [message.clone()], "status": {"message": message}})
-        };
+        let task = |message: Value| json!({"id": "t", "contextId": "c", "history": [message.clone()], "status": {"message": message}});
         assert_eq!(strangers(&task(json!({"taskId": "t", "contextId": "c"}))), []);
         assert_eq!(strangers(&task(json!({}))), []);
         assert_eq!(strangers(&task(json!({"taskId": "x", "contextId": "y"}))).len(), 4);

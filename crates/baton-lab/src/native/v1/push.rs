@@ -86,7 +86,9 @@ async fn listed(bench: &Bench) -> Done {
     let all = configs(bench, &task).await?;
     bench.clean_up(&task).await;
     match [one, two].iter().find(|made| !all.iter().any(|listed| listed["id"] == made["id"])) {
-        Some(missing) => Err(differs(format!("both configs in the list, also {}", missing["id"]), show(&json!(all)))),
+        Some(missing) => {
+            Err(differs(format!("both configs in the list, also {}", missing["id"]), show(&json!(all))))
+        }
         None => Ok(()),
     }
 }
@@ -200,7 +202,10 @@ async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     register(bench, &task, &receiver, more).await?;
     bench.clean_up(&task).await;
     let Some(_) = receiver.wait(SOON, |_| true).await else {
-        return Err(differs(format!("a call of {} within 10 s after the task was canceled", receiver.url), "none"));
+        return Err(differs(
+            format!("a call of {} within 10 s after the task was canceled", receiver.url),
+            "none",
+        ));
     };
     // Those that belong to the same moment; a case about the end waits for that itself.
     receiver.wait(SILENCE, tells_an_end).await;
@@ -249,7 +254,11 @@ async fn with_send(bench: &Bench) -> Done {
     match bench.call(Operation::SendMessage, &say.params(bench)).await? {
         Answer::Reply { .. } => {}
         Answer::Error(error) if error.status < 500 => {
-            return Err(skip(format!("the agent refuses the webhook {} ({})", receiver.url, error.summary())));
+            return Err(skip(format!(
+                "the agent refuses the webhook {} ({})",
+                receiver.url,
+                error.summary()
+            )));
         }
         other => return Err(differs("a task", other.summary())),
     }
@@ -295,7 +304,9 @@ async fn silent_after_delete(bench: &Bench) -> Done {
     delete(bench, &json!({"taskId": task["id"], "id": made.unwrap_or(json!(id))})).await?;
     bench.clean_up(&task).await;
     match receiver.wait(SILENCE, tells_an_end).await {
-        Some(_) => Err(differs("no call about what came after the config was deleted", "the task's end was told")),
+        Some(_) => {
+            Err(differs("no call about what came after the config was deleted", "the task's end was told"))
+        }
         None => Ok(()),
     }
 }

@@ -179,7 +179,8 @@ fn parse(bytes: &[u8]) -> Option<Call> {
         .collect();
     let mut call = Call { method, path, headers, body: Vec::new() };
     let rest = &bytes[end + 4..];
-    let chunked = call.header("transfer-encoding").is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
+    let chunked =
+        call.header("transfer-encoding").is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
     call.body = if chunked {
         unchunked(rest)?
     } else {
@@ -211,13 +212,17 @@ mod tests {
     #[test]
     fn a_call_is_read_when_all_of_it_is_there() {
         let plain = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}";
-        let chunked = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n";
+        let chunked =
+            b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n";
         for (call, least) in [(&plain[..], plain.len()), (&chunked[..], chunked.len() - 2)] {
             for cut in 0..least {
                 assert!(parse(&call[..cut]).is_none(), "cut at {cut}");
             }
             let parsed = parse(call).unwrap();
-            assert_eq!((parsed.method.as_str(), parsed.path.as_str(), parsed.body.as_slice()), ("POST", "/a", &b"{}"[..]));
+            assert_eq!(
+                (parsed.method.as_str(), parsed.path.as_str(), parsed.body.as_slice()),
+                ("POST", "/a", &b"{}"[..])
+            );
         }
         assert_eq!(port_of("http://h:81/x"), 81);
         assert_eq!((port_of("https://h/x"), port_of("http://h")), (443, 80));

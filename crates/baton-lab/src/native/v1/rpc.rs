@@ -22,7 +22,8 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 /// Asks with an id of our own choice; the body as it came.
 async fn with_id(bench: &Bench, operation: Operation, params: &Value, id: &Value) -> Done<Value> {
     let mut request = bench.request(operation, params).map_err(|none| skip(none.0))?;
-    let mut body: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
+    let mut body: Value =
+        serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
     body["id"] = id.clone();
     request.body = Some(body.to_string().into_bytes());
     let answer = bench.ask(operation, &request).await.map_err(|error| fail(format!("no answer: {error}")))?;

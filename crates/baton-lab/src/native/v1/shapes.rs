@@ -106,10 +106,7 @@ pub(super) static STREAM_RESPONSE: Shape = Shape {
 };
 
 pub(super) static SEND_RESPONSE: Shape = Shape {
-    members: &[
-        ("task", Need::May, Kind::Object(&TASK)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-    ],
+    members: &[("task", Need::May, Kind::Object(&TASK)), ("message", Need::May, Kind::Object(&MESSAGE))],
     one_of: &["task", "message"],
 };
 
@@ -211,10 +208,8 @@ pub(super) static SKILL: Shape = Shape {
     one_of: &[],
 };
 
-pub(super) static REQUIREMENT: Shape = Shape {
-    members: &[("schemes", Need::May, Kind::Map(&Kind::Object(&TEXTS)))],
-    one_of: &[],
-};
+pub(super) static REQUIREMENT: Shape =
+    Shape { members: &[("schemes", Need::May, Kind::Map(&Kind::Object(&TEXTS)))], one_of: &[] };
 
 static TEXTS: Shape = Shape { members: &[("list", Need::May, Kind::List(&Kind::Text))], one_of: &[] };
 
@@ -251,10 +246,7 @@ static HTTP_AUTH: Shape = Shape {
 static OPEN_ID: Shape = Shape { members: &[("openIdConnectUrl", Need::Filled, Kind::Text)], one_of: &[] };
 
 static OAUTH2: Shape = Shape {
-    members: &[
-        ("flows", Need::There, Kind::Object(&FLOWS)),
-        ("oauth2MetadataUrl", Need::May, Kind::Text),
-    ],
+    members: &[("flows", Need::There, Kind::Object(&FLOWS)), ("oauth2MetadataUrl", Need::May, Kind::Text)],
     one_of: &[],
 };
 

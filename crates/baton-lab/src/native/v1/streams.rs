@@ -46,7 +46,9 @@ async fn any_agent(bench: &Bench) -> Done {
             Next::Event(event) => events.push(event),
             Next::Closed => break,
             Next::Quiet if stops => break,
-            Next::Quiet => return Err(differs("the stream to close", format!("open after {} events", events.len()))),
+            Next::Quiet => {
+                return Err(differs("the stream to close", format!("open after {} events", events.len())));
+            }
         }
     }
     judge(sequence_faults(&events).0)
@@ -57,7 +59,11 @@ fn sequence_faults(events: &[Value]) -> (Vec<Mismatch>, Vec<String>) {
     let (mut found, mut notes) = (Vec::new(), Vec::new());
     let kinds: Vec<String> = events.iter().map(kind_of).collect();
     let mut wrong = |index: usize, wanted: &str| {
-        found.push(fault(&format!("events[{index}]"), wanted, kinds.get(index).map(|kind| json!(kind)).as_ref()));
+        found.push(fault(
+            &format!("events[{index}]"),
+            wanted,
+            kinds.get(index).map(|kind| json!(kind)).as_ref(),
+        ));
     };
     match kinds.first().map(String::as_str) {
         Some("message") if kinds.len() > 1 => wrong(1, "the stream to end after the one message"),
@@ -69,13 +75,19 @@ fn sequence_faults(events: &[Value]) -> (Vec<Mismatch>, Vec<String>) {
         match kinds[index].as_str() {
             "statusUpdate" | "artifactUpdate" if !ended => {}
             "task" if index == 0 => {}
-            "task" if index + 1 == events.len() && state_of(event).is_some_and(|state| is_terminal(&state)) => {
-                notes.push("the stream ends with the whole task once more, which one section allows".to_owned());
+            "task"
+                if index + 1 == events.len() && state_of(event).is_some_and(|state| is_terminal(&state)) =>
+            {
+                notes.push(
+                    "the stream ends with the whole task once more, which one section allows".to_owned(),
+                );
             }
             "message" if index == 0 => {}
             // A snapshot taken a moment late already tells what the update after it tells again.
             "statusUpdate" if index == 1 && state_of(event) == state_of(&events[0]) => {
-                notes.push("the task is terminal in the first event, and the update says so once more".to_owned());
+                notes.push(
+                    "the task is terminal in the first event, and the update says so once more".to_owned(),
+                );
             }
             _ if ended => wrong(index, "nothing after a terminal state"),
             _ => wrong(index, "a status or artifact update after the task"),
@@ -112,7 +124,8 @@ async fn prompt(bench: &Bench) -> Done {
     let task = inner(&first).clone();
     bench.clean_up(&task).await;
     let rest = watch.rest().await?;
-    let last = rest.iter().chain([&first]).find_map(|event| state_of(event).filter(|state| is_terminal(state)));
+    let last =
+        rest.iter().chain([&first]).find_map(|event| state_of(event).filter(|state| is_terminal(state)));
     match last {
         Some(_) => Ok(()),
         None => Err(differs("the cancellation as the last event", show(&json!(rest)))),
@@ -134,7 +147,11 @@ fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
         let told = inner(event);
         let own = if kind_of(event) == "task" { "id" } else { "taskId" };
         if told[own] != *id {
-            found.push(fault(&format!("events[{index}].{own}"), &format!("the task's id, {id}"), told.get(own)));
+            found.push(fault(
+                &format!("events[{index}].{own}"),
+                &format!("the task's id, {id}"),
+                told.get(own),
+            ));
         }
         if context.is_some() && told.get("contextId") != context {
             let wanted = format!("the task's contextId, {}", first["contextId"]);
@@ -148,7 +165,8 @@ fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
 async fn envelopes(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
     let request = bench.request(Operation::SendStreamingMessage, &params).map_err(|none| skip(none.0))?;
-    let sent: Value = request.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    let sent: Value =
+        request.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
     let asked = bench.ask(Operation::SendStreamingMessage, &request).await;
     let answer = asked.map_err(|error| crate::native::fail(format!("no answer: {error}")))?;
     let Answer::Stream { frames, .. } = &answer else {

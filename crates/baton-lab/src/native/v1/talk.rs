@@ -168,9 +168,10 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes is not its business.
+    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business.
     pub(super) async fn clean_up(&self, task: &Value) {
-        let _ = self.call(Operation::CancelTask, &json!({ "id": task["id"] })).await;
+        let params = json!({ "id": task["id"] });
+        let _ = tokio::time::timeout(SOON / 2, self.call(Operation::CancelTask, &params)).await;
     }
 
     /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own.
@@ -200,8 +201,7 @@ impl Bench {
             return Ok(Watch { open, bench: self.clone() });
         }
         let body = open.rest().await.map_err(lost)?;
-        let answer =
-            crate::wire::answer::read(self.generation(), self.binding(), &open.received, &body);
+        let answer = crate::wire::answer::read(self.generation(), self.binding(), &open.received, &body);
         Err(differs(format!("{} to open a stream of events", operation.name()), said(&answer)))
     }
 
@@ -293,7 +293,9 @@ impl Watch {
                         return Ok(events);
                     }
                 }
-                Next::Closed => return Err(differs(what, format!("the stream closed after {} events", events.len()))),
+                Next::Closed => {
+                    return Err(differs(what, format!("the stream closed after {} events", events.len())));
+                }
                 Next::Quiet => return Err(differs(format!("{what} within 10 s"), "nothing more came")),
             }
         }

@@ -47,10 +47,17 @@ fn is_understood(bench: &Bench, answer: &Answer) -> bool {
 
 async fn unsupported(bench: &Bench) -> Done {
     let send = super::talk::Say::text(super::talk::COMPLETE).params(bench);
-    for (operation, params) in [(Operation::GetTask, json!({ "id": fresh_id() })), (Operation::SendMessage, send)] {
+    for (operation, params) in
+        [(Operation::GetTask, json!({ "id": fresh_id() })), (Operation::SendMessage, send)]
+    {
         match asked(bench, operation, &params, Some("99.0")).await? {
             Answer::Error(error) => bench.expect_named(&error, "VersionNotSupportedError")?,
-            other => return Err(differs(format!("VersionNotSupportedError for {}", operation.name()), other.summary())),
+            other => {
+                return Err(differs(
+                    format!("VersionNotSupportedError for {}", operation.name()),
+                    other.summary(),
+                ));
+            }
         }
     }
     Ok(())
@@ -60,7 +67,8 @@ async fn nonsense(bench: &Bench) -> Done {
     match with(bench, Some("banana")).await? {
         Answer::Error(error) if bench.is_named(&error, "VersionNotSupportedError") => Ok(()),
         Answer::Error(error)
-            if bench.is_named(&error, "InvalidRequestError") || bench.is_named(&error, "InvalidParamsError") =>
+            if bench.is_named(&error, "InvalidRequestError")
+                || bench.is_named(&error, "InvalidParamsError") =>
         {
             bench.note("a version that is none is refused as an invalid request");
             Ok(())

@@ -92,3 +92,6 @@ fn category_of(id: &str) -> Category {
         _ => Category::Lifecycle,
     }
 }
+
+#[cfg(test)]
+mod tests;

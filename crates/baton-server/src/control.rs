@@ -33,6 +33,7 @@ impl Control {
         let skills = self.site.engine().skills(agent);
         let enforces = self.site.authenticator().enforces();
         let card = card::mounted(card, skills, enforces).map_err(StartError::Card)?;
+        self.site.engine().described_by(agent, &card);
         service.card().replace(card, self.site.engine().now());
         Ok(())
     }
@@ -46,6 +47,11 @@ impl Control {
     /// Bounds for the turns and tasks of all agents from now on; turns that run keep their deadline.
     pub fn set_options(&self, options: Options) {
         self.site.engine().set_options(options);
+    }
+
+    /// Whether every request leaves a line in the log, from now on.
+    pub fn log_requests(&self, wanted: bool) {
+        self.site.engine().telemetry().log_requests(wanted);
     }
 
     fn agent(&self, id: &str) -> Result<&Service, StartError> {

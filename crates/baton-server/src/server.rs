@@ -11,24 +11,29 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator};
 use crate::binding;
-use crate::card::{self, Address, ServedCard};
+use crate::card::{self, Address, CardError, ServedCard};
 use crate::control::Control;
 use crate::engine::Engine;
 use crate::engine::agent::{Agent, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
-use crate::mount::Mount;
+use crate::mount::{Mount, SkillEntry};
+use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, StoreError};
+use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
-#[derive(Debug, thiserror::Error)]
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on. A `main` that returns it prints its text.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     #[error("the agent card promises what is not there: {0}")]
@@ -36,11 +41,25 @@ pub enum StartError {
     #[error("{0}")]
     Mount(String),
     #[error(transparent)]
+    CardText(#[from] CardError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot listen: {0}")]
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
+    /// The text names the setting.
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A server in the making.
@@ -53,7 +72,10 @@ pub struct Builder {
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
+    net: net::Settings,
     drain: Duration,
+    metrics: MetricsAccess,
+    log_requests: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -66,6 +88,7 @@ impl fmt::Debug for Builder {
 #[derive(Clone, Debug)]
 pub struct Server {
     site: Arc<Site>,
+    network: net::Network,
     drain: Duration,
 }
 
@@ -93,7 +116,10 @@ impl Server {
             authenticator: Arc::new(Anonymous),
             public_url: None,
             trusted_proxies: Vec::new(),
+            net: net::Settings::default(),
             drain: Duration::from_secs(30),
+            metrics: MetricsAccess::default(),
+            log_requests: false,
         }
     }
 
@@ -101,14 +127,60 @@ impl Server {
         self.site.engine()
     }
 
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
     /// To change cards and limits while the server serves.
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// To mount in an application of one's own: at the root, merged with its routes, or nested below a path. It is a
+    /// `tower` service of any HTTP body, too.
+    ///
+    /// The card says where clients find the agent: at [`Builder::public_url`] if that is set, else where the request
+    /// for the card came in. Who serves the router also ends it, with [`shut_down`](Self::shut_down), and awaits
+    /// [`fatal`](Self::fatal) beside it. Limits on connections, the checks of `Host` and `Origin` and CORS are that
+    /// application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
-        binding::router(Arc::clone(&self.site))
+        binding::routes(Arc::clone(&self.site))
+    }
+
+    /// No new work; running turns have the drain time to end; then streams close. What still runs is left to the next
+    /// start. For applications that serve the [`router`](Self::router) themselves.
+    pub async fn shut_down(&self) {
+        self.engine().shut_down(self.drain).await;
+    }
+
+    /// What the server counts about itself, as OpenMetrics text.
+    pub async fn metrics(&self) -> String {
+        binding::metrics::text(self.engine(), Format::OpenMetrics).await
+    }
+
+    /// `GET /metrics` alone, for a listener of its own: whoever reaches it may read.
+    pub fn metrics_router(&self) -> axum::Router {
+        binding::metrics_router(self.engine().clone())
+    }
+
+    /// Serves [`metrics_router`](Self::metrics_router) until `shutdown`.
+    pub async fn serve_metrics_until(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
+        // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
+        let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
+        let served = network.serve(listener, self.metrics_router(), None, shutdown, std::future::ready(()));
+        served.await.map_err(StartError::Serve)
+    }
+
+    /// The numbers' own handle, for what counts from outside.
+    pub fn telemetry(&self) -> &Telemetry {
+        self.engine().telemetry()
     }
 
     /// Binds the address and serves until the process ends.
@@ -118,20 +190,44 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let engine = self.engine().clone();
-        let router = self.router();
-        let drain = self.drain;
-        let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
+        let engine = self.engine();
+        let stop = async {
+            tokio::select! {
+                () = shutdown => {}
+                _ = engine.fatal() => {}
+            }
         };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let drained = async {
+            tokio::select! {
+                biased;
+                _ = engine.fatal() => engine.abandon(),
+                () = engine.shut_down(self.drain) => {}
+            }
+        };
+        let router = binding::router(Arc::clone(&self.site));
+        let hopeless = async {
+            let error = engine.fatal().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
+        let telemetry = Some(self.telemetry().clone());
+        tokio::select! {
+            served = self.network.serve(listener, router, telemetry, stop, drained) => {
+                served.map_err(StartError::Serve)?;
+                engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 
@@ -142,14 +238,16 @@ impl Builder {
         self
     }
 
-    /// A skill that works on tasks, for the agent mounted last.
-    pub fn task_skill(self, card: AgentSkill, agent: impl Agent) -> Self {
-        self.last(|mount| mount.task_skill(card, agent))
+    /// A skill that works on tasks, for the agent mounted last: what the card is to say about it, or the id of one
+    /// that the card has.
+    pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
+        self.last(|mount| mount.task_skill(skill, agent))
     }
 
-    /// A skill that answers messages with messages, for the agent mounted last.
-    pub fn message_skill(self, card: AgentSkill, agent: impl MessageAgent) -> Self {
-        self.last(|mount| mount.message_skill(card, agent))
+    /// A skill that answers messages with messages, for the agent mounted last: what the card is to say about it, or
+    /// the id of one that the card has.
+    pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
+        self.last(|mount| mount.message_skill(skill, agent))
     }
 
     /// A skill for the agent mounted last.
@@ -157,12 +255,18 @@ impl Builder {
         self.last(|mount| mount.skill(skill))
     }
 
-    /// How the agent mounted last chooses the skill for a message that starts a task.
+    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
+    /// the words of the card's skills decide.
     pub fn router(
         self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
         self.last(|mount| mount.router(router))
+    }
+
+    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    pub fn default_skill(self, id: &str) -> Self {
+        self.last(|mount| mount.default_skill(id))
     }
 
     /// Bounds for the agent mounted last.
@@ -199,9 +303,10 @@ impl Builder {
         self
     }
 
-    /// The address the cards give to clients, when it is not the one the server listens at.
+    /// The address the cards give to clients, when it is not the one the server listens at. JSON-RPC is then called at
+    /// exactly this address; everything else is below it.
     pub fn public_url(mut self, url: &str) -> Self {
-        self.public_url = Some(url.trim_end_matches('/').to_owned());
+        self.public_url = Some(url.to_owned());
         self
     }
 
@@ -211,9 +316,42 @@ impl Builder {
         self
     }
 
+    /// Bounds on connections, and on how long clients may take.
+    pub fn connections(mut self, connections: Connections) -> Self {
+        self.net.connections = connections;
+        self
+    }
+
+    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
+    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Lets web pages of other origins call the server.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.net.cors = Some(cors);
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
+        self
+    }
+
+    /// Who may read `/metrics` beside the agents; by default whoever asks from this machine.
+    /// [`Server::metrics_router`] gives them a listener of their own.
+    pub fn metrics(mut self, access: MetricsAccess) -> Self {
+        self.metrics = access;
+        self
+    }
+
+    /// Whether every request leaves a line in the log, at level `info`. Otherwise only those do that could not be
+    /// served; a log of level `debug` holds all of them anyhow.
+    pub fn log_requests(mut self, wanted: bool) -> Self {
+        self.log_requests = wanted;
         self
     }
 
@@ -235,17 +373,26 @@ impl Builder {
             }
             mounts.push(mount);
         }
+        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
+        let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
-        let engine = Engine::new(self.store, logics, self.options, self.clock);
+        let callers = Callers::load(&*self.store).await?;
+        let agents = mounts.iter().map(|mount| &mount.id);
+        let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
+        let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
+        // One count for all agents.
+        let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
-                public_url: self.public_url.clone(),
+                public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+                ends_with_slash: self.public_url.as_ref().is_some_and(|url| url.ends_with('/')),
                 trusted: self.trusted_proxies.clone(),
                 place: mount.place.clone(),
             };
             let card = ServedCard::new(mount.card, address, engine.now());
             let (cursors, limits) = (cursors.clone(), mount.limits);
-            Service::new(engine.clone(), mount.id, &mount.place, card, cursors, limits)
+            let (id, streams) = (mount.id, streams.clone());
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams)
         });
         let services = services.collect();
         let base_path = card::base_path(self.public_url.as_deref()).to_owned();
@@ -253,6 +400,6 @@ impl Builder {
         let site = Arc::new(site.map_err(StartError::Mount)?);
         // Last: what an earlier process left is taken up only by a server that will serve.
         engine.recover().await?;
-        Ok(Server { site, drain: self.drain })
+        Ok(Server { site, network, drain: self.drain })
     }
 }

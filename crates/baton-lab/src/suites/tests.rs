@@ -42,7 +42,8 @@ fn every_case_says_what_it_is_about() {
 fn every_check_is_used() {
     let cases = cases();
     let used: BTreeSet<&str> = cases.iter().filter_map(|case| case.test.native.as_deref()).collect();
-    let idle: Vec<&str> = native::names().filter(|name| name.starts_with("v1.") && !used.contains(name)).collect();
+    let idle: Vec<&str> =
+        native::names().filter(|name| name.starts_with("v1.") && !used.contains(name)).collect();
     assert!(idle.is_empty(), "no case uses {idle:?}");
 }
 
@@ -67,7 +68,8 @@ fn every_line_of_the_checklist_has_a_case_or_a_reason() {
             named.insert(id);
         }
     }
-    let missing: Vec<u32> = (1..=LINES).filter(|number| !lines.contains_key(number.to_string().as_str())).collect();
+    let missing: Vec<u32> =
+        (1..=LINES).filter(|number| !lines.contains_key(number.to_string().as_str())).collect();
     assert!(missing.is_empty(), "lines {missing:?} are not in the table");
     let unnamed: Vec<_> = known.iter().filter(|id| id.starts_with("V1-") && !named.contains(*id)).collect();
     assert!(unnamed.is_empty(), "{unnamed:?} are on no line");

@@ -10,10 +10,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{EventBody, EventKind, Message, Scope};
+use baton_protocol::domain::{EventBody, EventKind, Message, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use super::Inner;
 use super::admission::Permit;
@@ -23,13 +24,13 @@ use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
 use super::runs::Registration;
 use super::turn::Turn;
-use crate::store::{
-    Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
-};
+use super::turn_span;
+use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
+use crate::telemetry::{labels, milliseconds, trace};
 
-/// How often a failing store is tried again, and how long the first pause is (doubling).
-const STORE_TRIES: u32 = 8;
-const STORE_PAUSE: Duration = Duration::from_millis(50);
+/// A store that fails is tried again after a pause that doubles from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a turn came to its end, once it did.
 enum End {
@@ -54,6 +55,8 @@ struct Run {
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
+    /// The traces that offered messages were sent in.
+    traces: Vec<(RequestId, TraceContext)>,
     /// The client wants the task canceled.
     cancel: bool,
     /// The turn is over, the task is not: messages wait for the next turn.
@@ -64,6 +67,8 @@ struct Run {
     last_said: Instant,
     last_commit: Instant,
     look_again: Option<Instant>,
+    /// Since when the store takes nothing. The agent may have to wait for it, so it cannot be blamed for silence.
+    stuck_since: Option<Instant>,
 }
 
 /// An append under way, with what it takes to finish or repeat it.
@@ -74,7 +79,8 @@ struct Commit {
 }
 
 impl Inner {
-    /// Starts the turn that the snapshot has just recorded as started.
+    /// Starts the turn that the snapshot has just recorded as started. `origin` is the trace of the message that
+    /// started it.
     #[allow(clippy::too_many_arguments, reason = "all of it is moved into the one task that owns the turn")]
     pub(super) async fn launch(
         self: &Arc<Self>,
@@ -85,6 +91,7 @@ impl Inner {
         bell: Arc<Bell>,
         message: Message,
         permit: Permit,
+        origin: Option<TraceContext>,
     ) {
         let references = if message.reference_task_ids.is_empty() {
             Vec::new()
@@ -96,11 +103,14 @@ impl Inner {
             })
         };
         let agent = self.agent_of(registration.scope(), &snapshot);
+        let (span, place) = turn_span::of(registration.scope(), &snapshot, bell.key(), origin.as_ref());
         let turn = Turn::new(
             Arc::clone(&desk),
+            registration.scope().clone(),
             message,
             Arc::clone(&snapshot),
             references,
+            place,
             self.options().max_event_bytes,
         );
         let now = Instant::now();
@@ -114,6 +124,7 @@ impl Inner {
             snapshot,
             to_settle: Vec::new(),
             seen: None,
+            traces: Vec::new(),
             cancel: false,
             hands_over: false,
             grace_ends: None,
@@ -121,11 +132,12 @@ impl Inner {
             last_said: now,
             last_commit: now - self.options().text_merge,
             look_again: None,
+            stuck_since: None,
         };
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
         }
-        self.tracker.spawn(run.drive(agent, turn, permit));
+        self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
     }
 
     /// The next attempt at a task, with the skill that is to do it.
@@ -138,29 +150,37 @@ impl Inner {
     fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
         match &snapshot.skill {
-            Some(id) => agent.skills.iter().find(|skill| skill.card.id == **id),
+            Some(id) => agent.skill(id),
             None => agent.skill_for(snapshot.task.history.first()?),
         }
     }
 
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
-        match &self.skill_of(scope, snapshot)?.logic {
-            Logic::Task(agent) => Some(Arc::clone(agent)),
-            Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+    /// Who works on a task, or why nobody can.
+    pub(super) fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Result<Arc<dyn Agent>, String> {
+        match self.skill_of(scope, snapshot).map(|skill| &skill.logic) {
+            Some(Logic::Task(agent)) => Ok(Arc::clone(agent)),
+            Some(Logic::Message(agent)) => Ok(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+            None => Err(self.no_skill_for(scope, snapshot)),
         }
     }
 
-    pub(super) fn rerunnable(&self, scope: &Scope, snapshot: &Snapshot) -> bool {
-        self.agent_of(scope, snapshot).is_some_and(|agent| agent.rerunnable())
+    fn no_skill_for(&self, scope: &Scope, snapshot: &Snapshot) -> String {
+        match (self.agents.get(&scope.agent), &snapshot.skill, snapshot.task.history.first()) {
+            (None, _, _) => format!("No matching skill: the agent `{}` is no longer there", scope.agent),
+            (Some(agent), Some(skill), _) => agent.gone(skill),
+            (Some(agent), None, Some(message)) => agent.nothing_fits(message),
+            (Some(_), None, None) => "No matching skill: the task has no message".to_owned(),
+        }
     }
 }
 
 impl Run {
-    async fn drive(mut self, agent: Option<Arc<dyn Agent>>, turn: Turn, permit: Permit) {
+    async fn drive(mut self, agent: Result<Arc<dyn Agent>, String>, turn: Turn, permit: Permit) {
+        let started = Instant::now();
         let work = AssertUnwindSafe(async move {
             match agent {
-                Some(agent) => agent.run(turn).await,
-                None => Err(AgentError::new("No matching skill: the task's skill is no longer served")),
+                Ok(agent) => agent.run(turn).await,
+                Err(reason) => Err(AgentError::new(reason)),
             }
         });
         let mut work = Box::pin(work.catch_unwind());
@@ -211,6 +231,7 @@ impl Run {
         // The agent first: its drop may still lay things on the desk, which is closed by now.
         self.desk.close();
         drop(work);
+        self.tell_end(started);
         let Run { engine, registration, .. } = self;
         let (scope, id) = (registration.scope().clone(), registration.id().clone());
         let rung = registration.leave();
@@ -220,6 +241,16 @@ impl Run {
             engine.attend(&scope, &id);
         }
         engine.admit_waiting();
+    }
+
+    fn tell_end(&self, started: Instant) {
+        let took = started.elapsed();
+        self.engine.telemetry.turn(took);
+        let (id, state) = (self.registration.id(), labels::state_name(self.snapshot.state()));
+        if trace::wanted() {
+            trace::attribute(&Span::current(), "a2a.task.state", state);
+        }
+        tracing::debug!(task.id = %id, state, duration_ms = milliseconds(took), "the turn has ended");
     }
 
     /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.
@@ -292,11 +323,11 @@ impl Run {
     }
 
     fn commit(&self, append: Append, tries: u32) -> Commit {
-        let store: Arc<dyn Store> = Arc::clone(&self.engine.store);
+        let store = self.engine.store.clone();
         let (scope, written) = (self.registration.scope().clone(), append.clone());
         let future = Box::pin(async move {
             if tries > 0 {
-                tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
+                tokio::time::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2u32.pow(tries.min(6) - 1))).await;
             }
             let (task, fence) = (written.task.clone(), written.fence);
             let version = written.expected + written.events.len() as u64;
@@ -318,6 +349,9 @@ impl Run {
         match result {
             Ok(Appended::Written(_)) => {
                 self.last_commit = Instant::now();
+                if self.stuck_since.take().is_some() {
+                    self.last_said = self.last_commit;
+                }
                 let version = done.append.expected + done.append.events.len() as u64;
                 let rests = done.append.events.iter().any(|event| match event.kind {
                     EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
@@ -333,18 +367,28 @@ impl Run {
                 self.bell.nudge();
                 Next::Leave
             }
-            Err(error) => {
-                self.bell.trouble(error.clone());
-                let final_word = matches!(error, StoreError::Fatal(_) | StoreError::Damaged(_));
-                if final_word || done.tries + 1 >= STORE_TRIES {
-                    tracing::error!(task.id = %self.registration.id(), %error, "gave up writing a turn");
-                    // The sweeper applies the crash rule once the store answers again.
-                    return Next::Leave;
-                }
-                tracing::warn!(task.id = %self.registration.id(), %error, tries = done.tries, "an append failed");
-                Next::Again(Box::new(self.commit(done.append, done.tries + 1)))
-            }
+            Err(error) => self.again_or_leave(done, error),
         }
+    }
+
+    /// Nothing was written, so nobody has to be told: readers wait a little longer, and a reader that must answer
+    /// shows the task as it is. Only when the run gives up they must not hang on it.
+    fn again_or_leave(&mut self, failed: Commit, error: StoreError) -> Next {
+        let id = self.registration.id();
+        let now = Instant::now();
+        let since = *self.stuck_since.get_or_insert(now);
+        let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
+        // What the agent has done is worth more than the memory it takes.
+        if may_pass && now < self.deadline.max(since + self.engine.options().store_patience) {
+            if failed.tries == 0 {
+                tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
+            }
+            return Next::Again(Box::new(self.commit(failed.append, failed.tries + 1)));
+        }
+        tracing::error!(task.id = %id, %error, "gave up writing a turn");
+        self.bell.trouble(error);
+        // The sweeper applies the crash rule once the store answers again.
+        Next::Leave
     }
 
     /// Somebody noted a request: hand messages to the agent, and tell it of a cancel.
@@ -366,7 +410,13 @@ impl Run {
             }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
-                Ok(EventBody::UserMessage { message, .. }) => self.desk.offer(request.request, message),
+                Ok(EventBody::UserMessage { message, trace }) => {
+                    if let Some(place) = trace {
+                        trace::link(&Span::current(), &place);
+                        self.traces.push((request.request, place));
+                    }
+                    self.desk.offer(request.request, message);
+                }
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;
                     self.to_settle.push(Settled { request: request.request, event: None });
@@ -385,12 +435,19 @@ impl Run {
         self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
     }
 
+    /// How long the agent may say nothing.
+    fn quiet(&self) -> Duration {
+        let options = self.engine.options();
+        if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
+    }
+
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
         let options = self.engine.options();
-        let quiet =
-            if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
-        let mut wake = self.deadline.min(self.last_said + quiet);
+        let mut wake = self.deadline;
+        if self.stuck_since.is_none() {
+            wake = wake.min(self.last_said + self.quiet());
+        }
         if let Some(grace_ends) = self.grace_ends {
             wake = grace_ends;
         }
@@ -420,16 +477,12 @@ impl Run {
             Some(_) => {}
             None => {
                 let interrupted = self.snapshot.state().is_interrupted();
-                let quiet = if interrupted {
-                    self.engine.options().answer_wait
-                } else {
-                    self.engine.options().turn_idle
-                };
-                if self.deadline <= now && !interrupted || self.last_said + quiet <= now {
+                let silent = self.stuck_since.is_none() && self.last_said + self.quiet() <= now;
+                if self.deadline <= now && !interrupted || silent {
                     self.tell_to_stop(Stop::Deadline);
                 } else if self.deadline <= now {
                     // The clock stands still while the client thinks.
-                    self.deadline = now + quiet;
+                    self.deadline = now + self.quiet();
                 }
             }
         }

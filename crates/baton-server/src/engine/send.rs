@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
-    TraceContext,
+    ContextId, EventBody, Message, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -22,6 +21,7 @@ use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
+use crate::telemetry::trace;
 
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
@@ -41,9 +41,11 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The message as its task's log has it.
+    /// The message as its task's log has it. Called within the request: the place kept is the request's own span,
+    /// where spans are recorded.
     pub(super) fn said(&self) -> EventBody {
-        EventBody::UserMessage { message: self.message.clone(), trace: self.trace.clone() }
+        let trace = trace::here().or_else(|| self.trace.clone());
+        EventBody::UserMessage { message: self.message.clone(), trace }
     }
 }
 
@@ -138,9 +140,16 @@ impl Inner {
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let found =
-            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
-        match found {
+        self.known_as(scope, &incoming.record_id, &incoming.hash).await
+    }
+
+    async fn known_as(
+        &self,
+        scope: &Scope,
+        record_id: &MessageId,
+        hash: &[u8; 32],
+    ) -> Result<Option<Accepted>, Error> {
+        match self.store.message(scope, record_id, hash).await.map_err(from_store)? {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
         }
@@ -191,7 +200,10 @@ impl Inner {
             }
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
-            None => self.create_failed(scope, incoming).await,
+            None => {
+                let reason = agent.nothing_fits(&incoming.message);
+                self.create_failed(scope, incoming, reason).await
+            }
         }
     }
 
@@ -199,17 +211,22 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let Some(place) = self.admission.reserve() else {
+        let place = match self.admission.reserve(&scope.agent) {
+            Ok(place) => place,
             // A repeat is answered even when there is no room for anything new.
-            return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(Some(accepted)),
-                None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
-            };
+            Err(full) => {
+                return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
+            }
         };
+        let (record_id, hash) = (incoming.record_id.clone(), incoming.hash);
         let created = self.create_at(scope, incoming, place).await;
         // The place may have come back unused, and others wait for one.
         self.admit_waiting();
-        created
+        match created {
+            // Nor does a repeat need the store to have room.
+            Err(refused) => self.known_as(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
+            created => created,
+        }
     }
 
     async fn create_at(
@@ -259,6 +276,7 @@ impl Inner {
             Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
             Appended::Conflict => return Ok(Begun::Lost),
         };
+        trace::about(&start.task.id, Some(&start.task.context_id));
         let bell = self.hub.bell(key);
         // A task that waits for a place may still look interrupted: only an end is a rest here.
         let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot));
@@ -290,7 +308,8 @@ impl Inner {
         match place {
             Place::Run(permit) => {
                 let bell = Arc::clone(&turn.bell);
-                self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
+                let origin = trace::here();
+                self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());
@@ -304,9 +323,9 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
+        reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
         let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);

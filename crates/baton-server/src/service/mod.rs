@@ -19,8 +19,10 @@ pub use cursor::Cursors;
 
 use crate::auth::Principal;
 use crate::card::ServedCard;
-use crate::engine::{Canceled, Engine, EventStream, from_store};
+use crate::engine::stream_places::StreamPlaces;
+use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
 use crate::mount::Place;
+use crate::telemetry::{AgentIndex, trace};
 
 /// Bounds on what comes in.
 #[derive(Debug, Clone)]
@@ -39,6 +41,16 @@ pub struct Limits {
     pub max_running: Option<usize>,
     /// Tasks of this agent that may wait for a free place, below what the server allows.
     pub max_queued: Option<usize>,
+}
+
+impl Limits {
+    fn caps(&self) -> Caps {
+        let none = Caps::NONE;
+        Caps {
+            max_running: self.max_running.unwrap_or(none.max_running),
+            max_queued: self.max_queued.unwrap_or(none.max_queued),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -92,11 +104,13 @@ pub struct Service {
 struct Inner {
     engine: Engine,
     agent: Arc<str>,
+    index: AgentIndex,
     prefix: String,
     tenant: Option<Arc<str>>,
     card: ServedCard,
     cursors: Cursors,
     limits: ArcSwap<Limits>,
+    streams: StreamPlaces,
 }
 
 impl Service {
@@ -107,15 +121,24 @@ impl Service {
         card: ServedCard,
         cursors: Cursors,
         limits: Limits,
+        streams: StreamPlaces,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
+        engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
-        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits }) }
+        let index = engine.telemetry().agent(&agent);
+        let inner = Inner { engine, agent, index, prefix, tenant, card, cursors, limits, streams };
+        Service { inner: Arc::new(inner) }
     }
 
     /// The agent's name in stores and logs.
     pub(crate) fn id(&self) -> &str {
         &self.inner.agent
+    }
+
+    /// The agent's place among the numbers.
+    pub(crate) fn index(&self) -> AgentIndex {
+        self.inner.index
     }
 
     /// What the agent's paths begin with.
@@ -140,6 +163,7 @@ impl Service {
     }
 
     pub(crate) fn set_limits(&self, limits: Limits) {
+        self.inner.engine.set_caps(Some(&self.inner.agent), limits.caps());
         self.inner.limits.store(Arc::new(limits));
     }
 
@@ -205,6 +229,7 @@ impl Service {
     }
 
     async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
+        trace::about(&get.id, None);
         let snapshot = self.engine().get(&context.scope, &get.id).await?;
         let mut task = Arc::unwrap_or_clone(snapshot).task;
         get.history_length.trim(&mut task.history);
@@ -212,6 +237,7 @@ impl Service {
     }
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
+        trace::about(&cancel.id, None);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
             Canceled::Before(_) if context.generation == Generation::V0_1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));

@@ -5,6 +5,7 @@ use baton_protocol::{Error, Generation};
 
 use super::{CallContext, Outcome, Service};
 use crate::engine::CloseAt;
+use crate::telemetry::trace;
 
 impl Service {
     pub(super) async fn subscribe(
@@ -12,13 +13,15 @@ impl Service {
         context: &CallContext,
         call: SubscribeToTask,
     ) -> Result<Outcome, Error> {
+        trace::about(&call.id, None);
         let close = match context.generation {
             Generation::V1 => CloseAt::TaskEnd,
             older => turn_end(older),
         };
         let last_seen = last_seen(context)?;
+        let place = self.inner.streams.take(&context.scope.owner)?;
         let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close).await?;
-        Ok(Outcome::Stream { stream, replayed: false })
+        Ok(Outcome::Stream { stream: stream.with_place(place), replayed: false })
     }
 }
 

@@ -20,7 +20,7 @@ use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
 use self::state::State;
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
@@ -109,8 +109,16 @@ impl Store for MemoryStore {
         Ok(self.state()?.secret(name, fresh))
     }
 
+    async fn check(&self) -> StoreResult<()> {
+        self.state().map(drop)
+    }
+
     async fn task_count(&self) -> StoreResult<u64> {
         Ok(self.state()?.task_count())
+    }
+
+    fn measures(&self) -> Measures {
+        Measures { tasks: self.state().ok().map(|state| state.by_state()), batches: None }
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -12,6 +12,9 @@ use crate::store::{
     StoreResult, TaskKey,
 };
 
+/// Ten pages: the row, its entries in the indexes, event and message record of a small task.
+const CHECK_BYTES: usize = 10 * 4096;
+
 pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> StoreResult<Appended> {
     let known = session.scope(scope)?;
     if let (Some(scope), Some(message)) = (known, &append.message)
@@ -28,12 +31,13 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     let (scope, key) = match (&append.birth, stored, known) {
         (Some(birth), None, _) => {
             let scope = session.intern(scope)?;
-            session.born += 1;
+            session.moves.born(append.head.state);
             (scope, insert_task(&session.connection, scope, &append.task, birth, version, &append.head)?)
         }
         (None, Some(stored), Some(scope))
             if (stored.version, stored.fence) == (append.expected, append.fence) =>
         {
+            session.moves.moved(stored.state, append.head.state);
             update_head(&session.connection, &stored, version, &append.head)?;
             (scope, stored.key)
         }
@@ -123,6 +127,14 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
     }
 }
 
+/// Rewrites a row that takes about as much room as a new task does: a smaller one would still fit where no
+/// task does any more, and the answer would be wrong.
+pub(super) fn check(session: &mut Session) -> StoreResult<()> {
+    let mut put = session.connection.prepare_cached(sql::PUT_CHECK)?;
+    put.execute(["-".repeat(CHECK_BYTES), "+".repeat(CHECK_BYTES)])?;
+    Ok(())
+}
+
 /// Drops the events of ended tasks whose snapshot says it all.
 pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
@@ -136,14 +148,16 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
 
 pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
-    let keys = keys(connection, sql::PURGEABLE, before, limit)?;
-    for key in &keys {
+    let mut find = connection.prepare_cached(sql::PURGEABLE)?;
+    let rows = find.query_map(params![before.as_millis(), limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let ended: Vec<(i64, u8)> = rows.collect::<Result<_, _>>()?;
+    for (key, state) in &ended {
         for remove in sql::REMOVE_TASK {
             connection.prepare_cached(remove)?.execute([key])?;
         }
+        session.moves.removed(*state);
     }
-    session.born -= keys.len() as i64;
-    Ok(keys.len() as u64)
+    Ok(ended.len() as u64)
 }
 
 /// Walks past the old records of living tasks: retention should ask for times before which few tasks live.

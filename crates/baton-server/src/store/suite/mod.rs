@@ -4,6 +4,7 @@
 //! [`for_every_case`]; one that is not named there is dead code, which the compiler reports.
 
 mod append;
+mod check;
 mod extremes;
 pub(super) mod fixture;
 pub(in crate::store) mod golden;
@@ -18,6 +19,7 @@ mod retention;
 mod scope;
 
 use super::memory::MemoryStore;
+#[cfg(feature = "sqlite")]
 use super::sqlite::{Options, SqliteStore};
 
 /// The cases a new backend gets right last: run these first (`docs/stores.md`).
@@ -133,6 +135,11 @@ macro_rules! for_every_case {
                 the_first_secret_is_kept
                 secrets_are_any_bytes_under_any_name
             }
+            check {
+                a_store_that_works_says_so
+                a_check_changes_nothing_that_is_shown
+                checks_and_appends_go_side_by_side
+            }
             races {
                 one_of_64_appenders_wins
                 one_of_64_births_of_one_id_wins
@@ -208,6 +215,7 @@ fn the_hardest_cases_are_cases() {
 }
 
 store_suite!(memory, || async { MemoryStore::new() });
+#[cfg(feature = "sqlite")]
 store_suite!(sqlite, || async {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store =

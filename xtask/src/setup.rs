@@ -20,6 +20,7 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
+    step("strace", has_strace(), || apt_install(&["strace"]))?;
     environments::install(workspace, &clients::tested())
 }
 
@@ -83,6 +84,11 @@ fn has_postgres() -> bool {
 
 fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
+}
+
+/// Makes system calls fail in the tests of failed syncs.
+fn has_strace() -> bool {
+    succeeds(Command::new("strace").arg("--version"))
 }
 
 pub fn apt_install(packages: &[&str]) -> Result<(), String> {

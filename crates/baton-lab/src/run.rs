@@ -30,8 +30,6 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Makes what is random the same again.
     pub seed: u64,
-    /// What no report may show.
-    pub secrets: Secrets,
 }
 
 /// A client that can be tested: reads a wire payload and answers what it understood, as JSON.
@@ -186,6 +184,8 @@ pub async fn run(
     // The case after which the agent was gone for good: asking it more would only take time.
     let gone: Mutex<Option<String>> = Mutex::default();
     let gone = &gone;
+    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
+    let secrets = &secrets;
     let cases = plan.into_iter().map(|planned| {
         let (target, options, client) = (Arc::clone(&target), Arc::clone(&options), client.clone());
         let probe = probe.fresh();
@@ -213,7 +213,7 @@ pub async fn run(
                         let id = outcome.case.id().to_owned();
                         gone.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(id);
                     }
-                    outcome.hide(&bench.options.secrets);
+                    outcome.hide(secrets);
                     outcome
                 }
             };

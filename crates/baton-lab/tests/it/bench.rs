@@ -10,7 +10,7 @@ use baton_lab::discover::{self, discover};
 use baton_lab::plan::{Selection, plan};
 use baton_lab::run::{self, ClientAdapter};
 use baton_lab::suites;
-use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
+use baton_lab::wire::{Credentials, Probe, ProbeOptions};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -26,7 +26,6 @@ pub(crate) struct With {
     pub(crate) given: BTreeMap<String, Value>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) client: Option<Arc<dyn ClientAdapter>>,
-    pub(crate) secrets: Secrets,
     /// One case after the other.
     pub(crate) in_turn: bool,
 }
@@ -44,7 +43,6 @@ pub(crate) async fn outcomes(name: &str, agent: &Agent, with: With) -> Vec<Outco
         given: with.given,
         environment: with.environment,
         seed: 1,
-        secrets: with.secrets,
     };
     run::run(planned, target, probe, options, with.client, |_| {}).await
 }

@@ -1,18 +1,14 @@
 //! What is sent where, who is asked with which credentials, what is kept of it.
 
 use baton_lab::case::Verdict;
-use baton_lab::wire::{Credentials, Secrets};
+use baton_lab::wire::Credentials;
 
 use crate::agent::Agent;
 use crate::bench::{With, check, outcomes};
 
 fn secret() -> With {
     let headers = vec![("Authorization".to_owned(), "Bearer s3cret-token".to_owned())];
-    With {
-        credentials: Credentials { headers },
-        secrets: Secrets::new(["s3cret-token".to_owned()]),
-        ..With::default()
-    }
+    With { credentials: Credentials { headers }, ..With::default() }
 }
 
 /// The agent repeats the token in its answer; nothing of it is left in what is kept.

@@ -26,6 +26,7 @@ pub(super) mod push;
 mod raw_socket;
 mod receiver;
 pub(super) mod rpc;
+mod same;
 pub(super) mod send;
 mod shape;
 mod shapes;

@@ -168,9 +168,10 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes is not its business.
+    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business.
     pub(super) async fn clean_up(&self, task: &Value) {
-        let _ = self.call(Operation::CancelTask, &json!({ "id": task["id"] })).await;
+        let params = json!({ "id": task["id"] });
+        let _ = tokio::time::timeout(SOON / 2, self.call(Operation::CancelTask, &params)).await;
     }
 
     /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own.

@@ -27,6 +27,17 @@ impl Asked {
     }
 }
 
+/// Whom an agent lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Everybody, and its card says so.
+    Open,
+    /// `Bearer good`; `Bearer weak` is known, and may do nothing.
+    Guarded,
+    /// Everybody, though its card says otherwise; and it tells strangers whose task they ask for.
+    Pretended,
+}
+
 pub(crate) struct Agent {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -35,6 +46,10 @@ pub(crate) struct Agent {
 impl Agent {
     /// Starts one at a free port; it ends with the test.
     pub(crate) async fn start() -> Self {
+        Self::behind(Door::Open).await
+    }
+
+    pub(crate) async fn behind(door: Door) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
@@ -44,7 +59,7 @@ impl Agent {
             loop {
                 tokio::select! {
                     Ok((socket, _)) = listener.accept() => {
-                        tokio::spawn(serve(socket, base.clone(), Arc::clone(&seen), Arc::clone(&die)));
+                        tokio::spawn(serve(socket, base.clone(), door, Arc::clone(&seen), Arc::clone(&die)));
                     }
                     () = die.notified() => return,
                 }
@@ -59,7 +74,13 @@ impl Agent {
     }
 }
 
-async fn serve(mut socket: TcpStream, base: String, seen: Arc<Mutex<Vec<Asked>>>, die: Arc<Notify>) {
+async fn serve(
+    mut socket: TcpStream,
+    base: String,
+    door: Door,
+    seen: Arc<Mutex<Vec<Asked>>>,
+    die: Arc<Notify>,
+) {
     let Some(asked) = read(&mut socket).await else { return };
     if asked.path == "/die" {
         die.notify_one();
@@ -72,7 +93,7 @@ async fn serve(mut socket: TcpStream, base: String, seen: Arc<Mutex<Vec<Asked>>>
             .filter(|earlier| earlier.text == asked.text || task_of(earlier) == task_of(&asked))
             .count()
     };
-    let (status, kind, body) = answer(&asked, &base, count);
+    let (status, kind, body) = answer(&asked, &base, door, count);
     let hang = body.ends_with("HANG");
     let body = body.trim_end_matches("HANG");
     let length = if hang { String::new() } else { format!("content-length: {}\r\n", body.len()) };
@@ -119,10 +140,19 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
 
 /// Status, content type, body. `count` is how often this, or this task, has been asked for; a body that ends in `HANG`
 /// leaves the connection open.
-fn answer(asked: &Asked, base: &str, count: usize) -> (u16, &'static str, String) {
+fn answer(asked: &Asked, base: &str, door: Door, count: usize) -> (u16, &'static str, String) {
     const JSON: &str = "application/json";
+    if door == Door::Guarded && !asked.path.starts_with("/.well-known/") {
+        match asked.header("authorization") {
+            Some("Bearer good") => {}
+            Some("Bearer weak") => return (403, JSON, String::new()),
+            _ => return (401, JSON, String::new()),
+        }
+    }
     match (asked.method.as_str(), asked.path.as_str()) {
-        ("GET", "/.well-known/agent-card.json") => (200, JSON, card(base).to_string()),
+        ("GET", "/.well-known/agent-card.json" | "/rest/extendedAgentCard") => {
+            (200, JSON, card(base, door).to_string())
+        }
         ("GET", "/page") => (200, "text/html", "<p>not JSON</p>".to_owned()),
         ("POST", "/echo") => (200, JSON, json!({"body": asked.json(), "text": asked.text}).to_string()),
         ("GET", "/who") => {
@@ -130,21 +160,29 @@ fn answer(asked: &Asked, base: &str, count: usize) -> (u16, &'static str, String
             (200, JSON, json!({ "you": who }).to_string())
         }
         ("GET", "/closed") => (401, JSON, String::new()),
-        ("POST", "/") => rpc(asked, count),
+        ("POST", "/") => rpc(asked, base, door, count),
         _ => (404, JSON, json!({"error": {"code": 404, "message": "no such place"}}).to_string()),
     }
 }
 
-fn card(base: &str) -> Value {
-    json!({
+fn card(base: &str, door: Door) -> Value {
+    let interface = |path: &str, binding: &str| json!({"url": format!("{base}{path}"), "protocolBinding": binding, "protocolVersion": "1.0"});
+    let mut card = json!({
         "name": "Scripted", "version": "7", "description": "For tests.",
-        "supportedInterfaces": [{"url": format!("{base}/"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "supportedInterfaces": [interface("/", "JSONRPC")],
         "capabilities": {"streaming": true},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
-        "skills": [{"id": "s", "name": "S", "description": "d", "tags": [], "examples": ["hello"]}]})
+        "skills": [{"id": "s", "name": "S", "description": "d", "tags": [], "examples": ["hello"]}]});
+    if door != Door::Open {
+        card["supportedInterfaces"] = json!([interface("/", "JSONRPC"), interface("/rest", "HTTP+JSON")]);
+        card["capabilities"]["extendedAgentCard"] = json!(true);
+        card["securitySchemes"] = json!({"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
+        card["securityRequirements"] = json!([{"schemes": {"b": {"list": []}}}]);
+    }
+    card
 }
 
-fn rpc(asked: &Asked, count: usize) -> (u16, &'static str, String) {
+fn rpc(asked: &Asked, base: &str, door: Door, count: usize) -> (u16, &'static str, String) {
     let body = asked.json();
     let method = body["method"].as_str().unwrap_or_default();
     let params = &body["params"];
@@ -154,7 +192,9 @@ fn rpc(asked: &Asked, count: usize) -> (u16, &'static str, String) {
         "SendMessage" if text.starts_with("tck-multi-turn") => json!({"task": task("t-1", "INPUT_REQUIRED")}),
         "SendMessage" if text.starts_with("refuse") => return failed(&body, text),
         "SendMessage" => json!({"task": sample(params)}),
+        "GetExtendedAgentCard" if door != Door::Open => card(base, door),
         "GetTask" => match params["id"].as_str() {
+            Some("foreign") if door == Door::Pretended => return failed(&body, "refuse not-yours"),
             Some("slow") if count < 3 => task("slow", "WORKING"),
             Some("slow") => task("slow", "COMPLETED"),
             Some("never") => task("never", "WORKING"),
@@ -186,6 +226,7 @@ fn sample(params: &Value) -> Value {
 fn failed(body: &Value, text: &str) -> (u16, &'static str, String) {
     let (code, reason, message) = match text {
         "refuse not-found" => (-32001, "TASK_NOT_FOUND", "Task not found"),
+        "refuse not-yours" => (-32001, "TASK_NOT_FOUND", "This is somebody else's task"),
         "refuse method" => (-32601, "METHOD_NOT_FOUND", "Method not found"),
         _ => (-32004, "UNSUPPORTED_OPERATION", "This operation is not supported"),
     };

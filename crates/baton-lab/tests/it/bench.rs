@@ -28,15 +28,19 @@ pub(crate) struct With {
     pub(crate) client: Option<Arc<dyn ClientAdapter>>,
     /// One case after the other.
     pub(crate) in_turn: bool,
+    /// With corrections.
+    pub(crate) correct: bool,
 }
 
 pub(crate) async fn outcomes(name: &str, agent: &Agent, with: With) -> Vec<Outcome> {
-    let cases = suites::from_path(&file(name), false).unwrap_or_else(|error| panic!("{error}"));
+    let cases = suites::from_path(&file(name), with.correct).unwrap_or_else(|error| panic!("{error}"));
     let timeout = Duration::from_secs(30);
+    let has_credentials = !with.credentials.headers.is_empty();
+    let selection = Selection { has_credentials, ..Selection::default() };
     let probe = Probe::new(ProbeOptions { timeout, credentials: with.credentials }).unwrap();
     let found = discover(&agent.url, &probe, &discover::Options::default()).await.unwrap();
     let target = Arc::new(found.target);
-    let planned = plan(&cases, &target, &Selection::default());
+    let planned = plan(&cases, &target, &selection);
     let options = run::Options {
         parallel: if with.in_turn { 1 } else { 8 },
         timeout,

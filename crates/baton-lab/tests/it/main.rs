@@ -15,6 +15,8 @@ mod bad_files;
 mod baseline;
 /// Every feature of the document format, met and not met.
 mod grammar;
+/// Official ids whose checks are prose: native checks stand for them, and can fail.
+mod official;
 /// What is sent where, who is asked with which credentials, what is kept of it.
 mod probes;
 /// Every form of report against its golden file.

@@ -67,8 +67,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) skills: Vec<String>,
 
-    /// ACTS files, or folders of them, in the place of the built-in suites.
-    #[arg(long, value_name = "PATH", num_args = 1.., help_heading = CHOICE)]
+    /// An ACTS file, or a folder of them, in the place of the built-in suites. Several may be given.
+    #[arg(long, value_name = "PATH", help_heading = CHOICE)]
     pub(super) suite: Vec<PathBuf>,
 
     /// Run ACTS files as they are written, mistakes and all.

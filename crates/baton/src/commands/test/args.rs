@@ -95,7 +95,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 
-    /// Makes what is random the same again; every report says the seed of its run.
+    /// For checks that draw at random; every report says the seed of its run.
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
 

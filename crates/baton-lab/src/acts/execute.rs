@@ -429,8 +429,8 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
         return Ok(());
     }
     // A status alone fits several names in some bindings: then it is enough that it fits the wanted one.
-    if error.name.is_none()
-        && bench.binding() == Binding::Rest
+    if plain
+        && error.body.is_some()
         && wanted.as_str().and_then(crate::wire::errors::http_status) == Some(error.status)
     {
         bench.note(format!("only the HTTP status {} tells the error; its body names none", error.status));

@@ -249,14 +249,40 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let Ok(mut request) = built else { continue };
         request.headers.extend(target::extensions_header(&target.card, *generation));
         if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
-            let task = root.get("task").unwrap_or(&root);
-            if state_of(task).as_deref() == Some("INPUT_REQUIRED") {
+            let task = root.get("task").unwrap_or(&root).clone();
+            if asks(task, *generation, *binding, interface, probe).await {
                 return Behaviours::Prefixes;
             }
         }
         break;
     }
     Behaviours::Examples(examples)
+}
+
+/// Does the task stop at a question? An agent that does not wait for that with its answer is given a moment.
+async fn asks(
+    mut task: Value,
+    generation: Generation,
+    binding: Binding,
+    interface: &Interface,
+    probe: &Probe,
+) -> bool {
+    for _ in 0..10 {
+        match state_of(&task).as_deref() {
+            Some("INPUT_REQUIRED") => return true,
+            Some("SUBMITTED" | "WORKING") => {}
+            _ => return false,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let params = json!({ "id": task["id"] });
+        let built = request::operation(generation, binding, interface, Operation::GetTask, &params);
+        let Ok(request) = built else { return false };
+        match probe.ask(generation, binding, &request).await {
+            Ok(Answer::Reply { root: Some(root), .. }) => task = root,
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

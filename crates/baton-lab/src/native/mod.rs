@@ -113,6 +113,7 @@ impl Bench {
     pub async fn events(&self, operation: Operation, params: &Value) -> Done<Vec<Value>> {
         match self.call(operation, params).await? {
             Answer::Stream { events, closed: true, error: None, .. } => Ok(events),
+            Answer::Stream { error: Some(error), .. } => Err(differs("events only", error.summary())),
             other => Err(differs("a stream that closes", other.summary())),
         }
     }

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use crate::acts::assertion::show;
 use crate::acts::stream::{is_terminal, state_of};
 use crate::case::Verdict;
+use crate::generation::Binding;
 use crate::native::{Done, differs, fail};
 use crate::run::Bench;
 use crate::target::Behaviours;
 use crate::wire::answer::read_event;
 use crate::wire::probe::Open;
 use crate::wire::request::Operation;
-use crate::wire::{Answer, WireError};
+use crate::wire::{Answer, WireError, errors};
 
 /// The test phrase that any agent can be sent: one that does not know it gets its own skill's example instead.
 pub(super) const COMPLETE: &str = "tck-complete-task";
@@ -105,6 +106,11 @@ pub(super) fn skip(reason: impl Into<String>) -> Verdict {
     Verdict::Skip(reason.into())
 }
 
+/// The last state that events tell.
+pub(super) fn last_state(events: &[Value]) -> String {
+    events.iter().rev().find_map(state_of).unwrap_or_else(|| "no state".to_owned())
+}
+
 /// A text that is there and not empty.
 pub(super) fn filled<'a>(object: &'a Value, member: &str) -> Option<&'a str> {
     object.get(member)?.as_str().filter(|text| !text.is_empty())
@@ -174,14 +180,20 @@ impl Bench {
         let _ = tokio::time::timeout(SOON / 2, self.call(Operation::CancelTask, &params)).await;
     }
 
-    /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own.
+    /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own; and an error that names
+    /// no reason may be any that has its status (that it has to name one is a case of its own).
     pub(super) fn is_named(&self, error: &WireError, name: &str) -> bool {
         if error.name.as_deref() == Some(name) {
             return true;
         }
+        if self.binding() != Binding::Rest || error.name.is_some() || error.body.is_none() {
+            return false;
+        }
         let invalid = ["InvalidParamsError", "InvalidRequestError", "JSONParseError"].contains(&name);
-        let bare = self.binding() == crate::generation::Binding::Rest && error.name.is_none();
-        bare && invalid && matches!(error.status, 400 | 422)
+        match errors::http_status(name) {
+            Some(status) => error.status == status,
+            None => invalid && matches!(error.status, 400 | 422),
+        }
     }
 
     pub(super) fn expect_named(&self, error: &WireError, name: &str) -> Done {

@@ -203,7 +203,8 @@ async fn every_metric_is_in_the_documentation() {
     let store = Backend::Sqlite(tempfile::tempdir().unwrap()).open().await;
     let server = serve(with_agent(obedient).store(store)).await;
     let text = server.server.metrics().await;
-    let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
+    let types: Vec<_> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
     assert!(types.len() > 20, "{text}");
     for (name, kind) in types {
         let suffix = match kind {

@@ -80,7 +80,7 @@ fn decide(
 fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> {
     let conditions = &case.test.preconditions;
     for (name, wanted) in &conditions.capabilities {
-        let actual = target.capability(name);
+        let actual = target.capability_in(case.generation, name);
         if actual != *wanted {
             return Some(match wanted {
                 Value::Bool(true) => format!("the card does not declare `capabilities.{name}`"),

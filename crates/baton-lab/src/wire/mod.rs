@@ -8,6 +8,7 @@ pub mod curl;
 pub mod errors;
 pub mod evidence;
 pub mod probe;
+pub mod proto_json;
 pub mod request;
 pub mod sse;
 

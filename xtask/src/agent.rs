@@ -1,4 +1,4 @@
-//! Our binary as a running demo agent, on a free port with a store of its own.
+//! Our binary as a running agent, on a free port with a store of its own.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -43,17 +43,29 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts the binary and waits until it accepts connections. Store and log go under `folder`.
+    /// Starts the demo agent and waits until it accepts connections. Store and log go under `folder`.
     pub fn start(workspace: &Workspace, folder: &Path, build: Build) -> Result<Self, String> {
-        let store = folder.join(format!("store-{}", std::process::id()));
+        Self::start_with(workspace, folder, build, "server", &[])
+    }
+
+    /// The same with flags of its own; `name` keeps its store and log apart from others' in that folder.
+    pub fn start_with(
+        workspace: &Workspace,
+        folder: &Path,
+        build: Build,
+        name: &str,
+        flags: &[&str],
+    ) -> Result<Self, String> {
+        let store = folder.join(format!("store-{name}-{}", std::process::id()));
         fs::create_dir_all(&store).map_err(|e| format!("{}: {e}", store.display()))?;
-        let log = folder.join("server.log");
+        let log = folder.join(format!("{name}.log"));
         let out = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let address = free_address()?;
         let binary = workspace.target.join(build.binary());
         let process = Command::new(&binary)
             .args(["serve", "--listen", &address.to_string(), "--store"])
             .arg(format!("sqlite:{}", store.join("demo.db").display()))
+            .args(flags)
             .current_dir(&store)
             .stdout(out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?)
             .stderr(out)
@@ -66,6 +78,10 @@ impl Agent {
 
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     pub fn log_tail(&self, lines: usize) -> String {

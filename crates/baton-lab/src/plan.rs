@@ -78,6 +78,9 @@ fn decide(
 
 /// The first precondition that is not met.
 fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> {
+    if let Some(reason) = &case.test.off {
+        return Some(reason.clone());
+    }
     let conditions = &case.test.preconditions;
     for (name, wanted) in &conditions.capabilities {
         let actual = target.capability_in(case.generation, name);

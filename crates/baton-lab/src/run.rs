@@ -14,9 +14,10 @@ use crate::case::{Case, Failure, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::native;
 use crate::plan::{Decision, Planned};
-use crate::target::{Interface, Target};
+use crate::target::{self, Interface, Target};
+use crate::wire::probe::NoAnswer;
 use crate::wire::request::{self, NoSuchRequest, Operation};
-use crate::wire::{Probe, Request};
+use crate::wire::{Answer, Probe, Request, Secrets, errors};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -29,6 +30,8 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Makes what is random the same again.
     pub seed: u64,
+    /// What no report may show.
+    pub secrets: Secrets,
 }
 
 /// A client that can be tested: reads a wire payload and answers what it understood, as JSON.
@@ -78,8 +81,19 @@ impl Bench {
         &self.options
     }
 
+    /// The same, with another way of sending.
+    pub(crate) fn with(&self, probe: Probe) -> Self {
+        Bench { probe, ..self.clone() }
+    }
+
     pub fn client(&self) -> Option<&dyn ClientAdapter> {
         self.client.as_deref()
+    }
+
+    /// The same case through another binding of the agent, where it has that.
+    pub fn on(&self, binding: Binding) -> Option<Self> {
+        let interface = self.target.interfaces.get(&(self.generation(), binding))?.clone();
+        Some(Bench { binding, interface, ..self.clone() })
     }
 
     /// A remark for the report.
@@ -94,15 +108,47 @@ impl Bench {
 
     /// A path at this binding's address; `/` alone is the address itself.
     pub fn join(&self, path: &str) -> String {
-        let url = &self.interface.url;
-        match self.binding {
-            Binding::Jsonrpc if path == "/" => url.clone(),
-            _ => format!("{}{path}", url.trim_end_matches('/')),
+        let url = self.interface.url.trim_end_matches('/');
+        match (self.binding, &self.interface.tenant) {
+            (Binding::Jsonrpc, _) if path == "/" => self.interface.url.clone(),
+            (Binding::Rest, Some(tenant)) => format!("{url}/{}{path}", request::encoded(tenant)),
+            _ => format!("{url}{path}"),
         }
     }
 
     pub fn request(&self, operation: Operation, params: &Value) -> Result<Request, NoSuchRequest> {
-        request::operation(self.generation(), self.binding, &self.interface, operation, params)
+        let (generation, binding) = (self.generation(), self.binding);
+        let mut request = request::operation(generation, binding, &self.interface, operation, params)?;
+        request.headers.extend(self.extensions());
+        Ok(request)
+    }
+
+    /// The header for the extensions the agent requires: without it every call would be refused, and rightly so.
+    pub fn extensions(&self) -> Option<(String, String)> {
+        target::extensions_header(&self.target.card, self.generation())
+    }
+
+    /// Asks for an operation. The specification's tables disagree on the verb of a subscription over HTTP+JSON, so
+    /// an agent that does not know the one is asked with the other.
+    pub async fn ask(&self, operation: Operation, request: &Request) -> Result<Answer, NoAnswer> {
+        let answer = self.probe.ask(self.generation(), self.binding, request).await?;
+        match self.other_verb(operation, request, &answer) {
+            Some(other) => self.probe.ask(self.generation(), self.binding, &other).await,
+            None => Ok(answer),
+        }
+    }
+
+    /// The other way to subscribe, when the answer looks as if this one were unknown.
+    fn other_verb(&self, operation: Operation, request: &Request, answer: &Answer) -> Option<Request> {
+        let unknown = match answer {
+            Answer::Error(error) => {
+                error.status == 405 || error.status == 404 && errors::reason_in(&error.details).is_none()
+            }
+            _ => false,
+        };
+        let subscribes = operation == Operation::SubscribeToTask && self.binding == Binding::Rest;
+        (subscribes && unknown && request.method == "GET")
+            .then(|| Request { method: "POST".to_owned(), ..request.clone() })
     }
 
     pub(crate) fn variables(&self) -> Variables {
@@ -110,6 +156,11 @@ impl Bench {
         variables.given = self.options.given.clone();
         variables.document = self.case.source.variables.clone();
         variables.environment = self.options.environment.clone();
+        // Both names the files have for the agent's address.
+        for name in ["SUT_BASE_URL", "A2A_BASE_URL"] {
+            let base = || self.target.base.clone();
+            variables.environment.entry(name.to_owned()).or_insert_with(base);
+        }
         variables
     }
 }
@@ -159,14 +210,21 @@ pub async fn run(
                         client,
                         notes: Arc::default(),
                     };
-                    run_case(bench).await
+                    let secrets = bench.options.secrets.clone();
+                    let mut outcome = run_case(bench).await;
+                    outcome.hide(&secrets);
+                    outcome
                 }
             };
             tell(Progress::Ended(Box::new(outcome.clone())));
             outcome
         }
     });
-    futures_util::stream::iter(cases).buffered(parallel).collect().await
+    // Not in order: a slow case at the front must not keep the others waiting.
+    let numbered = cases.enumerate().map(|(place, case)| async move { (place, case.await) });
+    let mut done: Vec<_> = futures_util::stream::iter(numbered).buffer_unordered(parallel).collect().await;
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 async fn run_case(bench: Bench) -> Outcome {

@@ -97,6 +97,19 @@ impl Target {
     }
 }
 
+/// The header that names the extensions a card requires of its clients; `None` when it requires none.
+pub fn extensions_header(card: &Value, generation: Generation) -> Option<(String, String)> {
+    let declared = card["capabilities"]["extensions"].as_array().into_iter().flatten();
+    let required = declared.filter(|extension| extension["required"] == true);
+    let uris: Vec<&str> = required.filter_map(|extension| extension["uri"].as_str()).collect();
+    let name = match generation {
+        Generation::V1 => "A2A-Extensions",
+        Generation::V0_3 => "X-A2A-Extensions",
+        Generation::V0_1 => return None,
+    };
+    (!uris.is_empty()).then(|| (name.to_owned(), uris.join(",")))
+}
+
 /// The example phrases of a card's skills.
 pub fn examples(card: &Value) -> Vec<String> {
     let skills = card["skills"].as_array().into_iter().flatten();

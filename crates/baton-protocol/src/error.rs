@@ -113,7 +113,7 @@ error_table! {
     // The caller's own quota; others are still served.
     QuotaExceeded               "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   429  429  429  ResourceExhausted  "Too many requests or tasks for this caller"
     // The server or its disk is full; nobody is served.
-    ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  ResourceExhausted  "The server is at its capacity"
+    ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  Unavailable        "The server is at its capacity"
     Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        "The server cannot do this right now"
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
     // A path of HTTP+JSON, asked with another method than it takes.
@@ -292,6 +292,22 @@ mod tests {
                 row.v0_1
             );
         }
+    }
+
+    /// A caller at its own limit is told apart from a server that has no room for anybody.
+    #[test]
+    fn s12_no_room_is_429_for_one_caller_and_503_for_all() {
+        for (kind, http, grpc) in [
+            (ErrorKind::QuotaExceeded, 429, "RESOURCE_EXHAUSTED"),
+            (ErrorKind::ResourceExhausted, 503, "UNAVAILABLE"),
+        ] {
+            let row = kind.row();
+            assert_eq!((row.v1, row.v0_3, row.v0_1), (-32050, -32050, -32003), "{kind:?}");
+            assert_eq!((row.http, row.http_v0_3, row.rpc_http), (http, http, http), "{kind:?}");
+            assert_eq!((row.reason, row.grpc.name()), ("RESOURCE_EXHAUSTED", grpc), "{kind:?}");
+        }
+        let at_429 = TABLE.iter().filter(|row| [row.http, row.http_v0_3, row.rpc_http].contains(&429));
+        assert_eq!(at_429.map(|row| row.kind).collect::<Vec<_>>(), [ErrorKind::QuotaExceeded]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Control {
         let skills = self.site.engine().skills(agent);
         let enforces = self.site.authenticator().enforces();
         let card = card::mounted(card, skills, enforces).map_err(StartError::Card)?;
+        self.site.engine().described_by(agent, &card);
         service.card().replace(card, self.site.engine().now());
         Ok(())
     }

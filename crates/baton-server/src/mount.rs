@@ -7,7 +7,7 @@ use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use baton_protocol::wire::http_json::is_tenant;
 
 use crate::engine::AgentLogic;
-use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill, route_by_skill_id};
+use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill};
 use crate::service::Limits;
 
 /// An agent to be put on a server, with [`Builder::mount`](crate::Builder::mount).
@@ -19,6 +19,7 @@ pub struct Mount {
     pub(crate) card: AgentCard,
     pub(crate) skills: Vec<Skill>,
     pub(crate) router: Option<Arc<Router>>,
+    pub(crate) default_skill: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) place: Place,
 }
@@ -66,8 +67,8 @@ impl fmt::Debug for Mount {
 impl Mount {
     /// `id` names the agent in stores, logs and metrics: it must stay the same from start to start.
     pub fn new(id: &str, card: AgentCard) -> Self {
-        let (skills, limits) = (Vec::new(), Limits::default());
-        Mount { id: Arc::from(id), card, skills, router: None, limits, place: Place::Root }
+        let (skills, limits, place) = (Vec::new(), Limits::default(), Place::Root);
+        Mount { id: Arc::from(id), card, skills, router: None, default_skill: None, limits, place }
     }
 
     /// A skill that works on tasks.
@@ -85,7 +86,13 @@ impl Mount {
         self
     }
 
-    /// Chooses the skill for a message that starts a task, in place of the built-in choice.
+    /// The skill for messages that fit no other, or two alike.
+    pub fn default_skill(mut self, id: &str) -> Self {
+        self.default_skill = Some(id.to_owned());
+        self
+    }
+
+    /// Chooses the skill for a message that starts a task and names none, in place of the built-in choice.
     pub fn router(
         mut self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
@@ -120,6 +127,13 @@ impl Mount {
         if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
             return Err(format!("agent `{id}`: an id is 1 to 64 of the characters A-Z a-z 0-9 . _ -"));
         }
+        if let Some(default) = &self.default_skill
+            && !self.skills.iter().any(|skill| skill.card.id == *default)
+        {
+            let ids: Vec<String> = self.skills.iter().map(|skill| format!("`{}`", skill.card.id)).collect();
+            let ids = ids.join(", ");
+            return Err(format!("agent `{id}`: the default skill `{default}` is none of its skills: {ids}"));
+        }
         match &self.place {
             Place::Tenant(tenant) if !is_free(tenant) => Err(format!(
                 "agent `{id}`: tenant `{tenant}` must be 1 to 64 of the characters A-Z a-z 0-9 . _ ~ - and no name that \
@@ -133,14 +147,15 @@ impl Mount {
         }
     }
 
+    /// Its logic, once the card lists its skills.
     pub(crate) fn logic(&mut self) -> AgentLogic {
-        let router = self.router.take().unwrap_or_else(|| Arc::new(route_by_skill_id));
-        AgentLogic { skills: std::mem::take(&mut self.skills), router }
+        let (skills, router) = (std::mem::take(&mut self.skills), self.router.take());
+        AgentLogic::new(skills, router, self.default_skill.take(), &self.card)
     }
 }
 
 /// What stands at the root already.
-const TAKEN: &[&str] = &["v1", "agent", "subscribe", "healthz", "readyz", "metrics"];
+const TAKEN: &[&str] = &["v1", "agent", "subscribe"];
 
 fn is_free(name: &str) -> bool {
     is_tenant(name) && !TAKEN.contains(&name)

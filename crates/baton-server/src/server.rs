@@ -18,6 +18,7 @@ use crate::engine::agent::{Agent, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
 use crate::mount::Mount;
+use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
@@ -27,7 +28,10 @@ use crate::store::{Store, StoreError};
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
 
-/// What keeps a server from starting.
+/// After the store has failed: what is under way has this long to be answered.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What keeps a server from starting, or from going on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -41,6 +45,12 @@ pub enum StartError {
     Listen(std::io::Error),
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
+    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    #[error(transparent)]
+    Fatal(StoreError),
+    /// The text names the setting.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// A server in the making.
@@ -53,6 +63,7 @@ pub struct Builder {
     authenticator: Arc<dyn Authenticator>,
     public_url: Option<String>,
     trusted_proxies: Vec<IpRange>,
+    net: net::Settings,
     drain: Duration,
 }
 
@@ -66,6 +77,7 @@ impl fmt::Debug for Builder {
 #[derive(Clone, Debug)]
 pub struct Server {
     site: Arc<Site>,
+    network: net::Network,
     drain: Duration,
 }
 
@@ -93,6 +105,7 @@ impl Server {
             authenticator: Arc::new(Anonymous),
             public_url: None,
             trusted_proxies: Vec::new(),
+            net: net::Settings::default(),
             drain: Duration::from_secs(30),
         }
     }
@@ -101,12 +114,21 @@ impl Server {
         self.site.engine()
     }
 
+    /// Waits until the store has failed for good (a failed sync, say). From then on every write is refused; an
+    /// application that mounts the [`router`](Self::router) should end its process, since nothing that this one
+    /// does can make durable again what it wrote.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.engine().fatal()
+    }
+
     /// To change cards and limits while the server serves.
     pub fn control(&self) -> Control {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root.
+    /// To mount in an application of one's own, at the root; await [`fatal`](Self::fatal) beside it. Limits on
+    /// connections, the checks of `Host` and `Origin` and CORS are that application's to make: they belong to whoever
+    /// owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::router(Arc::clone(&self.site))
     }
@@ -118,20 +140,42 @@ impl Server {
     }
 
     /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    ///
+    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
+    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
+    /// then; what was acknowledged is found by the next one.
     pub async fn serve_until(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
-        let engine = self.engine().clone();
-        let router = self.router();
-        let drain = self.drain;
-        let drained = async move {
-            shutdown.await;
-            engine.shut_down(drain).await;
+        let engine = self.engine();
+        let stop = async {
+            tokio::select! {
+                () = shutdown => {}
+                _ = engine.fatal() => {}
+            }
         };
-        binding::serve(listener, router, drained).await.map_err(StartError::Serve)
+        let drained = async {
+            tokio::select! {
+                biased;
+                _ = engine.fatal() => engine.abandon(),
+                () = engine.shut_down(self.drain) => {}
+            }
+        };
+        let hopeless = async {
+            let error = engine.fatal().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            error
+        };
+        tokio::select! {
+            served = self.network.serve(listener, self.router(), stop, drained) => {
+                served.map_err(StartError::Serve)?;
+                engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
+            }
+            error = hopeless => Err(StartError::Fatal(error)),
+        }
     }
 }
 
@@ -157,12 +201,18 @@ impl Builder {
         self.last(|mount| mount.skill(skill))
     }
 
-    /// How the agent mounted last chooses the skill for a message that starts a task.
+    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
+    /// the words of the card's skills decide.
     pub fn router(
         self,
         router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
         self.last(|mount| mount.router(router))
+    }
+
+    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    pub fn default_skill(self, id: &str) -> Self {
+        self.last(|mount| mount.default_skill(id))
     }
 
     /// Bounds for the agent mounted last.
@@ -211,6 +261,25 @@ impl Builder {
         self
     }
 
+    /// Bounds on connections, and on how long clients may take.
+    pub fn connections(mut self, connections: Connections) -> Self {
+        self.net.connections = connections;
+        self
+    }
+
+    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
+    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Lets web pages of other origins call the server.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.net.cors = Some(cors);
+        self
+    }
+
     /// How long running turns have to end at shutdown.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
@@ -235,8 +304,12 @@ impl Builder {
             }
             mounts.push(mount);
         }
+        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
+        let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
         let engine = Engine::new(self.store, logics, self.options, self.clock);
+        // One count for all agents.
+        let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
                 public_url: self.public_url.clone(),
@@ -245,7 +318,8 @@ impl Builder {
             };
             let card = ServedCard::new(mount.card, address, engine.now());
             let (cursors, limits) = (cursors.clone(), mount.limits);
-            Service::new(engine.clone(), mount.id, &mount.place, card, cursors, limits)
+            let (id, streams) = (mount.id, streams.clone());
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams)
         });
         let services = services.collect();
         let base_path = card::base_path(self.public_url.as_deref()).to_owned();
@@ -253,6 +327,6 @@ impl Builder {
         let site = Arc::new(site.map_err(StartError::Mount)?);
         // Last: what an earlier process left is taken up only by a server that will serve.
         engine.recover().await?;
-        Ok(Server { site, drain: self.drain })
+        Ok(Server { site, network, drain: self.drain })
     }
 }

@@ -73,10 +73,14 @@ impl Site {
         }
     }
 
-    /// The agent a path is for. Below the path of the public URL everything is there once more: not every
-    /// proxy strips what it matched.
+    /// Below the path of the public URL everything is there once more: not every proxy strips what it matched.
+    pub(crate) fn below_base<'a>(&self, path: &'a str) -> &'a str {
+        below(&self.base_path, path).unwrap_or(path)
+    }
+
+    /// The agent a path is for.
     pub(crate) fn find<'a>(&'a self, path: &'a str) -> Found<'a> {
-        let path = below(&self.base_path, path).unwrap_or(path);
+        let path = self.below_base(path);
         for service in &self.agents {
             if let Some(rest) = below(service.prefix(), path) {
                 return Found { service: Some(service), rest };

@@ -1,14 +1,13 @@
 //! The command line, as typed.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use baton_server::IpRange;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::agents::demo::Profile;
+use crate::agents::exec::flags::ExecFlags;
+use crate::config::{Flag, Inputs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +15,14 @@ Examples:
   baton serve --listen 127.0.0.1:8080    at another port (0 takes a free one)
   baton serve --store memory:            keep nothing after the process ends
   baton serve --profile minimal          without streams
+  baton serve --exec ./greet.py          a program of yours as the agent
+  baton serve --config agents.toml       the agents of a configuration file
+  baton config default                   what such a file can hold
   BATON_LOG=debug baton serve            with a longer log, on stderr";
+
+const LAYERS: &str = "\
+A value is taken from the flags, else from the environment (BATON_ and the key: BATON_LIMITS_MAX_BODY), else
+from the file (--config, BATON_CONFIG, or ./baton.toml if it exists), else it is the default.";
 
 /// Puts agents on the A2A (Agent2Agent) network. Without a command: `serve`.
 #[derive(Debug, Parser)]
@@ -28,60 +34,103 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the demo agent.
+    /// Serve the agents of the configuration, or a program with `--exec`; without either, the demo agent.
     #[command(after_help = EXAMPLES)]
-    Serve(Serve),
-
+    Serve(Settings),
+    /// Look at the configuration.
+    #[command(subcommand, after_help = LAYERS)]
+    Config(ConfigVerb),
     /// Test any agent, and say plainly what is wrong.
     Test(crate::commands::test::Test),
 }
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Serve {
-    /// Address and port to listen at; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", env = "BATON_LISTEN", default_value = "127.0.0.1:3000")]
-    pub(crate) listen: String,
-
-    /// Where tasks are kept: `memory:` or `sqlite:PATH`.
-    // A text until `serve` reads it: clap would repeat a bad one, and a password may be in there.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "BATON_STORE",
-        hide_env_values = true,
-        default_value = "sqlite:./baton-data/demo.db"
-    )]
-    pub(crate) store: String,
-
-    /// What the demo agent's card promises.
-    #[arg(long, value_enum, default_value_t = Profile::Full)]
-    pub(crate) profile: Profile,
-
-    /// The address that the card gives to clients, when they reach the server by another one.
-    #[arg(long, value_name = "URL", value_parser = public_url)]
-    pub(crate) public_url: Option<String>,
-
-    /// The agent's card, a JSON file of any generation. What it promises must be there; what it leaves out is
-    /// switched off. The demo agent's skills are `task` and `message`.
-    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
-    pub(crate) card: Option<PathBuf>,
-
-    /// A proxy whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use: an address or a range
-    /// such as 10.0.0.0/8. May be given several times; `--public-url` wins.
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) trusted_proxy: Vec<IpRange>,
-
-    /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
-    /// the port can read and change every task.
-    #[arg(long)]
-    pub(crate) allow_public: bool,
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Print what is in effect and where each value was said; secrets are hidden.
+    #[command(after_help = LAYERS)]
+    Show {
+        #[command(flatten)]
+        settings: Settings,
+        #[arg(long, value_enum, default_value_t = Format::Toml)]
+        format: Format,
+        /// Add the keys that have no value.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Check the configuration, its cards included, as `serve` would, and do nothing else.
+    #[command(after_help = LAYERS)]
+    Check(Settings),
+    /// Print a file with every key, what it is for, and its default.
+    Default,
 }
 
-/// Where tasks are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum StoreUrl {
-    Memory,
-    Sqlite(PathBuf),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// With the source of each value as a comment.
+    Toml,
+    /// Each value as `{"value": …, "source": …}`.
+    Json,
+}
+
+/// What can be said about the configuration on the command line.
+// Texts until the configuration reads them: it knows what each key takes, and which of them may hold a password that
+// must not be repeated.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Settings {
+    /// The configuration file; `./baton.toml` if it exists [env: BATON_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Address and port to listen at; port 0 takes a free one [env: BATON_LISTEN, or PORT] [default: 127.0.0.1:3000].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+
+    /// Where tasks are kept: `memory:` or `sqlite:PATH` [env: BATON_STORE] [default: sqlite:./baton-data/demo.db].
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// What the demo agent's card promises [default: full].
+    #[arg(long, value_enum)]
+    profile: Option<Profile>,
+
+    /// The address that the card gives to clients, when they reach the server by another one
+    /// [env: BATON_PUBLIC_URL].
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+
+    /// The agent's card, a JSON file of any generation. What it promises must be there; what it leaves out is
+    /// switched off. The demo agent's skills are `task` and `message` [env: BATON_CARD].
+    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+    card: Option<String>,
+
+    /// A proxy whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use: an address or a range
+    /// such as 10.0.0.0/8. May be given several times; `--public-url` wins [env: BATON_TRUSTED_PROXIES].
+    #[arg(long, value_name = "ADDR")]
+    trusted_proxy: Vec<String>,
+
+    /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
+    /// the port can read and change every task [env: BATON_ALLOW_PUBLIC].
+    #[arg(long)]
+    allow_public: bool,
+
+    #[command(flatten)]
+    exec: ExecFlags,
+}
+
+impl Settings {
+    pub(crate) fn into_inputs(self) -> Inputs {
+        let proxies = (!self.trusted_proxy.is_empty()).then(|| self.trusted_proxy.join(","));
+        let flags = [
+            ("--listen", "listen", self.listen),
+            ("--store", "store.url", self.store),
+            ("--public-url", "public_url", self.public_url),
+            ("--card", "card.file", self.card),
+            ("--trusted-proxy", "trusted_proxies", proxies),
+            ("--allow-public", "allow_public", self.allow_public.then(|| "true".to_owned())),
+        ];
+        let flags = flags.into_iter().filter_map(|(name, key, text)| Some(Flag { name, key, text: text? }));
+        Inputs::of_process(self.config, flags.collect(), self.profile, self.exec)
+    }
 }
 
 /// Reads the command line; help, version and mistakes end the process here.
@@ -100,48 +149,6 @@ fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
         args.insert(1, "serve".into());
     }
     args
-}
-
-impl FromStr for StoreUrl {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const ACCEPTED: &str = "`memory:` and `sqlite:PATH` are accepted";
-        let Some((scheme, rest)) = text.split_once(':') else {
-            return Err(format!("a store is written as `scheme:…`; {ACCEPTED}"));
-        };
-        match scheme {
-            "memory" if rest.is_empty() => Ok(StoreUrl::Memory),
-            "memory" => Err(format!("`memory:` takes nothing after the colon; {ACCEPTED}")),
-            "sqlite" if rest.is_empty() => Err(format!("the path is missing; {ACCEPTED}")),
-            "sqlite" => Ok(StoreUrl::Sqlite(PathBuf::from(rest))),
-            "postgres" | "postgresql" | "redis" | "rediss" => {
-                Err(format!("`{scheme}` is not supported yet; {ACCEPTED}"))
-            }
-            _ => Err(format!("unknown store `{scheme}`; {ACCEPTED}")),
-        }
-    }
-}
-
-impl fmt::Display for StoreUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreUrl::Memory => f.write_str("memory:"),
-            StoreUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-        }
-    }
-}
-
-fn public_url(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    match rest {
-        Some(rest) if rest.starts_with('/') || rest.is_empty() => Err("the host is missing".to_owned()),
-        Some(rest) if rest.contains(['?', '#']) || rest.contains(char::is_whitespace) => {
-            Err("it may not hold a query, a fragment or a space".to_owned())
-        }
-        Some(_) => Ok(text.to_owned()),
-        None => Err("it must start with http:// or https://".to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -167,34 +174,6 @@ mod tests {
         ] {
             let args = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
             assert_eq!(with_default_command(args(typed)), args(meant));
-        }
-    }
-
-    #[test]
-    fn stores_are_read_or_refused_with_what_is_accepted() {
-        assert_eq!("memory:".parse(), Ok(StoreUrl::Memory));
-        assert_eq!("sqlite:a/b.db".parse(), Ok(StoreUrl::Sqlite("a/b.db".into())));
-        for (text, reason) in [
-            ("postgres://u@h/db", "`postgres` is not supported yet"),
-            ("redis://h", "`redis` is not supported yet"),
-            ("mongo://h", "unknown store `mongo`"),
-            ("memory", "written as `scheme:…`"),
-            ("memory:x", "nothing after the colon"),
-            ("sqlite:", "the path is missing"),
-        ] {
-            let refused = text.parse::<StoreUrl>().unwrap_err();
-            assert!(refused.contains(reason) && refused.contains("`memory:` and `sqlite:PATH`"), "{refused}");
-        }
-    }
-
-    #[test]
-    fn public_urls_are_checked() {
-        for good in ["http://a", "https://a.example/base/", "http://[::1]:3000"] {
-            assert_eq!(public_url(good).as_deref(), Ok(good));
-        }
-        for bad in ["a.example", "ftp://a", "http://", "https:///x", "http://a?b", "http://a#b", "http://a b"]
-        {
-            public_url(bad).unwrap_err();
         }
     }
 }

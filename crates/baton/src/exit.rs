@@ -1,4 +1,5 @@
-//! How the process ends: one line on stderr and a code that scripts can tell apart.
+//! How the process ends: one line on stderr and a code that scripts can tell apart. The codes are a promise;
+//! `docs/operating.md` lists them.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -7,6 +8,9 @@ use std::process::ExitCode;
 const FAILED: u8 = 1;
 /// The command was not understood, or asks for what is not allowed. Clap uses the same.
 const USAGE: u8 = 2;
+/// The store can no longer promise that what it takes is durable (`EX_IOERR` of sysexits.h). A supervisor may start
+/// the process again; somebody should look at the disk.
+const STORE_LOST: u8 = 74;
 /// Stopped by a second signal, as a shell counts an interrupt.
 const INTERRUPTED: u8 = 130;
 
@@ -24,6 +28,10 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Failure { code: USAGE, message: message.into() }
+    }
+
+    pub(crate) fn store_lost(message: impl Into<String>) -> Self {
+        Failure { code: STORE_LOST, message: message.into() }
     }
 
     pub(crate) fn interrupted() -> Self {

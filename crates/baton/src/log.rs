@@ -4,24 +4,22 @@ use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
+use crate::config::{Log, LogFormat};
 use crate::exit::Failure;
 
-const FILTER: &str = "BATON_LOG";
-const DEFAULT_FILTER: &str = "info";
-
-/// Installs the log for the whole process; `BATON_LOG` says what it holds.
-pub(crate) fn install() -> Result<(), Failure> {
-    let filter = match std::env::var(FILTER) {
-        Ok(wanted) if !wanted.trim().is_empty() => wanted,
-        Ok(_) | Err(std::env::VarError::NotPresent) => DEFAULT_FILTER.to_owned(),
-        Err(error) => return Err(Failure::usage(format!("{FILTER}: {error}"))),
-    };
-    let filter =
-        EnvFilter::try_new(&filter).map_err(|error| Failure::usage(format!("{FILTER}={filter}: {error}")))?;
-    tracing_subscriber::fmt()
+/// Installs the log for the whole process.
+pub(crate) fn install(log: &Log) -> Result<(), Failure> {
+    let filter = log.filter.as_str();
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| Failure::usage(format!("log.filter {filter}: {error}")))?;
+    let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
-        .init();
+        // Told on stderr, of all places: with the terminal gone that would be a panic.
+        .log_internal_errors(false);
+    match *log.format {
+        LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => subscriber.json().flatten_event(true).init(),
+    }
     Ok(())
 }

@@ -29,13 +29,18 @@ pub fn install(workspace: &Workspace, clients: &[&Client]) -> Result<(), String>
 
 /// Runs the client's script; the arguments are still to come.
 pub fn command(workspace: &Workspace, client: &Client) -> Command {
+    command_for(workspace, client, &client.script(workspace))
+}
+
+/// Runs another script that uses the client's packages.
+pub fn command_for(workspace: &Workspace, client: &Client, script: &Path) -> Command {
     let folder = folder(workspace, client);
     let mut command = match client.language {
         Language::Python => Command::new(python(&folder)),
         Language::JavaScript => Command::new("node"),
     };
     // Scripts in JavaScript find their packages from here.
-    command.current_dir(folder).arg(client.script(workspace));
+    command.current_dir(folder).arg(script);
     // Compiled copies of our scripts do not belong in the tree.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command

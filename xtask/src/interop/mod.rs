@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod clients;
 pub mod environments;
+mod exec;
 mod page;
 
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ pub struct Choice {
     url: Option<String>,
     write: bool,
     list: bool,
+    /// The example programs alone.
+    exec: bool,
 }
 
 impl Choice {
@@ -42,6 +45,7 @@ impl Choice {
                 "--debug" => choice.debug = true,
                 "--write" => choice.write = true,
                 "--list" => choice.list = true,
+                "--exec" => choice.exec = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
                     let name = flags.next().ok_or("--only needs the name of a client")?;
@@ -56,6 +60,9 @@ impl Choice {
         if choice.write && !choice.all {
             return Err("--write needs --all: the page shows every client".to_owned());
         }
+        if choice.exec && (choice.all || choice.url.is_some() || !choice.only.is_empty()) {
+            return Err("--exec runs the example programs and nothing else".to_owned());
+        }
         if choice.write && choice.url.is_some() {
             return Err("--write is about our own agent, not about --url".to_owned());
         }
@@ -63,6 +70,9 @@ impl Choice {
     }
 
     fn clients(&self) -> Vec<&'static Client> {
+        if self.exec {
+            return exec::clients();
+        }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
         }
@@ -88,6 +98,13 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
             let folder = made(results(workspace))?;
             let build = if choice.debug { Build::Debug } else { Build::Release };
             execute(&mut workspace.cargo(build.cargo_args()))?;
+            // With every client, or by itself; somebody who asks for one client wants that one.
+            if choice.only.is_empty() {
+                exec::run(workspace, &folder, build)?;
+            }
+            if choice.exec {
+                return Ok(());
+            }
             let agent = Agent::start(workspace, &folder, build)?;
             let surprises = run_all(workspace, &clients, &agent.url(), &folder)?;
             if !surprises.is_empty() {
@@ -225,6 +242,7 @@ mod tests {
     fn the_default_is_what_the_test_command_runs() {
         assert_eq!(chosen(&[]), ["python-1.3.0", "python-0.3.26", "js-1.3.0"]);
         assert_eq!(chosen(&["--all"]), names());
+        assert_eq!(chosen(&["--exec"]), ["python-1.3.0", "js-1.3.0"]);
         assert_eq!(chosen(&["--only", "fasta2a", "--only", "js-0.3.14"]), ["js-0.3.14", "fasta2a"]);
     }
 
@@ -234,6 +252,7 @@ mod tests {
         assert!(parse(&["--only", "curl"]).is_err());
         assert!(parse(&["--write"]).is_err());
         assert!(parse(&["--all", "--write", "--url", "http://127.0.0.1:1"]).is_err());
+        assert!(parse(&["--exec", "--all"]).is_err());
         assert!(parse(&["--frobnicate"]).is_err());
     }
 

@@ -4,6 +4,9 @@
 //! checks; the areas are listed below. Whoever needs the second agent, a webhook receiver or raw sockets says so in the
 //! case's `runner_requirements`.
 
+mod acts;
+mod v1;
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -31,11 +34,37 @@ macro_rules! checks {
         }))),*]
     };
 }
-#[allow(unused_imports, reason = "for the areas")]
 pub(crate) use checks;
 
 /// Every area.
-const AREAS: &[Checks] = &[];
+const AREAS: &[Checks] = &[
+    acts::CHECKS,
+    v1::auth::CHECKS,
+    v1::cancel::CHECKS,
+    v1::caching::CHECKS,
+    v1::card::CHECKS,
+    v1::contexts::CHECKS,
+    v1::disconnect::CHECKS,
+    v1::endpoints::CHECKS,
+    v1::equivalence::CHECKS,
+    v1::errors::CHECKS,
+    v1::extensions::CHECKS,
+    v1::fold::CHECKS,
+    v1::history::CHECKS,
+    v1::hostile::CHECKS,
+    v1::interrupted::CHECKS,
+    v1::lifecycle::CHECKS,
+    v1::lists::CHECKS,
+    v1::many::CHECKS,
+    v1::names::CHECKS,
+    v1::objects::CHECKS,
+    v1::push::CHECKS,
+    v1::rpc::CHECKS,
+    v1::send::CHECKS,
+    v1::streams::CHECKS,
+    v1::versions::CHECKS,
+    v1::watchers::CHECKS,
+];
 
 pub fn find(name: &str) -> Option<Check> {
     AREAS.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, check)| *check)
@@ -59,7 +88,7 @@ impl Bench {
     /// Asks for an operation; no answer at all is a failure.
     pub async fn call(&self, operation: Operation, params: &Value) -> Done<Answer> {
         let request = self.request(operation, params).map_err(|none| Verdict::Skip(none.0))?;
-        let asked = self.probe().ask(self.generation(), self.binding(), &request).await;
+        let asked = self.ask(operation, &request).await;
         asked.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
     }
 

@@ -76,6 +76,16 @@ pub fn http_status(name: &str) -> Option<u16> {
     V1.iter().find(|row| row.0 == name).map(|row| row.2)
 }
 
+/// The HTTP status 1.0.0 gave an error, where 1.0.1 gives another.
+pub fn first_http_status(name: &str) -> Option<u16> {
+    match name {
+        "TaskNotCancelableError" => Some(409),
+        "ContentTypeNotSupportedError" => Some(415),
+        "InvalidAgentResponseError" => Some(502),
+        _ => None,
+    }
+}
+
 /// Is it an HTTP status that 0.3 can mean this error by? Its text asks for "appropriate" ones and has no table, so
 /// all that was seen in the field, and what 1.0 settled on, counts.
 pub fn fits_v0_3(name: &str, status: u16) -> bool {

@@ -62,9 +62,21 @@ impl Probe {
 
     /// Without credentials.
     pub fn stranger(&self) -> Self {
+        self.acting_as(Credentials::default())
+    }
+
+    /// With other credentials.
+    pub fn acting_as(&self, credentials: Credentials) -> Self {
         let mut options = self.options.clone();
-        options.credentials = Credentials::default();
+        options.credentials = credentials;
         Probe { http: self.http.clone(), options, exchanges: Arc::clone(&self.exchanges) }
+    }
+
+    /// With less patience.
+    pub fn within(&self, timeout: Duration) -> Self {
+        let mut other = self.clone();
+        other.options.timeout = timeout.min(self.options.timeout);
+        other
     }
 
     pub fn timeout(&self) -> Duration {
@@ -104,7 +116,8 @@ impl Probe {
         }
         let (mut events, mut frames, mut error) = (Vec::new(), Vec::new(), None);
         let mut closed = false;
-        let deadline = Instant::now() + self.options.timeout;
+        // A moment before the connection's own: a stream that stays open is an observation, not a broken answer.
+        let deadline = open.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(open.deadline);
         while error.is_none() && !enough(&events) {
             let left = deadline.saturating_duration_since(Instant::now());
             match tokio::time::timeout(left, open.next_frame()).await {

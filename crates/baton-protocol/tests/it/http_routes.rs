@@ -172,9 +172,23 @@ fn fixed_routes_win_over_tenants() {
         assert_eq!(find("GET", path).unwrap().unwrap().tenant, None, "{path}");
     }
     assert_eq!(find("POST", "/tasks/message:send"), Err(WrongMethod { allow: "GET" }));
-    for name in
-        ["", ".", "..", ".well-known", "tasks", "extendedAgentCard", "a b", "a:b", "a%41", "ä", "a/b", "*"]
-    {
+    for name in [
+        "",
+        ".",
+        "..",
+        ".well-known",
+        "tasks",
+        "extendedAgentCard",
+        "a b",
+        "a:b",
+        "a%41",
+        "ä",
+        "a/b",
+        "*",
+        "healthz",
+        "readyz",
+        "metrics",
+    ] {
         assert!(!is_tenant(name), "{name:?}");
     }
     assert!(is_tenant(&"x".repeat(64)));

@@ -16,6 +16,9 @@ use crate::engine::{EventStream, Frame};
 /// A write is sent off when it has grown to this.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// Milliseconds after which a stream that a stopping server closed may be resumed, there or at its successor.
+const COME_BACK: u64 = 1000;
+
 /// Proxies that buffer would hold events back.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -45,7 +48,7 @@ pub(super) fn response(
     keep_alive: Duration,
     version: Version,
 ) -> Response<Body> {
-    let writer = Writer { stream, dialect, facts, envelope, keep_alive };
+    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false };
     let writes = futures_util::stream::unfold(writer, |mut writer| async move {
         let bytes = writer.next_write().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(bytes), writer))
@@ -77,6 +80,7 @@ struct Writer {
     facts: AnswerFacts,
     envelope: Envelope,
     keep_alive: Duration,
+    said_goodbye: bool,
 }
 
 impl Writer {
@@ -85,6 +89,11 @@ impl Writer {
         while out.is_empty() {
             match tokio::time::timeout(self.keep_alive, self.stream.next()).await {
                 Err(_quiet) => sse::write_comment(&mut out, "keep-alive"),
+                Ok(None) if self.stream.was_stopped() && !self.said_goodbye => {
+                    self.said_goodbye = true;
+                    sse::write_comment(&mut out, "the server is stopping; resume with Last-Event-ID");
+                    sse::write_retry(&mut out, COME_BACK);
+                }
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => self.put_error(&mut out, &error),
                 Ok(Some(Ok(frame))) => {

@@ -9,6 +9,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
+use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
 use super::{http_json, respond};
 use crate::site::{Found, Site};
@@ -16,6 +17,10 @@ use crate::site::{Found, Site};
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let path = request.uri().path().to_owned();
+    // Of the whole server, whatever agents it has.
+    if let Some(probe) = Probe::at(site.below_base(&path)) {
+        return health::handle(site.engine(), probe, request.method()).await;
+    }
     let Found { service, rest } = site.find(&path);
     // A slash at the end means the same place: a redirect would lose the body of a POST.
     match (rest.trim_end_matches('/'), service) {

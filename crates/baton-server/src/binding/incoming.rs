@@ -9,7 +9,7 @@ use baton_protocol::wire::http_json::version_in;
 use baton_protocol::{Error, ErrorKind};
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 
 /// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
@@ -62,10 +62,23 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
 }
 
+/// A small body could unfold to any size, so none is unfolded.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
+    match header(headers, CONTENT_ENCODING.as_str()) {
+        Some(encoding) if !encoding.trim().eq_ignore_ascii_case("identity") => {
+            let encoding: String = encoding.chars().take(64).collect();
+            let message = format!("Content-Encoding is {encoding:?}; send the request's body as it is");
+            Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// At most `most` bytes of it.
 pub(super) async fn read_body(most: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
     let too_large =
         || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {most} bytes"));
+    check_encoding(headers)?;
     // Refused before it is read, where the client says how long it is.
     let said = header(headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok());
     if said.is_some_and(|length| length > most) {

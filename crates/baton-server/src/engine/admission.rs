@@ -1,39 +1,78 @@
 //! How many turns run at once, and who waits for a place.
+//!
+//! Agents share the server's places. Each has a queue of its own, first come, first served, and may have caps of its
+//! own below the server's; free places go round the agents that wait. So a busy agent slows others down at most, it
+//! never shuts them out: its tasks do not stand before theirs, and not even a full queue keeps an agent from having
+//! one task in it.
 
-use std::collections::{HashSet, VecDeque};
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
+use baton_protocol::{Error, ErrorKind};
+
+/// How much may go on at once: on a server, or for one agent on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Turns that may run at once.
+    pub max_running: usize,
+    /// Tasks that may wait for a free place.
+    pub max_queued: usize,
+}
+
+impl Caps {
+    /// An agent that has only the server's caps to keep.
+    pub const NONE: Caps = Caps { max_running: usize::MAX, max_queued: usize::MAX };
+}
+
+/// How much is going on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Load {
+    /// Turns that run.
+    pub running: usize,
+    /// Tasks that wait for a place.
+    pub queued: usize,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    max_running: usize,
-    max_queued: usize,
+struct State {
+    caps: Caps,
+    running: usize,
+    /// Tasks in all lines, promised places included.
+    waiting: usize,
+    lines: HashMap<Arc<str>, Line>,
+    /// Agents whose line is not empty, in the order they are served next.
+    round: VecDeque<Arc<str>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+/// What one agent runs, and who waits for it.
+#[derive(Debug)]
+struct Line {
+    caps: Caps,
     running: usize,
     queue: VecDeque<(Scope, TaskId)>,
     /// The same tasks: one that is looked at again does not wait twice.
-    waiting: HashSet<(Scope, TaskId)>,
+    queued: HashSet<(Scope, TaskId)>,
     /// Places in the queue promised to tasks that are being stored right now.
     promised: usize,
 }
 
 /// The right to run one turn; given back on drop.
 #[derive(Debug)]
-pub(crate) struct Permit(Arc<Shared>);
+pub(crate) struct Permit(Admission, Arc<str>);
 
 /// A promised place in the queue; given back on drop.
 #[derive(Debug)]
-pub(crate) struct QueuePlace(Arc<Shared>);
+pub(crate) struct QueuePlace(Admission, Arc<str>);
 
 #[derive(Debug)]
 pub(crate) enum Place {
@@ -41,98 +80,179 @@ pub(crate) enum Place {
     Wait(QueuePlace),
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Neither a place to run nor one to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// The agent has as much to do as it may have; other agents may be free.
+    Agent,
+    Server,
 }
 
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.state().running -= 1;
-    }
-}
-
-impl Drop for QueuePlace {
-    fn drop(&mut self) {
-        self.0.state().promised -= 1;
+impl From<Full> for Error {
+    fn from(full: Full) -> Self {
+        let error = match full {
+            Full::Agent => {
+                Error::new(ErrorKind::ResourceExhausted, "The agent is at its capacity; send again shortly")
+            }
+            Full::Server => Error::of(ErrorKind::ResourceExhausted),
+        };
+        error.with_retry_after(1)
     }
 }
 
 impl Admission {
-    pub(crate) fn new(max_running: usize, max_queued: usize) -> Self {
-        Admission { shared: Arc::new(Shared { state: Mutex::default(), max_running, max_queued }) }
+    pub(crate) fn new(caps: Caps) -> Self {
+        let (lines, round) = (HashMap::new(), VecDeque::new());
+        Admission { shared: Arc::new(Mutex::new(State { caps, running: 0, waiting: 0, lines, round })) }
     }
 
-    /// A place to run, else a place to wait, else nothing: the server is at its capacity.
-    pub(crate) fn reserve(&self) -> Option<Place> {
-        let mut state = self.shared.state();
-        // Who comes later does not overtake who waits.
-        if state.queue.is_empty() && state.promised == 0 && state.running < self.shared.max_running {
-            state.running += 1;
-            return Some(Place::Run(Permit(Arc::clone(&self.shared))));
+    /// A place to run, else a place to wait, else nothing.
+    pub(crate) fn reserve(&self, agent: &Arc<str>) -> Result<Place, Full> {
+        let mut state = self.state();
+        if state.may_start(agent) {
+            state.start(agent);
+            return Ok(Place::Run(Permit(self.clone(), Arc::clone(agent))));
         }
-        if state.queue.len() + state.promised < self.shared.max_queued {
-            state.promised += 1;
-            return Some(Place::Wait(QueuePlace(Arc::clone(&self.shared))));
-        }
-        None
+        state.may_wait(agent)?;
+        state.line(agent).promised += 1;
+        state.waiting += 1;
+        Ok(Place::Wait(QueuePlace(self.clone(), Arc::clone(agent))))
     }
 
     /// A place to run at once or none.
-    pub(crate) fn run_now(&self) -> Option<Permit> {
-        match self.reserve() {
-            Some(Place::Run(permit)) => Some(permit),
-            _ => None,
+    pub(crate) fn run_now(&self, agent: &Arc<str>) -> Result<Permit, Full> {
+        let mut state = self.state();
+        if state.may_start(agent) {
+            state.start(agent);
+            return Ok(Permit(self.clone(), Arc::clone(agent)));
         }
+        let line = state.line(agent);
+        let busy = line.waiting() > 0 || line.running >= line.caps.max_running;
+        Err(if busy { Full::Agent } else { Full::Server })
     }
 
-    /// Lets a stored task wait. Takes no place into account: what was accepted before must not be dropped.
+    /// Lets a stored task wait. Takes no cap into account: what was accepted before must not be dropped.
     pub(crate) fn enqueue(&self, scope: Scope, task: TaskId) {
-        let mut state = self.shared.state();
-        if state.waiting.insert((scope.clone(), task.clone())) {
-            state.queue.push_back((scope, task));
+        let mut state = self.state();
+        let agent = Arc::clone(&scope.agent);
+        let line = state.line(&agent);
+        if !line.queued.insert((scope.clone(), task.clone())) {
+            return;
+        }
+        line.queue.push_back((scope, task));
+        let first = line.queue.len() == 1;
+        state.waiting += 1;
+        if first {
+            state.round.push_back(agent);
         }
     }
 
     /// The next waiting task, with the right to run it.
     pub(crate) fn next(&self) -> Option<(Permit, Scope, TaskId)> {
-        let mut state = self.shared.state();
-        if state.running >= self.shared.max_running {
+        let mut state = self.state();
+        if state.running >= state.caps.max_running {
             return None;
         }
-        let next = state.queue.pop_front()?;
-        state.waiting.remove(&next);
-        state.running += 1;
-        Some((Permit(Arc::clone(&self.shared)), next.0, next.1))
+        let at = state.round.iter().position(|agent| state.lines[agent].has_room())?;
+        let agent = state.round.remove(at)?;
+        let line = state.line(&agent);
+        let next = line.queue.pop_front()?;
+        line.queued.remove(&next);
+        let more = !line.queue.is_empty();
+        if more {
+            state.round.push_back(Arc::clone(&agent));
+        }
+        state.waiting -= 1;
+        state.start(&agent);
+        Some((Permit(self.clone(), agent), next.0, next.1))
+    }
+
+    /// New caps of an agent, or of the server. Nothing that runs or waits is taken back; see who may start then with
+    /// [`next`](Self::next).
+    pub(crate) fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        let mut state = self.state();
+        match agent {
+            Some(agent) => state.line(&Arc::from(agent)).caps = caps,
+            None => state.caps = caps,
+        }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let state = self.state();
+        Load { running: state.running, queued: state.waiting }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wait_for(admission: &Admission, id: &str) {
-        let Some(Place::Wait(_place)) = admission.reserve() else { panic!("no place to wait") };
-        admission.enqueue(Scope::new("a", "", "o"), TaskId::parse(id).unwrap());
+impl State {
+    fn line(&mut self, agent: &Arc<str>) -> &mut Line {
+        // Looked up first: nearly always it is there, and a key costs a count of its references.
+        if !self.lines.contains_key(agent) {
+            self.lines.insert(Arc::clone(agent), Line::default());
+        }
+        self.lines.get_mut(agent).expect("put in above")
     }
 
-    #[test]
-    fn s12_places_are_bounded_and_first_come_first_served() {
-        let admission = Admission::new(1, 2);
-        let Some(Place::Run(first)) = admission.reserve() else { panic!("no place to run") };
-        wait_for(&admission, "one");
-        wait_for(&admission, "two");
-        assert!(admission.reserve().is_none(), "beyond the bound");
-        assert!(admission.next().is_none(), "nothing is free yet");
+    /// May a newcomer start at once? Who comes later does not overtake who waits, unless that one has to wait for its
+    /// own agent only.
+    fn may_start(&mut self, agent: &Arc<str>) -> bool {
+        let line = self.line(agent);
+        line.waiting() == 0
+            && line.has_room()
+            && self.running < self.caps.max_running
+            // As long as nobody waits, which is the rule, the lines need not be looked at.
+            && (self.waiting == 0 || !self.lines.values().any(|line| line.waiting() > 0 && line.has_room()))
+    }
 
-        drop(first);
-        let (permit, _, id) = admission.next().unwrap();
-        assert_eq!(id.as_str(), "one");
-        assert!(admission.next().is_none());
-        drop(permit);
-        // A newcomer does not overtake.
-        assert!(admission.run_now().is_none());
-        assert_eq!(admission.next().unwrap().2.as_str(), "two");
+    fn may_wait(&mut self, agent: &Arc<str>) -> Result<(), Full> {
+        let (caps, waiting) = (self.caps, self.waiting);
+        let line = self.line(agent);
+        if line.waiting() >= line.caps.max_queued {
+            return Err(Full::Agent);
+        }
+        // One task of each agent, though others fill the queue.
+        let shut_out = line.waiting() == 0 && caps.max_queued > 0;
+        if waiting < caps.max_queued || shut_out { Ok(()) } else { Err(Full::Server) }
+    }
+
+    fn start(&mut self, agent: &Arc<str>) {
+        self.running += 1;
+        self.line(agent).running += 1;
+    }
+}
+
+impl Line {
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.promised
+    }
+
+    fn has_room(&self) -> bool {
+        self.running < self.caps.max_running
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        let (queue, queued) = (VecDeque::new(), HashSet::new());
+        Line { caps: Caps::NONE, running: 0, queue, queued, promised: 0 }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.running -= 1;
+        state.line(&self.1).running -= 1;
+    }
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.waiting -= 1;
+        state.line(&self.1).promised -= 1;
     }
 }

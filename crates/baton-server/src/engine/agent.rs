@@ -79,19 +79,9 @@ impl fmt::Debug for Skill {
     }
 }
 
-/// Chooses the skill for a message that starts a task: its index in the list, or none that fits.
+/// Chooses the skill for a message that starts a task: its place in the list, or none that fits. Must be a function of
+/// the message alone.
 pub type Router = dyn Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync;
-
-/// `skillId` in the message's metadata, else the first skill.
-pub fn route_by_skill_id(message: &Message, skills: &[Skill]) -> Option<usize> {
-    let asked = message.metadata.as_ref().and_then(|metadata| metadata.get("skillId"));
-    match asked {
-        // The raw text of a JSON string; skill ids with escapes are not worth decoding here.
-        Some(raw) => skills.iter().position(|skill| raw.trim_matches('"') == skill.card.id),
-        None if skills.is_empty() => None,
-        None => Some(0),
-    }
-}
 
 /// Why an agent gave up. Anything with a message can become one with `?`.
 pub struct AgentError {

@@ -33,7 +33,8 @@ enum Plan {
     /// Ended: what still waits is settled into nothing.
     Settle,
     Cancel,
-    Fail,
+    /// For that reason.
+    Fail(String),
     /// Start a turn; the request whose message begins it, if it is not in the log yet.
     Turn(Option<PendingRequest>),
 }
@@ -49,7 +50,7 @@ impl Inner {
             return;
         }
         let (inner, scope, id) = (Arc::clone(self), scope.clone(), id.clone());
-        self.tracker.spawn(async move { inner.tend(&scope, &id, None).await });
+        self.tracker.spawn(async move { inner.tend(&scope, &id, None).await.ok() });
     }
 
     /// Starts waiting tasks while there are places.
@@ -58,13 +59,16 @@ impl Inner {
             let Some((permit, scope, id)) = self.admission.next() else { return };
             let inner = Arc::clone(self);
             self.tracker.spawn(async move {
-                inner.tend(&scope, &id, Some(permit)).await;
-                inner.admit_waiting();
+                // On a store that takes nothing the rest of the queue would fail alike; the sweeper finds it.
+                if inner.tend(&scope, &id, Some(permit)).await.is_ok() {
+                    inner.admit_waiting();
+                }
             });
         }
     }
 
-    /// Looks after every task with work left and no run here. Answers how many there were.
+    /// Looks after every task with work left and no run here, as long as the store takes writes. Answers how many
+    /// there were.
     pub(super) async fn tend_open_tasks(self: &Arc<Self>) -> Result<usize, StoreError> {
         let (mut after, mut found) = (TaskKey(0), 0);
         loop {
@@ -74,25 +78,39 @@ impl Inner {
             for open in page {
                 if !self.runs.is_live(&open.scope, &open.id) {
                     found += 1;
-                    self.tend(&open.scope, &open.id, None).await;
+                    if self.tend(&open.scope, &open.id, None).await.is_err() {
+                        return Ok(found);
+                    }
                 }
             }
         }
     }
 
-    async fn tend(self: &Arc<Self>, scope: &Scope, id: &TaskId, mut permit: Option<Permit>) {
+    /// An error says that the store takes no writes now: nobody else's task can be looked after either, and the
+    /// sweeper comes round soon. What is wrong with this task alone is none.
+    async fn tend(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        mut permit: Option<Permit>,
+    ) -> Result<(), StoreError> {
         // A lost race means somebody else took the task on; a few rounds are plenty.
         for _ in 0..8 {
             match self.tend_once(scope, id, &mut permit).await {
-                Ok(true) => return,
+                Ok(true) => return Ok(()),
                 Ok(false) => {}
+                Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_))) => {
+                    tracing::debug!(task.id = %id, %error, "a task could not be looked after yet");
+                    self.untended.notify_one();
+                    return Err(error);
+                }
                 Err(error) => {
-                    // The sweeper comes round again.
                     tracing::warn!(task.id = %id, %error, "a task could not be looked after");
-                    return;
+                    return Ok(());
                 }
             }
         }
+        Ok(())
     }
 
     /// `false`: a race was lost, look again.
@@ -119,11 +137,11 @@ impl Inner {
             Plan::Nothing => return Ok(!registration.leave()),
             Plan::Settle => (Vec::new(), everything()),
             Plan::Cancel => (cancel_events(), everything()),
-            Plan::Fail => (vec![failed(&snapshot)], everything()),
+            Plan::Fail(reason) => (vec![failed(&snapshot, reason)], everything()),
             Plan::Turn(request) => {
                 if permit.is_none() {
-                    match self.admission.reserve() {
-                        Some(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                    match self.admission.reserve(&scope.agent) {
+                        Ok(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());
@@ -198,8 +216,11 @@ impl Inner {
         }
         match head.current.work {
             Work::Queued => Plan::Turn(None),
-            Work::Running if self.rerunnable(scope, snapshot) => Plan::Turn(None),
-            Work::Running => Plan::Fail,
+            Work::Running => match self.agent_of(scope, snapshot) {
+                Ok(agent) if agent.rerunnable() => Plan::Turn(None),
+                Ok(_) => Plan::Fail(LOST.to_owned()),
+                Err(reason) => Plan::Fail(reason),
+            },
             Work::Idle => match pending.iter().find(|request| request.event.kind == UserMessage) {
                 Some(request) => Plan::Turn(Some(request.clone())),
                 None => Plan::Nothing,
@@ -208,8 +229,8 @@ impl Inner {
     }
 }
 
-fn failed(snapshot: &Snapshot) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(LOST)]);
+fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

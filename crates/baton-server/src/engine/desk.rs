@@ -92,7 +92,7 @@ impl Desk {
             state.bytes += bytes;
             match (said, state.said.last_mut()) {
                 (Said::Text(new), Some(Said::Text(lying)))
-                    if lying.artifact == new.artifact && !lying.last =>
+                    if new.append && lying.artifact == new.artifact && !lying.last =>
                 {
                     lying.text.push_str(&new.text);
                     lying.last = new.last;

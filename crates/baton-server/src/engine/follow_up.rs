@@ -116,9 +116,7 @@ impl Inner {
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let Some(place) = self.admission.reserve() else {
-            return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-        };
+        let place = self.admission.reserve(&scope.agent)?;
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;

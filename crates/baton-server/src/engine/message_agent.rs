@@ -3,19 +3,24 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{Message, MessageId, Role, Scope, TaskState};
 use baton_protocol::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::agent::{Agent, AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
 use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
-use crate::store::{MessageRecord, record};
+use crate::store::{MessageRecord, StoreError, record};
+
+/// Pause before a reply that could not be stored is tried again.
+const KEEP_AGAIN: Duration = Duration::from_secs(1);
 
 type Key = (Scope, MessageId, [u8; 32]);
 /// The reply, and whether an earlier turn made it.
@@ -68,15 +73,13 @@ impl Inner {
                     if self.stopping.is_cancelled() {
                         return Err(stopping());
                     }
-                    let Some(permit) = self.admission.run_now() else {
-                        return Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1));
-                    };
+                    let permit = self.admission.run_now(&scope.agent)?;
                     let (tell, outcome) = watch::channel(None);
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);
                     // Spawned: a caller that goes away must not cut the agent short.
                     self.tracker.spawn(async move {
-                        let result = inner.reply(&key.0, &*agent, incoming).await;
+                        let result = inner.reply(&key.0, &*agent, incoming, &tell).await;
                         let _ = tell.send(Some(result));
                         inner.in_flight.lock().remove(&key);
                         drop(permit);
@@ -106,6 +109,7 @@ impl Inner {
         scope: &Scope,
         agent: &dyn MessageAgent,
         incoming: Incoming,
+        tell: &watch::Sender<Outcome>,
     ) -> Result<(Message, bool), Error> {
         let (id, hash) = (&incoming.record_id, &incoming.hash);
         // Looked up again: the first turn may have ended between the caller's look and its claim.
@@ -135,7 +139,7 @@ impl Inner {
             reply: Some(record::write_reply(&message)),
             ..message_record(&incoming, None, None, self.clock.now())
         };
-        match self.store.put_reply(scope, record).await.map_err(from_store)? {
+        match self.keep_reply(scope, record, tell).await? {
             None => Ok((message, false)),
             // Another replica answered first: there is one reply to a message.
             Some(MessageRecord { reply: Some(reply), .. }) => {
@@ -144,6 +148,30 @@ impl Inner {
             Some(_) => {
                 Err(Error::of(ErrorKind::InvalidAgentResponse)
                     .with_log("a message turned from task to reply"))
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Stores a reply, however long that takes: the agent is not asked again for it. Whoever waits is told at once
+    /// that it could not be stored yet, and finds it on asking again later.
+    async fn keep_reply(
+        &self,
+        scope: &Scope,
+        record: MessageRecord,
+        tell: &watch::Sender<Outcome>,
+    ) -> Result<Option<MessageRecord>, Error> {
+        let give_up = Instant::now() + self.options().turn_deadline.max(self.options().store_patience);
+        loop {
+            match self.store.put_reply(scope, record.clone()).await {
+                Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_)))
+                    if Instant::now() < give_up && !self.stopping.is_cancelled() =>
+                {
+                    let _ = tell.send(Some(Err(from_store(error))));
+                    self.stopping.run_until_cancelled(tokio::time::sleep(KEEP_AGAIN)).await;
+                }
+                kept => return kept.map_err(from_store),
             }
         }
     }

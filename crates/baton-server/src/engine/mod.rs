@@ -15,16 +15,21 @@ mod crash;
 mod desk;
 mod detach;
 mod follow_up;
+mod health;
 mod hub;
+mod logic;
 mod message_agent;
 mod reader;
 mod retention;
+mod routing;
 mod run;
 mod runs;
 mod send;
 mod size;
 mod stream;
+pub(crate) mod stream_places;
 mod wait;
+mod watched_store;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,21 +37,27 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use baton_protocol::domain::{Event, EventBody, Message, Scope, Task, TaskId, Timestamp};
+use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use admission::{Caps, Load};
 pub use cancel::Canceled;
 pub use desk::Stop;
+pub use health::Health;
+pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
+pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use admission::Admission;
-use agent::{Router, Skill};
+use agent::Skill;
 use clock::Clock;
+use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
@@ -58,27 +69,9 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
-/// The logic of one agent: its skills, and how a message finds one.
-pub struct AgentLogic {
-    pub skills: Vec<Skill>,
-    pub router: Arc<Router>,
-}
-
-impl AgentLogic {
-    /// The skill for a message that starts a task.
-    pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
-        self.skills.get((self.router)(message, &self.skills)?)
-    }
-}
-
-impl fmt::Debug for AgentLogic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.skills).finish()
-    }
-}
-
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    store: WatchedStore,
+    last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
     agents: HashMap<Arc<str>, AgentLogic>,
@@ -88,6 +81,8 @@ pub(crate) struct Inner {
     runs: Runs,
     admission: Admission,
     in_flight: InFlight,
+    /// A task could not be looked after, since the store took no writes.
+    untended: Arc<Notify>,
     /// No new work.
     stopping: CancellationToken,
     /// Streams end now.
@@ -111,13 +106,14 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let admission = Admission::new(options.max_running, options.max_queued);
+        let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
-                store,
+                store: WatchedStore::new(store),
+                last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
                 options: ArcSwap::from_pointee(options),
@@ -130,6 +126,7 @@ impl Engine {
                 }),
                 admission,
                 in_flight: InFlight::default(),
+                untended: Arc::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
                 tracker: TaskTracker::new(),
@@ -144,20 +141,51 @@ impl Engine {
 
     /// For what comes from now on; turns that run keep the deadline they started with.
     pub fn set_options(&self, options: Options) {
+        let caps = options.caps();
         self.inner.options.store(Arc::new(options));
+        self.set_caps(None, caps);
     }
 
     /// The skills of an agent, as mounted.
     pub(crate) fn skills(&self, agent: &str) -> &[Skill] {
-        self.inner.agents.get(agent).map_or(&[], |agent| &agent.skills)
+        self.inner.agents.get(agent).map_or(&[], AgentLogic::skills)
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
+    /// The card of an agent was replaced: new tasks find their skills by what it says.
+    pub(crate) fn described_by(&self, agent: &str, card: &AgentCard) {
+        if let Some(agent) = self.inner.agents.get(agent) {
+            agent.described_by(card);
+        }
+    }
+
+    pub fn store(&self) -> &WatchedStore {
         &self.inner.store
+    }
+
+    /// How the store has failed for good, if it has.
+    pub fn failure(&self) -> Option<StoreError> {
+        self.inner.store.failure()
+    }
+
+    /// Waits until the store has failed for good: nothing can be written any more, and the process should end.
+    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        self.inner.store.fatal()
     }
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// server's runtime.
+    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+        self.inner.admission.set_caps(agent, caps);
+        self.inner.admit_waiting();
+    }
+
+    /// How many turns run here, and how many tasks wait for a place.
+    pub fn load(&self) -> Load {
+        self.inner.admission.load()
     }
 
     /// The task as it is now.
@@ -171,8 +199,7 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let (every, stopping) = (self.options().retention.every, self.inner.stopping.clone());
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), every, stopping));
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
         Ok(())
     }
 
@@ -186,6 +213,16 @@ impl Engine {
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        inner.closing.cancel();
+    }
+
+    /// The end of an engine whose store has failed: no new work, no time to finish (nothing could be written),
+    /// streams closed. The crash rule of the next start does the rest.
+    pub fn abandon(&self) {
+        let inner = &self.inner;
+        inner.stopping.cancel();
+        inner.runs.stop_all(Stop::Shutdown);
+        inner.tracker.close();
         inner.closing.cancel();
     }
 }
@@ -233,7 +270,11 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
 /// What a peer is told when the store fails.
 pub(crate) fn from_store(error: StoreError) -> Error {
     match error {
-        StoreError::Full(_) => Error::of(ErrorKind::ResourceExhausted).with_retry_after(5),
+        // Without a cause for the log: that has it from the engine's store, once and not for each request.
+        StoreError::Full(_) => {
+            let message = "The server has no room left to store this; what is stored can be read";
+            return Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(5);
+        }
         StoreError::Unavailable(_) | StoreError::Fatal(_) => {
             Error::of(ErrorKind::Unavailable).with_retry_after(1)
         }

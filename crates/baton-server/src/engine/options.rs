@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Caps;
+
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
@@ -19,6 +21,8 @@ pub struct Options {
     pub turn_deadline: Duration,
     /// Longest a turn may go without saying anything. Paused while the turn waits for an answer.
     pub turn_idle: Duration,
+    /// A turn whose events cannot be stored tries again as long as it has time, and at least this long.
+    pub store_patience: Duration,
     /// How long an agent may sit and wait for an answer; afterwards the answer starts a new turn.
     pub answer_wait: Duration,
     /// Text that streams in faster than this is merged into one event.
@@ -53,6 +57,13 @@ pub struct Retention {
     pub every: Duration,
 }
 
+impl Options {
+    /// How much may go on at once on the whole server.
+    pub(crate) fn caps(&self) -> Caps {
+        Caps { max_running: self.max_running, max_queued: self.max_queued }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -63,7 +74,8 @@ impl Default for Options {
             cancel_grace: Duration::from_secs(5),
             turn_deadline: Duration::from_secs(60 * 60),
             turn_idle: Duration::from_secs(10 * 60),
-            answer_wait: Duration::from_secs(60 * 60),
+            answer_wait: Duration::from_secs(10 * 60),
+            store_patience: Duration::from_secs(60),
             text_merge: Duration::from_millis(25),
             max_event_bytes: 1024 * 1024,
             max_parts: 10_000,

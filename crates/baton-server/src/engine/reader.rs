@@ -6,14 +6,15 @@ use std::sync::Arc;
 use baton_protocol::domain::{Scope, TaskId};
 
 use super::hub::{Bell, Heard};
-use crate::store::{Store, StoreError, StoredEvent};
+use super::watched_store::WatchedStore;
+use crate::store::{StoreError, StoredEvent};
 
 /// Events taken at once: from the bell for nothing, from the store with one call.
 const BATCH: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct LogReader {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: WatchedStore,
     pub(crate) bell: Arc<Bell>,
     pub(crate) scope: Scope,
     pub(crate) id: TaskId,
@@ -23,7 +24,7 @@ pub(crate) struct LogReader {
 }
 
 impl LogReader {
-    pub(crate) fn new(store: Arc<dyn Store>, bell: Arc<Bell>, scope: Scope, id: TaskId, after: u64) -> Self {
+    pub(crate) fn new(store: WatchedStore, bell: Arc<Bell>, scope: Scope, id: TaskId, after: u64) -> Self {
         LogReader { store, bell, scope, id, after, ready: VecDeque::new() }
     }
 

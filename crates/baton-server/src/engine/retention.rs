@@ -1,15 +1,18 @@
 //! The sweeper: folds and removes what is old, and looks after tasks nobody holds.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 
 use super::{Engine, Inner};
 use crate::store::StoreError;
 
 /// Removed or folded with one call; small, so that writers wait little.
 const BATCH: u32 = 500;
+
+/// After a store took no writes: how soon open tasks are looked after again.
+const TEND_AGAIN: Duration = Duration::from_secs(2);
 
 /// What one sweep did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,19 +31,26 @@ impl Engine {
 
 impl Inner {
     /// Ends with the engine: it holds nothing while it waits.
-    pub(super) async fn sweep_for_ever(engine: Weak<Self>, every: Duration, stopping: CancellationToken) {
+    pub(super) async fn sweep_for_ever(engine: Weak<Self>) {
+        let Some(held) = engine.upgrade() else { return };
+        let every = held.options().retention.every;
+        let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
+        drop(held);
+        let mut next = Instant::now() + every;
         loop {
+            let soon = async {
+                untended.notified().await;
+                tokio::time::sleep(TEND_AGAIN).await;
+            };
             tokio::select! {
-                () = tokio::time::sleep(every) => {}
+                () = tokio::time::sleep_until(next) => {}
+                () = soon => {}
                 () = stopping.cancelled() => return,
             }
             let Some(engine) = engine.upgrade() else { return };
-            match engine.sweep().await {
-                Ok(swept) if swept != Swept::default() => {
-                    tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
-                }
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "a sweep failed; it will be tried again"),
+            if next <= Instant::now() {
+                next = Instant::now() + every;
+                engine.sweep_and_tell().await;
             }
             // Tasks whose run gave up on a failing store.
             if let Err(error) = engine.tend_open_tasks().await {
@@ -49,47 +59,98 @@ impl Inner {
         }
     }
 
+    async fn sweep_and_tell(&self) {
+        match self.sweep().await {
+            Ok(swept) if swept != Swept::default() => {
+                tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "a sweep failed; it will be tried again"),
+        }
+    }
+
     async fn sweep(&self) -> Result<Swept, StoreError> {
-        let retention = self.options().retention.clone();
-        let retention = &retention;
+        let (retention, store) = (self.options().retention.clone(), &self.store);
         let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();
-        loop {
-            let folded = self.store.fold_ended(before(retention.fold), BATCH).await?;
-            swept.folded += folded;
-            if folded < u64::from(BATCH) {
-                break;
-            }
-        }
-        loop {
-            let removed = self.store.purge_ended(before(retention.ended), BATCH).await?;
-            swept.removed += removed;
-            if removed < u64::from(BATCH) {
-                break;
-            }
-        }
-        loop {
-            let over = self.store.task_count().await?.saturating_sub(retention.max_tasks);
-            let most = u32::try_from(over).unwrap_or(BATCH).min(BATCH);
-            if most == 0 {
-                break;
-            }
-            let removed = self.store.purge_ended(before(retention.min_age), most).await?;
-            swept.removed += removed;
-            if removed == 0 {
-                break;
-            }
-        }
+        let fold = before(retention.fold);
+        swept.folded = all(u64::MAX, |most| store.fold_ended(fold, most)).await?;
+        let ended = before(retention.ended);
+        swept.removed = all(u64::MAX, |most| store.purge_ended(ended, most)).await?;
+        let over = store.task_count().await?.saturating_sub(retention.max_tasks);
+        let oldest = before(retention.min_age);
+        swept.removed += all(over, |most| store.purge_ended(oldest, most)).await?;
         // Counted from the message, not from the task's end: no record goes before its task has.
         let oldest = before(retention.ended.saturating_add(retention.records));
-        loop {
-            let records = self.store.purge_records(oldest, BATCH).await?;
-            swept.records += records;
-            if records < u64::from(BATCH) {
-                break;
-            }
-        }
+        swept.records = all(u64::MAX, |most| store.purge_records(oldest, most)).await?;
         Ok(swept)
+    }
+}
+
+/// Repeats a verb in batches until it finds nothing more, or has done `most`. Removing takes room too, for a while:
+/// where there is little of it, in smaller and smaller steps.
+async fn all<F>(most: u64, verb: impl Fn(u32) -> F) -> Result<u64, StoreError>
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    let (mut batch, mut done) = (BATCH, 0);
+    loop {
+        let step = batch.min(u32::try_from(most.saturating_sub(done)).unwrap_or(BATCH));
+        if step == 0 {
+            return Ok(done);
+        }
+        match verb(step).await {
+            Ok(count) => {
+                done += count;
+                if count < u64::from(step) {
+                    return Ok(done);
+                }
+            }
+            Err(StoreError::Full(_)) if batch > 1 => batch = (batch / 8).max(1),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::ready;
+
+    use super::*;
+
+    /// Does as many as it is told of what is left, unless that takes more room than there is.
+    async fn sweep(left: u64, most: u64, room: u32) -> (Result<u64, StoreError>, Vec<u32>) {
+        let (left, steps) = (RefCell::new(left), RefCell::new(Vec::new()));
+        let verb = |step| {
+            steps.borrow_mut().push(step);
+            if step > room {
+                return ready(Err(StoreError::Full("no room".to_owned())));
+            }
+            let count = u64::from(step).min(*left.borrow());
+            *left.borrow_mut() -= count;
+            ready(Ok(count))
+        };
+        let done = all(most, verb).await;
+        (done, steps.into_inner())
+    }
+
+    #[tokio::test]
+    async fn a_sweep_goes_on_until_nothing_is_left_or_enough_is_done() {
+        assert_eq!(sweep(1200, u64::MAX, BATCH).await, (Ok(1200), vec![500, 500, 500]));
+        assert_eq!(sweep(1200, 700, BATCH).await, (Ok(700), vec![500, 200]));
+        assert_eq!(sweep(1200, 0, BATCH).await, (Ok(0), vec![]));
+        assert_eq!(sweep(0, u64::MAX, BATCH).await, (Ok(0), vec![500]));
+    }
+
+    #[tokio::test]
+    async fn s12_where_there_is_little_room_a_sweep_takes_small_steps() {
+        assert_eq!(sweep(20, u64::MAX, 7).await, (Ok(20), vec![500, 62, 7, 7, 7]));
+        assert_eq!(sweep(2, u64::MAX, 1).await, (Ok(2), vec![500, 62, 7, 1, 1, 1]));
+        // And gives up after a few, rather than write what little room there is full again and again.
+        let (done, steps) = sweep(20, u64::MAX, 0).await;
+        assert!(matches!(done, Err(StoreError::Full(_))), "{done:?}");
+        assert_eq!(steps, [500, 62, 7, 1]);
     }
 }

@@ -23,13 +23,11 @@ use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
 use super::runs::Registration;
 use super::turn::Turn;
-use crate::store::{
-    Append, Appended, RequestId, Settled, Store, StoreError, StoredEvent, StoredSnapshot, Work,
-};
+use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
 
-/// How often a failing store is tried again, and how long the first pause is (doubling).
-const STORE_TRIES: u32 = 8;
-const STORE_PAUSE: Duration = Duration::from_millis(50);
+/// A store that fails is tried again after a pause that doubles from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a turn came to its end, once it did.
 enum End {
@@ -64,6 +62,8 @@ struct Run {
     last_said: Instant,
     last_commit: Instant,
     look_again: Option<Instant>,
+    /// Since when the store takes nothing. The agent may have to wait for it, so it cannot be blamed for silence.
+    stuck_since: Option<Instant>,
 }
 
 /// An append under way, with what it takes to finish or repeat it.
@@ -121,6 +121,7 @@ impl Inner {
             last_said: now,
             last_commit: now - self.options().text_merge,
             look_again: None,
+            stuck_since: None,
         };
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
@@ -138,29 +139,36 @@ impl Inner {
     fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
         match &snapshot.skill {
-            Some(id) => agent.skills.iter().find(|skill| skill.card.id == **id),
+            Some(id) => agent.skill(id),
             None => agent.skill_for(snapshot.task.history.first()?),
         }
     }
 
-    fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<Arc<dyn Agent>> {
-        match &self.skill_of(scope, snapshot)?.logic {
-            Logic::Task(agent) => Some(Arc::clone(agent)),
-            Logic::Message(agent) => Some(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+    /// Who works on a task, or why nobody can.
+    pub(super) fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Result<Arc<dyn Agent>, String> {
+        match self.skill_of(scope, snapshot).map(|skill| &skill.logic) {
+            Some(Logic::Task(agent)) => Ok(Arc::clone(agent)),
+            Some(Logic::Message(agent)) => Ok(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+            None => Err(self.no_skill_for(scope, snapshot)),
         }
     }
 
-    pub(super) fn rerunnable(&self, scope: &Scope, snapshot: &Snapshot) -> bool {
-        self.agent_of(scope, snapshot).is_some_and(|agent| agent.rerunnable())
+    fn no_skill_for(&self, scope: &Scope, snapshot: &Snapshot) -> String {
+        match (self.agents.get(&scope.agent), &snapshot.skill, snapshot.task.history.first()) {
+            (None, _, _) => format!("No matching skill: the agent `{}` is no longer there", scope.agent),
+            (Some(agent), Some(skill), _) => agent.gone(skill),
+            (Some(agent), None, Some(message)) => agent.nothing_fits(message),
+            (Some(_), None, None) => "No matching skill: the task has no message".to_owned(),
+        }
     }
 }
 
 impl Run {
-    async fn drive(mut self, agent: Option<Arc<dyn Agent>>, turn: Turn, permit: Permit) {
+    async fn drive(mut self, agent: Result<Arc<dyn Agent>, String>, turn: Turn, permit: Permit) {
         let work = AssertUnwindSafe(async move {
             match agent {
-                Some(agent) => agent.run(turn).await,
-                None => Err(AgentError::new("No matching skill: the task's skill is no longer served")),
+                Ok(agent) => agent.run(turn).await,
+                Err(reason) => Err(AgentError::new(reason)),
             }
         });
         let mut work = Box::pin(work.catch_unwind());
@@ -292,11 +300,11 @@ impl Run {
     }
 
     fn commit(&self, append: Append, tries: u32) -> Commit {
-        let store: Arc<dyn Store> = Arc::clone(&self.engine.store);
+        let store = self.engine.store.clone();
         let (scope, written) = (self.registration.scope().clone(), append.clone());
         let future = Box::pin(async move {
             if tries > 0 {
-                tokio::time::sleep(STORE_PAUSE * 2u32.pow(tries - 1)).await;
+                tokio::time::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2u32.pow(tries.min(6) - 1))).await;
             }
             let (task, fence) = (written.task.clone(), written.fence);
             let version = written.expected + written.events.len() as u64;
@@ -318,6 +326,9 @@ impl Run {
         match result {
             Ok(Appended::Written(_)) => {
                 self.last_commit = Instant::now();
+                if self.stuck_since.take().is_some() {
+                    self.last_said = self.last_commit;
+                }
                 let version = done.append.expected + done.append.events.len() as u64;
                 let rests = done.append.events.iter().any(|event| match event.kind {
                     EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
@@ -333,18 +344,28 @@ impl Run {
                 self.bell.nudge();
                 Next::Leave
             }
-            Err(error) => {
-                self.bell.trouble(error.clone());
-                let final_word = matches!(error, StoreError::Fatal(_) | StoreError::Damaged(_));
-                if final_word || done.tries + 1 >= STORE_TRIES {
-                    tracing::error!(task.id = %self.registration.id(), %error, "gave up writing a turn");
-                    // The sweeper applies the crash rule once the store answers again.
-                    return Next::Leave;
-                }
-                tracing::warn!(task.id = %self.registration.id(), %error, tries = done.tries, "an append failed");
-                Next::Again(Box::new(self.commit(done.append, done.tries + 1)))
-            }
+            Err(error) => self.again_or_leave(done, error),
         }
+    }
+
+    /// Nothing was written, so nobody has to be told: readers wait a little longer, and a reader that must answer
+    /// shows the task as it is. Only when the run gives up they must not hang on it.
+    fn again_or_leave(&mut self, failed: Commit, error: StoreError) -> Next {
+        let id = self.registration.id();
+        let now = Instant::now();
+        let since = *self.stuck_since.get_or_insert(now);
+        let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
+        // What the agent has done is worth more than the memory it takes.
+        if may_pass && now < self.deadline.max(since + self.engine.options().store_patience) {
+            if failed.tries == 0 {
+                tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
+            }
+            return Next::Again(Box::new(self.commit(failed.append, failed.tries + 1)));
+        }
+        tracing::error!(task.id = %id, %error, "gave up writing a turn");
+        self.bell.trouble(error);
+        // The sweeper applies the crash rule once the store answers again.
+        Next::Leave
     }
 
     /// Somebody noted a request: hand messages to the agent, and tell it of a cancel.
@@ -385,12 +406,19 @@ impl Run {
         self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
     }
 
+    /// How long the agent may say nothing.
+    fn quiet(&self) -> Duration {
+        let options = self.engine.options();
+        if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
+    }
+
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
         let options = self.engine.options();
-        let quiet =
-            if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle };
-        let mut wake = self.deadline.min(self.last_said + quiet);
+        let mut wake = self.deadline;
+        if self.stuck_since.is_none() {
+            wake = wake.min(self.last_said + self.quiet());
+        }
         if let Some(grace_ends) = self.grace_ends {
             wake = grace_ends;
         }
@@ -420,16 +448,12 @@ impl Run {
             Some(_) => {}
             None => {
                 let interrupted = self.snapshot.state().is_interrupted();
-                let quiet = if interrupted {
-                    self.engine.options().answer_wait
-                } else {
-                    self.engine.options().turn_idle
-                };
-                if self.deadline <= now && !interrupted || self.last_said + quiet <= now {
+                let silent = self.stuck_since.is_none() && self.last_said + self.quiet() <= now;
+                if self.deadline <= now && !interrupted || silent {
                     self.tell_to_stop(Stop::Deadline);
                 } else if self.deadline <= now {
                     // The clock stands still while the client thinks.
-                    self.deadline = now + quiet;
+                    self.deadline = now + self.quiet();
                 }
             }
         }

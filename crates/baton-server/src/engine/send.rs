@@ -138,9 +138,16 @@ impl Inner {
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let found =
-            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
-        match found {
+        self.known_as(scope, &incoming.record_id, &incoming.hash).await
+    }
+
+    async fn known_as(
+        &self,
+        scope: &Scope,
+        record_id: &MessageId,
+        hash: &[u8; 32],
+    ) -> Result<Option<Accepted>, Error> {
+        match self.store.message(scope, record_id, hash).await.map_err(from_store)? {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
             None => Ok(None),
         }
@@ -191,7 +198,10 @@ impl Inner {
             }
             Some(Logic::Message(logic)) => self.ask(scope, Arc::clone(logic), incoming).await.map(Some),
             Some(Logic::Task(_)) => self.create(scope, incoming).await,
-            None => self.create_failed(scope, incoming).await,
+            None => {
+                let reason = agent.nothing_fits(&incoming.message);
+                self.create_failed(scope, incoming, reason).await
+            }
         }
     }
 
@@ -199,17 +209,22 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let Some(place) = self.admission.reserve() else {
+        let place = match self.admission.reserve(&scope.agent) {
+            Ok(place) => place,
             // A repeat is answered even when there is no room for anything new.
-            return match self.on_record(scope, &incoming).await? {
-                Some(accepted) => Ok(Some(accepted)),
-                None => Err(Error::of(ErrorKind::ResourceExhausted).with_retry_after(1)),
-            };
+            Err(full) => {
+                return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
+            }
         };
+        let (record_id, hash) = (incoming.record_id.clone(), incoming.hash);
         let created = self.create_at(scope, incoming, place).await;
         // The place may have come back unused, and others wait for one.
         self.admit_waiting();
-        created
+        match created {
+            // Nor does a repeat need the store to have room.
+            Err(refused) => self.known_as(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
+            created => created,
+        }
     }
 
     async fn create_at(
@@ -304,10 +319,10 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
+        reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let reason = vec![Part::text("No matching skill: this agent has no skill that fits the message")];
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, vec![Part::text(reason)]));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Bell;
 use super::reader::LogReader;
 use super::send::TurnRef;
+use super::stream_places::StreamPlace;
 use super::{Engine, Inner, from_store, not_found};
 use crate::store::{Head, StoredEvent};
 
@@ -68,6 +69,10 @@ pub struct EventStream {
     bell: Option<Arc<Bell>>,
     close: CloseAt,
     closing: CancellationToken,
+    /// The server ended it, not the task.
+    stopped: bool,
+    /// Counted among the streams of its owner for as long as it is there.
+    place: Option<StreamPlace>,
 }
 
 impl EventStream {
@@ -82,6 +87,8 @@ impl EventStream {
             bell,
             close,
             closing,
+            stopped: false,
+            place: None,
         }
     }
 
@@ -89,7 +96,17 @@ impl EventStream {
         let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn }));
         let closing = engine.inner.closing.clone();
         let history_length = HistoryLength::All;
-        EventStream { waiting, history_length, first: None, rest: None, bell: None, close, closing }
+        EventStream {
+            waiting,
+            history_length,
+            first: None,
+            rest: None,
+            bell: None,
+            close,
+            closing,
+            stopped: false,
+            place: None,
+        }
     }
 
     pub fn of_message(message: Message) -> Self {
@@ -101,6 +118,8 @@ impl EventStream {
             bell: None,
             close: CloseAt::TurnEnd,
             closing: CancellationToken::new(),
+            stopped: false,
+            place: None,
         }
     }
 
@@ -136,7 +155,11 @@ impl EventStream {
             let begun = engine.stream_placed(turn, None, self.close).await;
             self.waiting = None;
             match begun {
-                Ok(stream) => *self = stream.with_history(self.history_length),
+                Ok(stream) => {
+                    let place = self.place.take();
+                    *self = stream.with_history(self.history_length);
+                    self.place = place;
+                }
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -151,6 +174,7 @@ impl EventStream {
                 event = reader.next() => event,
                 () = self.closing.cancelled() => {
                     self.rest = None;
+                    self.stopped = true;
                     return None;
                 }
             };
@@ -179,6 +203,17 @@ impl EventStream {
                 return Some(frame);
             }
         }
+    }
+
+    /// Keeps its owner's place until the stream is dropped.
+    pub(crate) fn with_place(mut self, place: StreamPlace) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// Did it end because the server stops? Then there is more to come elsewhere.
+    pub fn was_stopped(&self) -> bool {
+        self.stopped
     }
 
     pub fn is_over(&self) -> bool {
@@ -288,11 +323,11 @@ impl Inner {
     }
 
     fn reader(&self, scope: &Scope, id: &TaskId, head: &Head, after: u64) -> LogReader {
-        LogReader::new(Arc::clone(&self.store), self.hub.bell(head.key), scope.clone(), id.clone(), after)
+        LogReader::new(self.store.clone(), self.hub.bell(head.key), scope.clone(), id.clone(), after)
     }
 
     fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
-        let (store, bell) = (Arc::clone(&self.store), Arc::clone(&turn.bell));
+        let (store, bell) = (self.store.clone(), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
         EventStream::new(first, reader, close, &self.closing)
     }

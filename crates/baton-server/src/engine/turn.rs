@@ -144,12 +144,13 @@ impl Turn {
 
     /// A text artifact that grows as it is written.
     pub fn stream_text(&self, name: &str) -> TextStream {
-        TextStream {
-            turn: self.clone(),
-            artifact: fresh_artifact_id(),
-            name: Some(name.to_owned()),
-            begun: false,
-        }
+        self.stream_text_as(fresh_artifact_id(), Some(name))
+    }
+
+    /// The same under an id of the agent's choice, which replaces the artifact of that id if there is one: what an
+    /// agent that may be re-run needs, so that the second run does not leave the first one's half beside its own.
+    pub fn stream_text_as(&self, artifact: ArtifactId, name: Option<&str>) -> TextStream {
+        TextStream { turn: self.clone(), artifact, name: name.map(str::to_owned), begun: false }
     }
 
     /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:

@@ -54,7 +54,7 @@ impl Inner {
         rests: impl Fn(TaskState) -> bool,
     ) -> Result<Arc<Snapshot>, Error> {
         let mut reader =
-            LogReader::new(Arc::clone(&self.store), Arc::clone(&bell), scope.clone(), id.clone(), after);
+            LogReader::new(self.store.clone(), Arc::clone(&bell), scope.clone(), id.clone(), after);
         let reached = async {
             loop {
                 let event = reader.next().await?;

@@ -19,7 +19,8 @@ pub use cursor::Cursors;
 
 use crate::auth::Principal;
 use crate::card::ServedCard;
-use crate::engine::{Canceled, Engine, EventStream, from_store};
+use crate::engine::stream_places::StreamPlaces;
+use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
 use crate::mount::Place;
 
 /// Bounds on what comes in.
@@ -39,6 +40,16 @@ pub struct Limits {
     pub max_running: Option<usize>,
     /// Tasks of this agent that may wait for a free place, below what the server allows.
     pub max_queued: Option<usize>,
+}
+
+impl Limits {
+    fn caps(&self) -> Caps {
+        let none = Caps::NONE;
+        Caps {
+            max_running: self.max_running.unwrap_or(none.max_running),
+            max_queued: self.max_queued.unwrap_or(none.max_queued),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -97,6 +108,7 @@ struct Inner {
     card: ServedCard,
     cursors: Cursors,
     limits: ArcSwap<Limits>,
+    streams: StreamPlaces,
 }
 
 impl Service {
@@ -107,10 +119,12 @@ impl Service {
         card: ServedCard,
         cursors: Cursors,
         limits: Limits,
+        streams: StreamPlaces,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
+        engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
-        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits }) }
+        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits, streams }) }
     }
 
     /// The agent's name in stores and logs.
@@ -140,6 +154,7 @@ impl Service {
     }
 
     pub(crate) fn set_limits(&self, limits: Limits) {
+        self.inner.engine.set_caps(Some(&self.inner.agent), limits.caps());
         self.inner.limits.store(Arc::new(limits));
     }
 

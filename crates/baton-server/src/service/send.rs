@@ -48,6 +48,7 @@ impl Service {
         let last_seen = subscribe::last_seen(context)?;
         let history_length = send.history_length;
         let incoming = self.incoming(context, send, last_seen.is_some())?;
+        let place = self.inner.streams.take(&context.scope.owner)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
             Accepted::Turn(turn) => {
@@ -55,7 +56,8 @@ impl Service {
                 (self.engine().stream_turn(&turn, last_seen, close).await?, turn.replayed)
             }
         };
-        Ok(Outcome::Stream { stream: stream.with_history(history_length), replayed })
+        let stream = stream.with_history(history_length).with_place(place);
+        Ok(Outcome::Stream { stream, replayed })
     }
 
     fn incoming(

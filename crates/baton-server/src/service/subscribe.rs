@@ -17,8 +17,9 @@ impl Service {
             older => turn_end(older),
         };
         let last_seen = last_seen(context)?;
+        let place = self.inner.streams.take(&context.scope.owner)?;
         let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close).await?;
-        Ok(Outcome::Stream { stream, replayed: false })
+        Ok(Outcome::Stream { stream: stream.with_place(place), replayed: false })
     }
 }
 

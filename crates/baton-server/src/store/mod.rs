@@ -287,6 +287,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The secret of that name; `fresh` is kept when there is none yet.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
 
+    /// Can it be written right now? Costs one small write where that is the only way to know, so whoever asks on
+    /// behalf of others keeps the answer for a moment. Changes nothing that another verb shows.
+    async fn check(&self) -> StoreResult<()>;
+
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;
 

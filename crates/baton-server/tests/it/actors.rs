@@ -19,7 +19,7 @@ pub(crate) fn troupe(gate: &Gate) -> Builder {
     card.capabilities.state_transition_history = Some(false);
     let (act, talk) = (AgentSkill::new("act", "act", "acts"), AgentSkill::new("talk", "talk", "talks"));
     let builder = Server::builder(card).task_skill(act, agent_with(gate, actor));
-    builder.message_skill(talk, Talker)
+    builder.message_skill(talk, Talker).default_skill("act")
 }
 
 async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {

@@ -58,6 +58,8 @@ pub(crate) struct Said {
     pub(crate) wait: Option<bool>,
     pub(crate) history: Option<i64>,
     pub(crate) push: bool,
+    /// The skill it names.
+    pub(crate) skill: Option<String>,
 }
 
 pub(crate) fn said(text: &str) -> Said {
@@ -89,6 +91,7 @@ fn params(face: Face, said: &Said) -> Value {
     if face == V01 {
         let id = said.task.clone().unwrap_or(fresh);
         let mut params = json!({"id": id, "message": {"role": "user", "parts": parts}});
+        set(&mut params["message"], "metadata", metadata(said));
         for (name, value) in [
             ("sessionId", said.context.as_ref().map(|context| json!(context))),
             ("historyLength", said.history.map(|length| json!(length))),
@@ -104,6 +107,7 @@ fn params(face: Face, said: &Said) -> Value {
     set(&mut message, "kind", (face == V03Rpc).then(|| json!("message")));
     set(&mut message, "taskId", said.task.as_ref().map(|task| json!(task)));
     set(&mut message, "contextId", said.context.as_ref().map(|context| json!(context)));
+    set(&mut message, "metadata", metadata(said));
     let mut configuration = json!({});
     set(&mut configuration, "historyLength", said.history.map(|length| json!(length)));
     let (waiting, push) = match face {
@@ -116,6 +120,10 @@ fn params(face: Face, said: &Said) -> Value {
         configuration[name] = json!(value);
     }
     json!({"message": message, "configuration": configuration})
+}
+
+fn metadata(said: &Said) -> Option<Value> {
+    said.skill.as_ref().map(|skill| json!({"skillId": skill}))
 }
 
 fn set(object: &mut Value, name: &str, value: Option<Value>) {

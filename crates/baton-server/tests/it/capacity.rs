@@ -1,7 +1,10 @@
 //! S-12 and ruling 4: a server without room answers -32050 with a time to come back; HTTP 503 when it is
 //! full for everybody, 429 when the caller has used up what is its own.
 
+use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::engine::options::Options;
+use baton_server::service::Limits;
+use baton_server::{Mount, Server};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
@@ -61,4 +64,56 @@ async fn s12_messages_that_wait_for_a_busy_task_are_bounded() {
     let refused = server.call("SendMessage", follow_up()).await;
     check(&refused, 429);
     assert_ne!(refused.body["error"]["message"], Value::Null);
+}
+
+/// Two agents on one server, the first with one place to run and one to wait. The root is that one.
+async fn one_small_agent() -> TestServer {
+    let mount = |id: &str| {
+        Mount::new(id, AgentCard::new(id, "One of two", "1.0.0"))
+            .task_skill(AgentSkill::new(id, id, "Does what it is told"), obedient)
+    };
+    let small = mount("small").limits(places(Some(1), Some(1)));
+    serve(Server::host().mount(small).mount(mount("other").tenant("other"))).await
+}
+
+fn places(running: Option<usize>, queued: Option<usize>) -> Limits {
+    let mut limits = Limits::default();
+    (limits.max_running, limits.max_queued) = (running, queued);
+    limits
+}
+
+#[tokio::test]
+async fn s12_an_agent_that_is_full_leaves_the_others_alone() {
+    let server = one_small_agent().await;
+    let running = server.start("hold").await;
+    let waiting = server.start("more").await;
+    server.eventually(id(&running), "WORKING").await;
+    assert_eq!(state(&server.get(id(&waiting)).await), "SUBMITTED");
+    check(&server.call("SendMessage", message("more")).await, 503);
+    let mut other = message("more");
+    other["tenant"] = json!("other");
+    assert_eq!(state(&server.call("SendMessage", other).await.result()["task"]), "COMPLETED");
+
+    server.call("CancelTask", json!({"id": id(&running)})).await.result();
+    server.eventually(id(&waiting), "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn s12_more_places_are_taken_as_soon_as_they_are_there() {
+    let server = one_small_agent().await;
+    let running = server.start("hold").await;
+    let waiting = server.start("hold").await;
+    let control = server.server.control();
+    control.set_limits("small", places(Some(2), Some(1))).unwrap();
+    server.eventually(id(&waiting), "WORKING").await;
+    // Fewer, too: those that run go on, and nobody joins them.
+    let mut options = Options::default();
+    (options.max_running, options.max_queued) = (1, 0);
+    control.set_options(options);
+    check(&server.call("SendMessage", message("more")).await, 503);
+    assert_eq!(state(&server.get(id(&running)).await), "WORKING");
+    for task in [&running, &waiting] {
+        server.call("CancelTask", json!({"id": id(task)})).await.result();
+    }
+    assert_eq!(state(&server.send("more").await), "COMPLETED");
 }

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::engine::options::Options;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
-use baton_server::{Agent, AgentError, Turn};
+use baton_server::{Agent, AgentError, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::harness::{TestServer, id, kinds, message, message_to, serve, state, with_agent};
@@ -144,6 +145,27 @@ fn s15_a_turn_that_may_be_run_again_has_another_attempt() {
             // The file is free only when everything of the process before is gone.
             assert_eq!(agent.calls.most_at_once(), 1, "attempts never overlap");
         }
+    }
+}
+
+/// It may be run again, but by nobody who is there.
+#[test]
+fn s08_a_turn_cut_short_whose_skill_is_gone_fails_and_says_so() {
+    for backend in Backend::each() {
+        let agent = worker(true);
+        let mut task = json!(null);
+        killed(&backend, &agent, Options::default(), async |server| task = begun(server, "work").await);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let card = AgentCard::new("test", "An agent for tests", "2");
+            let builder =
+                Server::builder(card).task_skill(AgentSkill::new("new", "new", "new"), agent.clone());
+            let server = serve(builder.store(backend.open().await)).await;
+            let ended = server.eventually(id(&task), "FAILED").await;
+            assert!(reason(&ended).contains("`test` is no longer there"), "{ended}");
+            server.stop().await;
+        });
+        assert_eq!(agent.calls.count(), 1);
     }
 }
 

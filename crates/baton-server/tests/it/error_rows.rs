@@ -15,7 +15,7 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, get, said, task_of};
+use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, events, get, said, task_of};
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
@@ -290,15 +290,35 @@ async fn s12_a_store_that_fails() {
         (StoreError::Full("secret words".into()), FULL),
         (StoreError::Damaged("secret words".into()), BROKEN),
     ] {
-        store.fail(move |call, _| (call == "append").then(|| error.clone()));
         for face in FACES {
-            for ask in [Ask::Send(said("hello")), Ask::Stream(said("hello"))] {
+            let now = |text: &str| Said { wait: Some(false), ..said(text) };
+            let busy = id(&task_of(&server, face, &Ask::Send(now("hold"))).await);
+            let asking = rested(&server, face, "ask").await;
+            let to = |task: &str| Said { task: Some(task.to_owned()), ..now("more") };
+            store.fail_writes(&error);
+            // Every way to write: a new task, a word to a busy one, an answer, and both kinds of cancel.
+            for ask in [
+                Ask::Send(said("hello")),
+                Ask::Stream(said("hello")),
+                Ask::Send(to(&busy)),
+                Ask::Stream(to(&busy)),
+                Ask::Send(to(&asking)),
+                Ask::Stream(to(&asking)),
+                Ask::Cancel(busy.clone()),
+                Ask::Cancel(asking.clone()),
+            ] {
                 let got = answer(&server, face, &ask).await;
                 check(face, &got, &row, Some(KNOWN), &format!("{ask:?}"));
                 assert!(!got.body.to_string().contains("secret words"));
             }
+            // What is there can be read.
+            for (task, state) in [(&busy, "working"), (&asking, "input-required")] {
+                assert_eq!(crate::asking::state(&task_of(&server, face, &get(task)).await), state);
+            }
+            let mut watched = events(&server, face, &Ask::Subscribe(busy.clone())).await.ok().unwrap();
+            assert!(watched.next().await.is_some(), "{face:?}");
+            store.recover();
         }
-        store.recover();
     }
 }
 

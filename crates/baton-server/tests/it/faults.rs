@@ -1,6 +1,7 @@
 //! A store that fails, or dawdles, where a test wants it to.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -19,10 +20,14 @@ type Rule = Box<dyn FnMut(&str, Option<&Append>) -> Option<StoreError> + Send>;
 /// Another store, and what goes wrong with it.
 pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
-    rule: Mutex<Option<Rule>>,
+    failing: Mutex<Option<Rule>>,
     /// Answers of appends wait here: the write is done, its caller does not know yet.
     slow_appends: Mutex<Option<Gate>>,
+    /// Checks wait here before they are done.
+    slow_checks: Mutex<Option<Gate>>,
     appends: watch::Sender<usize>,
+    refusals: watch::Sender<usize>,
+    checks: AtomicUsize,
 }
 
 impl fmt::Debug for FaultyStore {
@@ -33,8 +38,16 @@ impl fmt::Debug for FaultyStore {
 
 impl FaultyStore {
     pub(crate) fn over(inner: Arc<dyn Store>) -> Arc<Self> {
-        let (appends, _) = watch::channel(0);
-        Arc::new(FaultyStore { inner, rule: Mutex::default(), slow_appends: Mutex::default(), appends })
+        let ((appends, _), (refusals, _)) = (watch::channel(0), watch::channel(0));
+        Arc::new(FaultyStore {
+            inner,
+            failing: Mutex::default(),
+            slow_appends: Mutex::default(),
+            slow_checks: Mutex::default(),
+            appends,
+            refusals,
+            checks: AtomicUsize::new(0),
+        })
     }
 
     /// From now on calls fail when the rule says so. It sees the name of the call, and an append.
@@ -42,11 +55,19 @@ impl FaultyStore {
         &self,
         rule: impl FnMut(&str, Option<&Append>) -> Option<StoreError> + Send + 'static,
     ) {
-        *self.rule.lock().unwrap() = Some(Box::new(rule));
+        *self.failing.lock().unwrap() = Some(Box::new(rule));
+    }
+
+    /// From now on nothing can be written; what is there can be read.
+    pub(crate) fn fail_writes(&self, error: &StoreError) {
+        const WRITES: [&str; 7] =
+            ["append", "request", "put_reply", "check", "fold_ended", "purge_ended", "purge_records"];
+        let error = error.clone();
+        self.fail(move |call, _| WRITES.contains(&call).then(|| error.clone()));
     }
 
     pub(crate) fn recover(&self) {
-        *self.rule.lock().unwrap() = None;
+        *self.failing.lock().unwrap() = None;
     }
 
     pub(crate) fn slow_appends(&self, gate: Option<&Gate>) {
@@ -59,24 +80,49 @@ impl FaultyStore {
     }
 
     pub(crate) async fn appended(&self, count: usize) {
-        let mut appends = self.appends.subscribe();
-        let done = appends.wait_for(|done| *done >= count);
-        tokio::time::timeout(HANG, done).await.expect("appends go on").expect("the store is there");
+        reached(&self.appends, count).await;
     }
 
-    fn check(&self, call: &str, append: Option<&Append>) -> StoreResult<()> {
-        let mut rule = self.rule.lock().unwrap();
+    /// Calls that failed so far.
+    pub(crate) fn refusals(&self) -> usize {
+        *self.refusals.borrow()
+    }
+
+    pub(crate) async fn refused(&self, count: usize) {
+        reached(&self.refusals, count).await;
+    }
+
+    pub(crate) fn slow_checks(&self, gate: Option<&Gate>) {
+        *self.slow_checks.lock().unwrap() = gate.cloned();
+    }
+
+    /// How often somebody asked whether it can be written.
+    pub(crate) fn checks(&self) -> usize {
+        self.checks.load(Ordering::SeqCst)
+    }
+
+    fn rule(&self, call: &str, append: Option<&Append>) -> StoreResult<()> {
+        let mut rule = self.failing.lock().unwrap();
         match rule.as_mut().and_then(|rule| rule(call, append)) {
-            Some(error) => Err(error),
+            Some(error) => {
+                self.refusals.send_modify(|refused| *refused += 1);
+                Err(error)
+            }
             None => Ok(()),
         }
     }
 }
 
+async fn reached(counter: &watch::Sender<usize>, count: usize) {
+    let mut counted = counter.subscribe();
+    let done = counted.wait_for(|done| *done >= count);
+    tokio::time::timeout(HANG, done).await.expect("calls go on").expect("the store is there");
+}
+
 #[async_trait]
 impl Store for FaultyStore {
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
-        self.check("append", Some(&append))?;
+        self.rule("append", Some(&append))?;
         let done = self.inner.append(scope, append).await;
         self.appends.send_modify(|done| *done += 1);
         let gate = self.slow_appends.lock().unwrap().clone();
@@ -87,22 +133,22 @@ impl Store for FaultyStore {
     }
 
     async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
-        self.check("request", None)?;
+        self.rule("request", None)?;
         self.inner.request(scope, task, request).await
     }
 
     async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
-        self.check("requests", None)?;
+        self.rule("requests", None)?;
         self.inner.requests(scope, task).await
     }
 
     async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
-        self.check("head", None)?;
+        self.rule("head", None)?;
         self.inner.head(scope, task).await
     }
 
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
-        self.check("load", None)?;
+        self.rule("load", None)?;
         self.inner.load(scope, task).await
     }
 
@@ -113,17 +159,17 @@ impl Store for FaultyStore {
         after: u64,
         limit: u32,
     ) -> StoreResult<Vec<StoredEvent>> {
-        self.check("events", None)?;
+        self.rule("events", None)?;
         self.inner.events(scope, task, after, limit).await
     }
 
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
-        self.check("list", None)?;
+        self.rule("list", None)?;
         self.inner.list(scope, query).await
     }
 
     async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        self.check("count", None)?;
+        self.rule("count", None)?;
         self.inner.count(scope, filter, not_after).await
     }
 
@@ -133,18 +179,28 @@ impl Store for FaultyStore {
         id: &MessageId,
         hash: &[u8; 32],
     ) -> StoreResult<Option<MessageRecord>> {
-        self.check("message", None)?;
+        self.rule("message", None)?;
         self.inner.message(scope, id, hash).await
     }
 
     async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
-        self.check("put_reply", None)?;
+        self.rule("put_reply", None)?;
         self.inner.put_reply(scope, record).await
     }
 
     async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
-        self.check("open_tasks", None)?;
+        self.rule("open_tasks", None)?;
         self.inner.open_tasks(after, limit).await
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        self.checks.fetch_add(1, Ordering::SeqCst);
+        let gate = self.slow_checks.lock().unwrap().clone();
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
+        self.rule("check", None)?;
+        self.inner.check().await
     }
 
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
@@ -156,14 +212,17 @@ impl Store for FaultyStore {
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.rule("fold_ended", None)?;
         self.inner.fold_ended(before, limit).await
     }
 
     async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.rule("purge_ended", None)?;
         self.inner.purge_ended(before, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.rule("purge_records", None)?;
         self.inner.purge_records(before, limit).await
     }
 }

@@ -66,7 +66,7 @@ async fn p03_hostile_paths_lead_nowhere() {
                     Method::GET
                 };
                 let head = format!(
-                    "{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\na2a-version: {version}\r\n"
+                    "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\na2a-version: {version}\r\n"
                 );
                 let sent = format!("{head}content-type: application/json\r\ncontent-length: 2\r\n\r\n{{}}");
                 let (status, body) = socket::exchange(&server, sent.as_bytes()).await;

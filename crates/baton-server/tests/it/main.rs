@@ -9,12 +9,18 @@ mod agents;
 mod callers;
 /// A store that fails, or dawdles, where a test wants it to.
 mod faults;
+/// HTTP/2 frame by frame.
+mod frames;
 mod harness;
+/// Requests that two readers could understand differently.
+mod smuggling_corpus;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
 /// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
 mod stage;
 
+/// Bodies made to hurt: deep, wide, long, packed.
+mod abuse;
 /// Agents for tests that look at one server through several generations.
 mod actors;
 /// How many turns run, how many wait, and what the next one is told.
@@ -39,12 +45,16 @@ mod card;
 mod cards;
 /// Awkward characters in every free-form member come back as they were said, in every generation.
 mod characters;
+/// How many connections and streams there may be, and what the next one is told.
+mod connection_caps;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
 /// The crash rule: what a process that was killed or stopped leaves to the next.
 mod crash;
 /// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
 mod disconnect;
+/// A server that stops: nothing new, what is under way ends, nobody holds it up.
+mod drain;
 /// The JSON-RPC envelope: what is no request, and the id in every answer.
 mod envelope;
 /// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
@@ -52,10 +62,16 @@ mod error_rows;
 /// One request in every generation and binding.
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
+/// A store without room: writes are refused, reads go on, and running turns end when there is room again.
+mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
 /// Paths that climb, hide or overflow lead nowhere.
 mod hostile_paths;
+/// Which names the server goes by, and which web pages may call it.
+mod hosts;
+/// HTTP/2 on the same port, and clients that abuse it.
+mod http2_floods;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.
@@ -78,6 +94,10 @@ mod malformed_generations;
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
+/// Agents that share the places of one server, with caps of their own.
+mod places_shared;
+/// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
+mod probes;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
@@ -90,6 +110,8 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// Which skill a message finds, in every generation, and that a task stays with it.
+mod routing;
 /// One table of scenarios through every generation and binding, and the differences allowed.
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
@@ -100,8 +122,16 @@ mod several_agents;
 mod shapes;
 /// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
 mod shared_names;
+/// A client that takes its time does not keep a connection.
+mod slow_clients;
+/// A reader that takes nothing costs one buffer, and is cut off after a while.
+mod slow_readers;
+/// What could be taken for two requests is refused, and nothing behind it is served.
+mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
+/// A store that has failed for good ends the server.
+mod store_lost;
 /// Event streams: what comes, in which order, and when they close.
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.

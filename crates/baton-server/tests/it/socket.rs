@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -5,23 +7,99 @@ use tokio::net::TcpStream;
 use crate::harness::{HANG, TestServer};
 
 /// A request's head up to the blank line, without the headers that frame its body.
-pub(crate) const HEAD: &str = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n";
+pub(crate) const HEAD: &str = "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n";
+
+pub(crate) fn address(server: &TestServer) -> SocketAddr {
+    server.url.strip_prefix("http://").unwrap().parse().unwrap()
+}
+
+pub(crate) async fn connect(server: &TestServer) -> TcpStream {
+    TcpStream::connect(address(server)).await.unwrap()
+}
 
 /// The answer to exactly these bytes.
 pub(crate) async fn exchange(server: &TestServer, request: &[u8]) -> (u16, Value) {
-    let address = server.url.strip_prefix("http://").unwrap();
-    let talk = async {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        // A server that has heard enough may close before everything is sent.
-        let _ = stream.write_all(request).await;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        String::from_utf8(answer).unwrap()
-    };
-    let answer = tokio::time::timeout(HANG, talk).await.expect("an answer came");
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
-    (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    let replies = replies(&talk(server, request).await);
+    let [reply] = &replies[..] else { panic!("not one answer: {replies:?}") };
+    (reply.status, serde_json::from_str(&reply.body).unwrap_or(Value::Null))
+}
+
+/// Everything that comes back for these bytes until the server closes the connection.
+pub(crate) async fn talk(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = connect(server).await;
+    // A server that has heard enough may close before everything is sent.
+    let _ = stream.write_all(bytes).await;
+    until_closed(&mut stream).await
+}
+
+pub(crate) async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(HANG, stream.read_to_end(&mut answer)).await;
+    read.expect("the server closes the connection").unwrap();
+    answer
+}
+
+/// Waits for one answer on a connection that stays open; interim ones are left out.
+pub(crate) async fn one_reply(stream: &mut TcpStream) -> Reply {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        if let Some((reply, rest)) = split_reply(&bytes) {
+            if reply.status != 100 {
+                assert!(rest.is_empty(), "more than one answer");
+                return reply;
+            }
+            bytes = rest.to_vec();
+            continue;
+        }
+        let count =
+            tokio::time::timeout(HANG, stream.read(&mut buffer)).await.expect("an answer came").unwrap();
+        assert!(count > 0, "closed within an answer: {:?}", bytes.escape_ascii().to_string());
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+}
+
+/// An answer as it was written.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
+/// All answers in what a connection brought; interim ones are left out. Bodies have a length here.
+pub(crate) fn replies(mut bytes: &[u8]) -> Vec<Reply> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let Some((reply, rest)) = split_reply(bytes) else {
+            panic!("not an answer: {:?}", bytes.escape_ascii().to_string());
+        };
+        if reply.status != 100 {
+            all.push(reply);
+        }
+        bytes = rest;
+    }
+    all
+}
+
+fn split_reply(bytes: &[u8]) -> Option<(Reply, &[u8])> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let status =
+        head.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse().ok()).expect("a status line");
+    let mut reply = Reply { status, head: head.to_owned(), body: String::new() };
+    let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let rest = &bytes[end + 4..];
+    let body = rest.get(..length)?;
+    reply.body = String::from_utf8(body.to_vec()).unwrap();
+    Some((reply, &rest[length..]))
 }
 
 /// A whole request with more headers, given as bytes, and a body.

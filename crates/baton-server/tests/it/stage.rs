@@ -10,7 +10,7 @@ use baton_server::engine::clock::Clock;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
 use baton_server::store::{Store, StoreError};
-use baton_server::{Agent, AgentError, Turn};
+use baton_server::{Agent, AgentError, Connections, Turn};
 use tokio::sync::Semaphore;
 
 use crate::harness::HANG;
@@ -125,4 +125,18 @@ impl Drop for Call {
     fn drop(&mut self) {
         self.0.0.1.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// Limits on connections, some of them changed.
+pub(crate) fn connections(change: impl FnOnce(&mut Connections)) -> Connections {
+    let mut connections = Connections::default();
+    change(&mut connections);
+    connections
+}
+
+/// What this process holds in memory, in MiB.
+pub(crate) fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a Linux machine");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1024
 }

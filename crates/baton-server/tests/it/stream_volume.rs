@@ -121,6 +121,23 @@ async fn streamed_text_reaches_a_reader_before_the_turn_ends() {
 }
 
 #[tokio::test]
+async fn text_streamed_again_under_the_same_id_replaces_what_was_there() {
+    async fn twice(turn: Turn) -> Result<(), AgentError> {
+        for words in [["a first ", "try"], ["the second ", "one"]] {
+            let mut text = turn.stream_text_as(ArtifactId::parse("text")?, None);
+            for word in words {
+                // Nothing is written meanwhile: the second stream begins while the first lies on the desk.
+                text.write(word).await?;
+            }
+        }
+        Ok(())
+    }
+    let task = serve_agent(twice).await.send("go").await;
+    let artifacts = task["artifacts"].as_array().unwrap();
+    assert_eq!((artifacts.len(), parts_text(&artifacts[0])), (1, "the second one".to_owned()));
+}
+
+#[tokio::test]
 async fn text_over_the_event_limit_is_split_and_folds_back_equal() {
     async fn long(turn: Turn) -> Result<(), AgentError> {
         turn.text_artifact("long", NASTY.repeat(turn.text().parse()?)).await?;

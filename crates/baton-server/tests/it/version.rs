@@ -101,7 +101,7 @@ async fn p07_the_query_may_stand_in_for_the_header() {
 #[tokio::test]
 async fn p07_bytes_that_are_no_text_are_a_version_nobody_speaks() {
     let server = serve_agent(obedient).await;
-    let head = "POST /?A2A-Version=1.0 HTTP/1.1\r\nhost: a\r\nconnection: close\r\na2a-version: ";
+    let head = "POST /?A2A-Version=1.0 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\na2a-version: ";
     let tail = format!("\r\ncontent-length: {}\r\n\r\n{LIST}", LIST.len());
     let bytes = [head.as_bytes(), b"1.0\xff", tail.as_bytes()].concat();
     let (status, body) = socket::exchange(&server, &bytes).await;

@@ -10,7 +10,7 @@ mod choice;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{AgentCapabilities, AgentCard, AgentSkill, Message, Part};
-use baton_server::{Agent, AgentError, Asked, Builder, MessageAgent, Server, Skill, Turn};
+use baton_server::{Agent, AgentError, Asked, MessageAgent, Mount, Skill, Turn};
 
 use choice::Behaviour;
 
@@ -38,9 +38,9 @@ impl Profile {
     }
 }
 
-/// The demo agent's skills and router under a card; where it listens and what it keeps is the caller's.
-pub(crate) fn server(card: AgentCard) -> Builder {
-    Server::builder(card).task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).router(route)
+/// The demo agent's skills and router under any card.
+pub(crate) fn skills(mount: Mount) -> Mount {
+    mount.task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).router(route)
 }
 
 /// The card without a card file.
@@ -79,7 +79,8 @@ fn route(message: &Message, skills: &[Skill]) -> Option<usize> {
     skills.iter().position(|skill| skill.card.id == id)
 }
 
-struct Demo;
+/// Shows what a task can do.
+pub(crate) struct Demo;
 
 #[async_trait]
 impl Agent for Demo {
@@ -95,7 +96,8 @@ impl Agent for Demo {
     }
 }
 
-struct Answer;
+/// Answers without a task.
+pub(crate) struct Answer;
 
 #[async_trait]
 impl MessageAgent for Answer {

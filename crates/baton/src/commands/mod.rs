@@ -1,5 +1,5 @@
 //! One file per command.
 
-mod card_file;
+pub(crate) mod config;
 pub(crate) mod serve;
 pub(crate) mod test;

@@ -5,47 +5,68 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_server::StartError;
-use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
-use baton_server::store::sqlite::{self, SqliteStore};
+use baton_server::store::sqlite::SqliteStore;
+use baton_server::store::{Store, StoreError};
+use baton_server::{Cors, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
-use crate::agents::demo;
-use crate::args::{Serve, StoreUrl};
-use crate::commands::card_file::CardFile;
+use crate::args::Settings;
+use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
-use crate::signals::Signals;
+use crate::log;
+use crate::reload::{self, Reload};
+use crate::signals::{Hangups, Signals};
 
-pub(crate) async fn run(args: Serve) -> Result<(), Failure> {
-    // All that can be wrong is found before the port is taken.
-    let store: StoreUrl =
-        args.store.parse().map_err(|reason| Failure::usage(format!("--store: {reason}")))?;
-    let addresses = resolve(&args).await?;
-    let signals =
-        Signals::listen().map_err(|error| Failure::failed(format!("no signal handling: {error}")))?;
-    let card_file = args.card.as_deref().map(CardFile::read).transpose()?;
-    let card = match &card_file {
-        Some(file) => file.card.clone(),
-        None => demo::card(args.profile),
-    };
-    let mut builder =
-        demo::server(card).store(open(&store).await?).trusted_proxies(args.trusted_proxy.clone());
-    if let Some(url) = &args.public_url {
-        builder = builder.public_url(url);
+pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
+    // All that can be wrong is found before the store is opened and the port is taken.
+    let inputs = settings.into_inputs();
+    let wrong = |problems: Problems| Failure::usage(problems.to_string());
+    let loaded = inputs.load().map_err(wrong)?;
+    config::prove(&loaded.agents).with_subscriber(NoSubscriber::default()).await.map_err(wrong)?;
+    let config = &loaded.config;
+    let addresses = resolve(config).await?;
+    log::install(&config.log)?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
     }
-    let server = builder.build().await.map_err(|error| match (error, &card_file) {
-        (StartError::Card(refusal), Some(file)) => Failure::usage(file.name_line(&refusal)),
-        (error, _) => cannot_start(error),
-    })?;
-    let listener = bind(&args.listen, &addresses).await?;
-    let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
-    welcome(address, &store, args.public_url.as_deref());
+    let no_signals = |error: io::Error| Failure::failed(format!("no signal handling: {error}"));
+    let signals = Signals::listen().map_err(no_signals)?;
+    let hangups = Hangups::listen().map_err(no_signals)?;
 
+    let server = build(config, &loaded.agents).await?;
+    let listener = bind(config, &addresses).await?;
+    let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
+    welcome(address, &loaded);
+
+    let reload = Reload::new(inputs, server.control(), loaded);
+    let terminal_gone = tokio::spawn(reload::watch(hangups, reload));
     let stop = CancellationToken::new();
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
-    until_stopped(serving, stop, signals).await
+    until_stopped(serving, stop, signals, terminal_gone).await
+}
+
+async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure> {
+    let proxies = config.trusted_proxies.iter().map(|proxy| proxy.range).collect();
+    let mut builder = Server::host()
+        .store(open(config).await?)
+        .options(config.engine_options())
+        .connections(config.connection_bounds())
+        .trusted_proxies(proxies)
+        .allowed_hosts(config.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect())
+        .drain(*config.drain);
+    if !config.cors.origins.is_empty() {
+        builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));
+    }
+    if let Some(url) = config.public_url.as_ref() {
+        builder = builder.public_url(url.as_str());
+    }
+    let builder = agents.iter().fold(builder, |builder, plan| builder.mount(plan.mount()));
+    builder.build().await.map_err(cannot_start)
 }
 
 /// The first signal lets the running turns end; the second one does not wait for them.
@@ -53,9 +74,11 @@ async fn until_stopped(
     mut serving: impl Future<Output = Result<(), StartError>> + Unpin,
     stop: CancellationToken,
     mut signals: Signals,
+    terminal_gone: JoinHandle<()>,
 ) -> Result<(), Failure> {
     tokio::select! {
         ended = &mut serving => return ended.map_err(cannot_start),
+        _ = terminal_gone => tracing::info!(signal = "SIGHUP", "stopping: the terminal has closed"),
         name = signals.next() => tracing::info!(signal = name, "stopping; once more to stop at once"),
     }
     stop.cancel();
@@ -65,40 +88,43 @@ async fn until_stopped(
     }
 }
 
-async fn resolve(args: &Serve) -> Result<Vec<SocketAddr>, Failure> {
-    let listen = &args.listen;
+async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
+    let refused = |text: String| {
+        let problem = Problem::new(config.listen.source().clone(), "listen", text);
+        Failure::usage(problem.to_string())
+    };
+    let listen = config.listen.as_str();
     let addresses: Vec<_> = match lookup_host(listen).await {
         Ok(addresses) => addresses.collect(),
-        Err(error) => {
-            return Err(Failure::usage(format!("--listen {listen}: {error}; give it as 127.0.0.1:3000")));
-        }
+        Err(error) => return Err(refused(format!("{listen}: {error}; give it as 127.0.0.1:3000"))),
     };
     match addresses.iter().find(|address| !address.ip().is_loopback()) {
-        Some(public) if !args.allow_public => Err(Failure::usage(format!(
-            "--listen {listen}: other machines may reach {public}, and there is no authentication yet: \
-             whoever reaches it can read and change every task. Listen at 127.0.0.1, or add --allow-public"
-        ))),
+        Some(public) if !*config.allow_public => Err(refused(config::not_loopback(&public.to_string()))),
         _ => Ok(addresses),
     }
 }
 
-async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, Failure> {
-    match store {
+async fn open(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    let url = &config.store.url;
+    match &**url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
         StoreUrl::Sqlite(path) => {
-            let path = path.clone();
-            let opened =
-                tokio::task::spawn_blocking(move || SqliteStore::open(&path, sqlite::Options::default()));
+            let (path, options) = (path.clone(), config.sqlite_options());
+            let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, options));
+            let named = |error: &dyn std::fmt::Display| {
+                Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url)).to_string()
+            };
             match opened.await {
                 Ok(Ok(opened)) => Ok(Arc::new(opened)),
-                Ok(Err(error)) => Err(Failure::failed(format!("--store {store}: {error}"))),
-                Err(error) => Err(Failure::failed(format!("--store {store}: {error}"))),
+                Ok(Err(error)) => Err(store_failed(&error, &named(&error))),
+                Err(error) => Err(Failure::failed(named(&error))),
             }
         }
     }
 }
 
-async fn bind(listen: &str, addresses: &[SocketAddr]) -> Result<TcpListener, Failure> {
+async fn bind(config: &Config, addresses: &[SocketAddr]) -> Result<TcpListener, Failure> {
+    let listen = config.listen.as_str();
     TcpListener::bind(addresses).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => Failure::failed(format!(
             "{listen} is taken by another program; choose a port with --listen, as in \
@@ -109,20 +135,55 @@ async fn bind(listen: &str, addresses: &[SocketAddr]) -> Result<TcpListener, Fai
 }
 
 fn cannot_start(error: StartError) -> Failure {
-    Failure::failed(error.to_string())
+    match error {
+        StartError::Store(error) | StartError::Fatal(error) => store_failed(&error, &error.to_string()),
+        other => Failure::failed(other.to_string()),
+    }
+}
+
+/// What was said, with what to do about it.
+fn store_failed(error: &StoreError, said: &str) -> Failure {
+    match error {
+        StoreError::Fatal(_) => Failure::store_lost(format!(
+            "{said}; nothing was acknowledged after that. Look at the disk and the system's log, then start again: \
+             everything acknowledged before is read back"
+        )),
+        StoreError::Full(_) => Failure::failed(format!(
+            "{said}; make some room on that file system (1 MiB is enough to start), or choose another place with \
+             --store"
+        )),
+        StoreError::Unavailable(_) | StoreError::Damaged(_) => Failure::failed(said),
+    }
 }
 
 /// For the person at the terminal; whoever reads the log finds the same address there.
-fn welcome(address: SocketAddr, store: &StoreUrl, public_url: Option<&str>) {
-    tracing::info!(%address, %store, "listening");
+fn welcome(address: SocketAddr, loaded: &Loaded) {
+    let Loaded { config, agents, file, .. } = loaded;
+    let store = &*config.store.url;
+    tracing::info!(%address, %store, agents = agents.len(), "listening");
     let url = format!("http://{}", reachable(address));
-    let mut text = format!("Baton {}: the demo agent\n\n", env!("CARGO_PKG_VERSION"));
-    text += &format!("  listening  {url}\n  card       {url}/.well-known/agent-card.json\n");
-    if let Some(public_url) = public_url {
-        text += &format!("  known as   {public_url}\n");
+    let at = |plan: &AgentPlan| format!("{url}{}", plan.path().trim_end_matches('/'));
+    let who = match &agents[..] {
+        [only] if only.is_demo() && !config.card.is_set() => "the demo agent".to_owned(),
+        [only] => only.card.name.clone(),
+        several => format!("{} agents", several.len()),
+    };
+    let mut text = format!("Baton {}: {who}\n\n  listening  {url}\n", env!("CARGO_PKG_VERSION"));
+    for plan in agents {
+        let name = if agents.len() > 1 { format!("  ({})", plan.card.name) } else { String::new() };
+        text += &format!("  card       {}/.well-known/agent-card.json{name}\n", at(plan));
+    }
+    if let Some(public_url) = config.public_url.as_ref() {
+        text += &format!("  known as   {}\n", public_url.as_str());
     }
     let kept = if *store == StoreUrl::Memory { " (gone when the server ends)" } else { "" };
-    text += &format!("  store      {store}{kept}\n\nTry it:\n\n  {}\n\n", curl_line(&url));
+    text += &format!("  store      {store}{kept}\n");
+    if let Some(file) = file {
+        text += &format!("  config     {}\n", file.display());
+    }
+    if let Some(first) = agents.first() {
+        text += &format!("\nTry it:\n\n  {}\n\n", curl_line(&at(first)));
+    }
     // A closed stdout is no reason not to serve.
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

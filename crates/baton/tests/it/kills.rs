@@ -25,11 +25,11 @@ const HANG: Duration = Duration::from_secs(60);
 
 /// What the clients know.
 #[derive(Default)]
-struct Journal {
+pub(crate) struct Journal {
     /// Every task id a message was answered with.
-    answered: HashMap<String, HashSet<String>>,
+    pub(crate) answered: HashMap<String, HashSet<String>>,
     /// Frames seen on streams: task, number, the result member as text.
-    seen: Vec<(String, u64, String)>,
+    pub(crate) seen: Vec<(String, u64, String)>,
     retries: u64,
 }
 
@@ -182,7 +182,7 @@ impl Client {
 }
 
 /// Every task of the store, once nothing works any more.
-async fn all_tasks(server: &Served) -> Vec<Value> {
+pub(crate) async fn all_tasks(server: &Served) -> Vec<Value> {
     let since = Instant::now();
     'again: loop {
         assert!(since.elapsed() < HANG, "tasks stay open\n{}", server.log());
@@ -204,7 +204,7 @@ async fn all_tasks(server: &Served) -> Vec<Value> {
     }
 }
 
-async fn check(database: &Path, journal: &Journal, tasks: &[Value]) {
+pub(crate) async fn check(database: &Path, journal: &Journal, tasks: &[Value]) {
     let store = SqliteStore::open(database, Options::default()).unwrap();
     let scope = Scope::new("default", "", "anonymous");
 

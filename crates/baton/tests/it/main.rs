@@ -2,13 +2,39 @@
 
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
+/// A served process and the calls a test makes to it.
+mod served;
+/// A place with little room, that can be filled and cleared while a server runs on it.
+mod small_disk;
+
+/// `baton config`, and what a file says is served.
+mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;
 /// What the demo agent's streams show, in which order.
 mod demo_streams;
+/// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and room is all it needs.
+mod disk_full;
+/// `--exec`: nothing a program has started outlives its turn, whoever is killed.
+#[cfg(target_os = "linux")]
+mod exec_ends;
+/// `--exec`: what a program gets to read and to see, and what the command line says about it.
+#[cfg(unix)]
+mod exec_input;
+/// `--exec` with lines of JSON: what a program can say, and how it gets its answers.
+#[cfg(target_os = "linux")]
+mod exec_lines;
+/// `--exec`: what a program prints, how it ends, and what becomes of the task.
+mod exec_output;
+/// A failed sync ends the process, and the next one finds everything acknowledged.
+mod failed_sync;
+/// `docs/getting-started.md`, command by command.
+mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// Programs for `--exec`, and their processes as `/proc` shows them.
+mod programs;
+/// SIGHUP: cards and limits change under load, a mistake changes nothing.
+mod reload;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
-/// A served process and the calls a test makes to it.
-mod served;

@@ -58,7 +58,10 @@ fn a_public_address_needs_consent() {
 fn a_bad_listen_address_is_said() {
     let (code, said) = finished(&mut baton(&["serve", "--listen", "nowhere", "--store", "memory:"]));
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("--listen nowhere") && said.contains("127.0.0.1:3000"), "{said}");
+    assert!(
+        said.contains("--listen: ") && said.contains("\"nowhere\"") && said.contains("127.0.0.1:3000"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn a_store_in_use_is_said() {
     let _server = Served::with(&args);
     let (code, said) = finished(&mut baton(&args));
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("--store sqlite:"), "{said}");
+    assert!(said.contains("--store: sqlite:"), "{said}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,8 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn baton(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     command.args(args);
-    for name in ["BATON_LISTEN", "BATON_STORE", "BATON_LOG"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        if name == "PORT" || name.to_string_lossy().starts_with("BATON_") {
+            command.env_remove(name);
+        }
     }
     command
 }
@@ -34,6 +36,7 @@ pub(crate) struct Served {
     pub(crate) welcome: String,
     pub(crate) url: String,
     log: Arc<Mutex<String>>,
+    log_reader: Option<JoinHandle<()>>,
     client: reqwest::Client,
 }
 
@@ -50,10 +53,17 @@ impl Served {
     pub(crate) fn of(command: &mut Command) -> Self {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.unwrap();
-        let log = keep(child.stderr.take().unwrap());
+        let (log, log_reader) = keep(child.stderr.take().unwrap());
         let lines = lines(child.stdout.take().unwrap());
         let client = reqwest::Client::new();
-        let mut served = Served { child, welcome: String::new(), url: String::new(), log, client };
+        let mut served = Served {
+            child,
+            welcome: String::new(),
+            url: String::new(),
+            log,
+            log_reader: Some(log_reader),
+            client,
+        };
         while !served.welcome.contains("curl ") {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) => served.welcome += &line,
@@ -64,34 +74,93 @@ impl Served {
         served
     }
 
+    /// The agent below a path of the server.
+    pub(crate) fn at(&self, path: &str) -> Agent<'_> {
+        Agent { server: self, url: format!("{}{path}/", self.url) }
+    }
+
     /// What follows a label of the welcome text.
     pub(crate) fn line(&self, label: &str) -> &str {
         let found = self.welcome.lines().find_map(|line| line.trim().strip_prefix(label));
         found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
     }
 
+    /// The log once it holds these words: it comes by another pipe than the welcome.
+    pub(crate) fn log_with(&self, words: &str) -> String {
+        let since = Instant::now();
+        loop {
+            let log = self.log();
+            // Whole lines only: the last one may still be on its way.
+            if log.contains(words) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words} in the log:\n{log}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal: `-HUP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
     /// Asks it to stop, and waits until it has.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        let signal =
-            |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-        signal("-TERM");
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.signal("-TERM");
+        self.ended().0
+    }
+
+    /// Waits until it has ended, by itself; how, and what it logged.
+    pub(crate) fn ended(mut self) -> (ExitStatus, String) {
+        let pid = self.pid().to_string();
         let (ended, end) = channel();
         let status = thread::scope(|scope| {
             scope.spawn(|| ended.send(self.child.wait().unwrap()));
-            end.recv_timeout(PATIENCE).inspect_err(|_| signal("-KILL"))
+            // A process that hangs must not hang the test.
+            end.recv_timeout(PATIENCE).inspect_err(|_| {
+                let _ = Command::new("kill").args(["-KILL", &pid]).status();
+            })
         });
-        status.unwrap_or_else(|_| panic!("it did not stop\n{}", self.log()))
+        let status = status.unwrap_or_else(|_| panic!("it did not stop\n{}", self.log()));
+        if let Some(reader) = self.log_reader.take() {
+            reader.join().unwrap();
+        }
+        (status, self.log())
+    }
+
+    /// What it says about itself: status and word.
+    pub(crate) async fn probe(&self, path: &str) -> (u16, String) {
+        let sent = self.client.get(format!("{}{path}", self.url)).timeout(PATIENCE).send().await;
+        let answer = sent.unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.log()));
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    /// The card, as a client of no particular version gets it.
+    pub(crate) async fn card(&self) -> Value {
+        let url = format!("{}/.well-known/agent-card.json", self.url);
+        let sent = self.client.get(url).timeout(PATIENCE).send().await;
+        let response = sent.unwrap_or_else(|error| panic!("card: {error}\n{}", self.log()));
+        assert_eq!(response.status(), 200, "{}", self.log());
+        response.json().await.unwrap()
     }
 
     /// The response as it begins; a stream is still open then.
     pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        self.post_to(&self.url, method, params).await
+    }
+
+    async fn post_to(&self, url: &str, method: &str, params: Value) -> reqwest::Response {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let sent = self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
+        let sent = self.client.post(url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
         sent.send().await.unwrap_or_else(|error| panic!("{method}: {error}\n{}", self.log()))
     }
 
@@ -150,6 +219,26 @@ impl Served {
     }
 }
 
+/// One of several agents of a server.
+pub(crate) struct Agent<'a> {
+    server: &'a Served,
+    url: String,
+}
+
+impl Agent<'_> {
+    pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        self.server.post_to(&self.url, method, params).await
+    }
+
+    /// Sends a message and waits for the task to end or to ask.
+    pub(crate) async fn send(&self, message: Value) -> Value {
+        let mut response: Value =
+            self.post("SendMessage", json!({"message": message})).await.json().await.unwrap();
+        assert!(response["result"]["task"].is_object(), "{response}\n{}", self.server.log());
+        response["result"]["task"].take()
+    }
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         // It may be gone already.
@@ -173,16 +262,16 @@ pub(crate) fn to(task: &Value, mut message: Value) -> Value {
     message
 }
 
-fn keep(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+fn keep(mut from: impl Read + Send + 'static) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     let kept = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&kept);
-    thread::spawn(move || {
+    let reader = thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             log.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     });
-    kept
+    (kept, reader)
 }
 
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {

@@ -54,13 +54,15 @@ pub fn route(
     found.map(|found| found.of_method(method)).transpose()
 }
 
-/// A tenant as it may stand in a path: characters that need no escape, and no name that routes or the well-known
-/// folder begin with.
+/// First segments that are ours: routes, the well-known folder, and what supervisors ask.
+const RESERVED: [&str; 8] =
+    [".", "..", ".well-known", "tasks", "extendedAgentCard", "healthz", "readyz", "metrics"];
+
+/// A tenant as it may stand in a path: characters that need no escape, and none of the names that mean something
+/// else.
 pub fn is_tenant(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-');
-    (1..=64).contains(&name.len())
-        && name.bytes().all(allowed)
-        && !matches!(name, "." | ".." | ".well-known" | "tasks" | "extendedAgentCard")
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !RESERVED.contains(&name)
 }
 
 /// Longest path of the table, tenant included.

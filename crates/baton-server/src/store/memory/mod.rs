@@ -109,6 +109,10 @@ impl Store for MemoryStore {
         Ok(self.state()?.secret(name, fresh))
     }
 
+    async fn check(&self) -> StoreResult<()> {
+        self.state().map(drop)
+    }
+
     async fn task_count(&self) -> StoreResult<u64> {
         Ok(self.state()?.task_count())
     }

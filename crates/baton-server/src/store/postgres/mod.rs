@@ -159,6 +159,10 @@ impl Store for PostgresStore {
         write::secret(&self.client().await?, name, &fresh).await
     }
 
+    async fn check(&self) -> StoreResult<()> {
+        read::answers(&self.client().await?).await
+    }
+
     async fn task_count(&self) -> StoreResult<u64> {
         read::task_count(&self.client().await?).await
     }

@@ -139,6 +139,11 @@ pub(super) async fn task_count(client: &Client) -> StoreResult<u64> {
     rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
 }
 
+/// Whether it answers. A server without room says so at the next write only.
+pub(super) async fn answers(client: &Client) -> StoreResult<()> {
+    query(client, sql::ANSWER, &[]).await.map(drop)
+}
+
 /// Prepared once per connection; after that one round trip.
 pub(super) async fn query(client: &Client, sql: &str, params: Params<'_>) -> StoreResult<Vec<Row>> {
     let statement = client.prepare_cached(sql).await?;

@@ -118,6 +118,7 @@ pub(super) const OPEN_TASKS: &str = "\
         UNION (SELECT DISTINCT task FROM request WHERE task > $1 ORDER BY task LIMIT $2) \
         ORDER BY 1 LIMIT $2 \
     ) open JOIN task t ON t.key = open.key JOIN scope s ON s.id = t.scope ORDER BY t.key";
+pub(super) const ANSWER: &str = "SELECT 1";
 pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
 pub(super) const FOLD_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \

@@ -210,6 +210,10 @@ impl Store for RedisStore {
         write::secret(self, name, &fresh).await
     }
 
+    async fn check(&self) -> StoreResult<()> {
+        Ok(redis::cmd("PING").query_async(&mut self.connection()).await?)
+    }
+
     async fn task_count(&self) -> StoreResult<u64> {
         read::task_count(self).await
     }

@@ -29,12 +29,22 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// A commit that met an I/O error: whether its pages are on disk can't be known any more.
+/// A commit that met an I/O error: whether its pages are on disk can't be known any more, unless it got no
+/// further than writing them.
 pub(super) fn of_commit(error: rusqlite::Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::SystemIoFailure) => StoreError::Fatal(error.to_string()),
+    match error.sqlite_error() {
+        Some(failure)
+            if failure.code == ErrorCode::SystemIoFailure && !is_failed_write(failure.extended_code) =>
+        {
+            StoreError::Fatal(error.to_string())
+        }
         _ => error.into(),
     }
+}
+
+/// The log, or its index, could not grow. The next commit starts from the same place.
+fn is_failed_write(extended_code: i32) -> bool {
+    matches!(extended_code, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE)
 }
 
 fn is_failed_sync(extended_code: i32) -> bool {
@@ -57,7 +67,9 @@ mod tests {
         for (code, in_statement, in_commit) in [
             (ffi::SQLITE_FULL, "full", "full"),
             (ffi::SQLITE_BUSY, "unavailable", "unavailable"),
-            (ffi::SQLITE_IOERR_WRITE, "unavailable", "fatal"),
+            (ffi::SQLITE_IOERR_WRITE, "unavailable", "unavailable"),
+            (ffi::SQLITE_IOERR_SHMSIZE, "unavailable", "unavailable"),
+            (ffi::SQLITE_IOERR_READ, "unavailable", "fatal"),
             (ffi::SQLITE_IOERR_FSYNC, "fatal", "fatal"),
             (ffi::SQLITE_IOERR_DIR_FSYNC, "fatal", "fatal"),
             (ffi::SQLITE_CORRUPT, "damaged", "damaged"),

@@ -5,6 +5,7 @@
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
 //! | `session` | a connection with its settings and its known scopes |
+//! | `room` | whether a failure is one of a full disk |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
 //! | `reader`, `read` | the reading threads, and the verbs they run |
 //!
@@ -14,6 +15,7 @@
 mod error;
 mod read;
 mod reader;
+mod room;
 mod schema;
 mod session;
 mod statements;
@@ -30,7 +32,8 @@ use async_trait::async_trait;
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
 use self::reader::Readers;
-use self::session::Session;
+use self::room::Room;
+use self::session::{Fold, Session};
 use self::writer::Writer;
 use super::{
     Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
@@ -103,15 +106,17 @@ impl SqliteStore {
                 "SQLite {version} is linked; 3.51.3 is the oldest safe one"
             )));
         }
-        let at_path = |error: StoreError| name_file(path, error);
+        let room = Room::beside(path);
+        let at_path = |error: StoreError| name_file(path, room.judge(error));
         let lock = create_and_lock(path)?;
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
+        fold_what_is_left(&session).map_err(at_path)?;
         let tasks =
             session.connection.query_row(statements::COUNT_TASKS, [], |row| statements::unsigned(row, 0));
         let tasks = tasks.map_err(|error| at_path(error.into()))?;
         let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
-        let writer = Writer::start(session, tasks, options.write_queue.max(1), options.batch)?;
+        let writer = Writer::start(session, room, tasks, options.write_queue.max(1), options.batch)?;
         Ok(SqliteStore { readers, writer, _lock: lock })
     }
 
@@ -121,14 +126,30 @@ impl SqliteStore {
     }
 }
 
+/// Folds in the log of a process that did not end well. If its last sync failed, the log may be in the system's
+/// cache and not on disk, and syncing it again would not help; copied into the database it is written anew.
+fn fold_what_is_left(session: &Session) -> StoreResult<()> {
+    match session.fold_log(Fold::Truncate) {
+        Err(error @ StoreError::Fatal(_)) => Err(error),
+        Err(error) => {
+            // A full disk, most likely: what is there can be read all the same.
+            tracing::warn!(%error, "could not fold the write-ahead log into the database");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
 /// Makes folder, database file and lock file as needed and takes the lock. It goes with the returned file.
 fn create_and_lock(path: &Path) -> StoreResult<File> {
-    let failed =
-        |what: &Path, error: std::io::Error| StoreError::Unavailable(format!("{}: {error}", what.display()));
+    let failed = |what: &Path, error: std::io::Error| {
+        let text = format!("{}: {error}", what.display());
+        if room::is_full(&error) { StoreError::Full(text) } else { StoreError::Unavailable(text) }
+    };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    create_folder(folder).map_err(|error| failed(folder, error))?;
     let lock_path = with_suffix(path, ".lock");
-    let lock = OpenOptions::new().create(true).append(true).open(&lock_path);
+    let lock = owner_only(&mut OpenOptions::new()).create(true).append(true).open(&lock_path);
     let lock = lock.map_err(|error| failed(&lock_path, error))?;
     match lock.try_lock() {
         Ok(()) => {}
@@ -137,8 +158,11 @@ fn create_and_lock(path: &Path) -> StoreResult<File> {
         }
         Err(TryLockError::Error(error)) => return Err(failed(&lock_path, error)),
     }
-    if !path.exists() {
-        create_private(path).map_err(|error| failed(path, error))?;
+    if path.exists() {
+        warn_if_others_may_read(path);
+    } else {
+        let made = owner_only(&mut OpenOptions::new()).write(true).create_new(true).open(path);
+        made.map_err(|error| failed(path, error))?;
         // The file's name must be as durable as what will be in it.
         #[cfg(unix)]
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(folder, error))?;
@@ -146,13 +170,34 @@ fn create_and_lock(path: &Path) -> StoreResult<File> {
     Ok(lock)
 }
 
-/// The store holds secrets, so only its owner may read it. SQLite gives its log files the same mode.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+/// The store holds secrets and what people say, so only its owner may enter what is made for it.
+fn create_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(|_| ())
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// New files are the owner's alone. SQLite gives its log files the mode of the database.
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// A mode that somebody chose is not changed: it may be there for a backup.
+fn warn_if_others_may_read(path: &Path) {
+    #[cfg(unix)]
+    if let Ok(file) = fs::metadata(path) {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777;
+        if mode & 0o077 != 0 {
+            let (file, mode) = (path.display(), format!("{mode:o}"));
+            tracing::warn!(%file, mode, "others may read the store; `chmod 600` keeps it to its owner");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -241,6 +286,10 @@ impl Store for SqliteStore {
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         let name = name.to_owned();
         self.writer.run(move |session| write::secret(session, &name, &fresh)).await
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        self.writer.run(write::check).await
     }
 
     async fn task_count(&self) -> StoreResult<u64> {

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use baton_protocol::domain::Scope;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::{Synchronous, schema, statements};
@@ -25,6 +28,17 @@ pub(super) struct Session {
     /// Tasks made less tasks removed by the transaction under way.
     pub(super) born: i64,
     scopes: HashMap<Scope, i64>,
+    /// Pages in the write-ahead log as of the last commit; 0 once all of them are in the database.
+    log_pages: Arc<AtomicUsize>,
+}
+
+/// How far the log is folded into the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// As far as readers allow, waiting for nobody.
+    Passive,
+    /// All of it, and the file gives back its room.
+    Truncate,
 }
 
 impl Session {
@@ -33,7 +47,13 @@ impl Session {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let session = Self::open(path, flags)?;
+        let mut session = Self::open(path, flags)?;
+        // Instead of SQLite's own folding, which tells nobody when its sync fails.
+        let pages = Arc::clone(&session.log_pages);
+        session.connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, in_log: i32| {
+            pages.store(in_log.max(0) as usize, Ordering::Relaxed);
+            Ok(())
+        }))?;
         let connection = &session.connection;
         schema::check(connection)?;
         // Said before the first table exists. Purged pages are reused by the next tasks, so a file under
@@ -71,7 +91,37 @@ impl Session {
         connection.pragma_update(None, "trusted_schema", false)?;
         // A mapped page that cannot be read is a SIGBUS; a read that fails is an error.
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
-        Ok(Session { connection, born: 0, scopes: HashMap::new() })
+        // What SQLite would put into temporary files is small; a full /tmp is no reason to fail.
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        Ok(Session { connection, born: 0, scopes: HashMap::new(), log_pages: Arc::default() })
+    }
+
+    /// Pages that wait in the log.
+    pub(super) fn log_pages(&self) -> usize {
+        self.log_pages.load(Ordering::Relaxed)
+    }
+
+    /// Copies the log into the database and syncs it. Answers whether all of it is there.
+    pub(super) fn fold_log(&self, fold: Fold) -> StoreResult<bool> {
+        let pragma = match fold {
+            Fold::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
+            Fold::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
+        };
+        let numbers = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let (busy, in_log, folded): (i64, i64, i64) = self.connection.query_row(pragma, [], numbers)?;
+        let whole = busy == 0 && in_log == folded;
+        if whole {
+            self.log_pages.store(0, Ordering::Relaxed);
+        }
+        Ok(whole)
+    }
+
+    /// Closing must leave the files as they are. What the disk did not take may be gone from the system's cache
+    /// as well; the next start reads what is really there.
+    pub(super) fn leave_log_alone(&self) {
+        if let Err(error) = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+            tracing::warn!(%error, "the write-ahead log may be folded by a store that has failed");
+        }
     }
 
     /// The scope's number, if anything was ever stored in it.

@@ -125,6 +125,10 @@ pub(super) const REMOVE_RECORD: &str =
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
 pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";
 
+/// ?1 and ?2 take turns: SQLite writes no page that stays the same.
+pub(super) const PUT_CHECK: &str = "INSERT INTO meta (name, value) VALUES ('check', ?1) \
+    ON CONFLICT (name) DO UPDATE SET value = iif(value = ?1, ?2, ?1)";
+
 /// Where columns after the head's start.
 pub(super) const AFTER_HEAD: usize = 13;
 

@@ -4,16 +4,31 @@
 //! There is no timer: alone, a write is committed at once; under load, what arrives during a commit shares
 //! the next one. If anything fails, the batch is undone and each write is tried alone, so that a bad one
 //! fails nobody else.
+//!
+//! The thread also folds the log into the database, after the answers: SQLite would do so within a commit and
+//! keep to itself that the sync of it failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::error;
-use super::session::Session;
+use super::room::Room;
+use super::session::{Fold, Session};
 use crate::store::{StoreError, StoreResult};
+
+/// Pages in the log that make folding it worth a sync (4 MiB).
+const FOLD_AT: usize = 1000;
+
+/// After a log that could not be folded: how soon it is tried again.
+const FOLD_AGAIN: Duration = Duration::from_secs(1);
+
+/// Writes of a batch that may find the disk full one after the other before the rest is told without trying: each
+/// costs what room there is left to write, and undoes it.
+const FULL_TRIES: usize = 2;
 
 /// The handle. Dropping it lets queued writes finish, folds the write-ahead log into the database and closes it.
 #[derive(Debug)]
@@ -32,10 +47,17 @@ struct Counters {
 
 impl Writer {
     /// `tasks` is how many the database holds; `batch` how many writes may share a commit.
-    pub(super) fn start(session: Session, tasks: u64, queue: usize, batch: usize) -> StoreResult<Self> {
+    pub(super) fn start(
+        session: Session,
+        room: Room,
+        tasks: u64,
+        queue: usize,
+        batch: usize,
+    ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let counters = Arc::new(Counters { tasks: tasks.into(), commits: 0.into() });
-        let committer = Committer { session, counters: Arc::clone(&counters), failed: None };
+        let committer =
+            Committer { session, room, counters: Arc::clone(&counters), failed: None, fold_again: None };
         let thread = thread::Builder::new()
             .name("store-write".to_owned())
             .spawn(move || committer.serve(jobs, batch))
@@ -114,9 +136,12 @@ where
 
 struct Committer {
     session: Session,
+    room: Room,
     counters: Arc<Counters>,
     /// Once durability is in doubt no write is tried again.
     failed: Option<StoreError>,
+    /// The log could not be folded: not before this time is it tried again.
+    fold_again: Option<Instant>,
 }
 
 /// Where a transaction failed.
@@ -134,27 +159,50 @@ impl Committer {
             for job in waiting.drain(..) {
                 job.answer();
             }
+            if self.session.log_pages() >= FOLD_AT {
+                self.fold_log(Fold::Passive);
+            }
         }
-        if self.failed.is_none()
-            && let Err(error) =
-                self.session.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        {
-            // Nothing is lost: the next opening reads the log.
-            tracing::warn!(%error, "could not fold the write-ahead log into the database");
+        self.fold_again = None;
+        if self.failed.is_none() && !self.fold_log(Fold::Truncate) {
+            // Closing would try once more. Nothing is lost: the next opening reads the log.
+            self.session.leave_log_alone();
         }
     }
 
     fn write(&mut self, jobs: &mut [Box<dyn Job>]) {
-        match self.transact(jobs) {
+        let mut written = self.transact(jobs);
+        // A log that is folded starts anew, in the room it has already.
+        if matches!(written, Err(Failure::Within(StoreError::Full(_))))
+            && self.session.log_pages() > 0
+            && self.fold_log(Fold::Passive)
+        {
+            written = self.transact(jobs);
+        }
+        match written {
             Ok(()) => {}
-            Err(Failure::Within(_)) if jobs.len() > 1 && self.failed.is_none() => {
-                for job in jobs {
-                    self.write(std::slice::from_mut(job));
-                }
-            }
+            Err(Failure::Within(_)) if jobs.len() > 1 && self.failed.is_none() => self.write_each(jobs),
             Err(Failure::Begin(error) | Failure::Within(error)) => {
                 for job in jobs {
                     job.fail(error.clone());
+                }
+            }
+        }
+    }
+
+    /// Each in a commit of its own, unless there is clearly no room for any.
+    fn write_each(&mut self, jobs: &mut [Box<dyn Job>]) {
+        let mut full = 0;
+        for job in jobs {
+            if full == FULL_TRIES {
+                job.fail(StoreError::Full("there was no room for the writes before".to_owned()));
+                continue;
+            }
+            match self.transact(std::slice::from_mut(job)) {
+                Ok(()) => full = 0,
+                Err(Failure::Begin(error) | Failure::Within(error)) => {
+                    full = if matches!(error, StoreError::Full(_)) { full + 1 } else { 0 };
+                    job.fail(error);
                 }
             }
         }
@@ -174,8 +222,10 @@ impl Committer {
                 Ok(())
             }
             Err(error) => {
+                // Undone first: what the transaction took of the disk must not be missing when its room is judged.
+                let undone = self.session.roll_back();
                 let error = self.note(error);
-                if let Err(error) = self.session.roll_back() {
+                if let Err(error) = undone {
                     self.note(StoreError::Fatal(format!("could not undo a failed write: {error}")));
                 }
                 Err(Failure::Within(error))
@@ -183,10 +233,39 @@ impl Committer {
         }
     }
 
+    /// Answers whether all of the log is in the database.
+    ///
+    /// A failed sync ends all writing here too, though nothing is lost: each commit was synced in the log. There
+    /// is nobody to be told; the next write is.
+    fn fold_log(&mut self, fold: Fold) -> bool {
+        if self.fold_again.is_some_and(|at| Instant::now() < at) {
+            return false;
+        }
+        match self.session.fold_log(fold) {
+            Ok(whole) => {
+                self.fold_again = None;
+                whole
+            }
+            Err(error) => {
+                self.fold_again = Some(Instant::now() + FOLD_AGAIN);
+                let error = self.note(error);
+                // That there is no room the writers are told.
+                if matches!(error, StoreError::Full(_)) {
+                    tracing::debug!(%error, "could not fold the write-ahead log into the database");
+                } else {
+                    tracing::warn!(%error, "could not fold the write-ahead log into the database");
+                }
+                false
+            }
+        }
+    }
+
     /// Remembers a failure that ends all writing.
     fn note(&mut self, error: StoreError) -> StoreError {
+        let error = self.room.judge(error);
         if matches!(error, StoreError::Fatal(_)) && self.failed.is_none() {
             tracing::error!(%error, "the store takes no more writes");
+            self.session.leave_log_alone();
             self.failed = Some(error.clone());
         }
         error

@@ -4,6 +4,7 @@
 //! [`for_every_case`]; one that is not named there is dead code, which the compiler reports.
 
 mod append;
+mod check;
 mod extremes;
 pub(super) mod fixture;
 pub(in crate::store) mod golden;
@@ -132,6 +133,11 @@ macro_rules! for_every_case {
                 open_tasks_come_page_by_page_by_key
                 the_first_secret_is_kept
                 secrets_are_any_bytes_under_any_name
+            }
+            check {
+                a_store_that_works_says_so
+                a_check_changes_nothing_that_is_shown
+                checks_and_appends_go_side_by_side
             }
             races {
                 one_of_64_appenders_wins

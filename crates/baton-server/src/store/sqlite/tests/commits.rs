@@ -57,33 +57,6 @@ async fn a_bad_write_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_writes_until_there_is_room() {
-    let (_folder, store) = store();
-    let scope = scope("o");
-    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
-    // SQLite answers a file at its page limit like a disk without room.
-    let limit =
-        |pages: &'static str| store.writer.run(move |session| Ok(session.connection.execute_batch(pages)?));
-    let mut big = append("t", 1, TaskState::Working);
-    big.snapshot = Some(StoredSnapshot::from_record(vec_record(1 << 20)).unwrap());
-    limit("PRAGMA max_page_count = 1").await.unwrap();
-    let held = Held::new(&store);
-    let mut refused = store.append(&scope, big.clone());
-    let mut small = store.append(&scope, append("t", 1, TaskState::Working));
-    queued(refused.as_mut());
-    queued(small.as_mut());
-    held.release().await;
-    let refused = refused.await;
-    assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
-    assert!(matches!(small.await, Ok(Appended::Written(_))), "what needs no page goes on");
-    assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 2);
-    limit("PRAGMA max_page_count = 1000000").await.unwrap();
-    big.expected = 2;
-    big.events = vec![status(3, TaskState::Working)];
-    assert!(matches!(store.append(&scope, big).await, Ok(Appended::Written(_))));
-}
-
-#[tokio::test]
 async fn nothing_is_written_once_durability_is_in_doubt() {
     let (_folder, store) = store();
     let scope = scope("o");
@@ -98,7 +71,43 @@ async fn nothing_is_written_once_durability_is_in_doubt() {
     assert_eq!(failing.await, Err(lost()));
     assert_eq!(neighbour.await, Err(lost()));
     assert_eq!(store.append(&scope, append("t", 1, TaskState::Completed)).await, Err(lost()));
+    assert_eq!(store.check().await, Err(lost()));
     assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 1, "reads go on");
+}
+
+/// What a failed sync left behind is not folded into the database: nobody knows what is on disk.
+#[tokio::test]
+async fn a_store_that_failed_leaves_its_log_alone() {
+    let (folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    let log = with_suffix(&folder.path().join("baton.db"), "-wal");
+    let before = std::fs::read(&log).unwrap();
+    let lost = || StoreError::Fatal("sync failed".to_owned());
+    assert_eq!(store.writer.run(move |_| Err::<(), _>(lost())).await, Err(lost()));
+    drop(store);
+    assert_eq!(std::fs::read(&log).unwrap(), before);
+    let store = open(&folder.path().join("baton.db"));
+    assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 1);
+}
+
+/// Without waiting for the end: a log that only grew would fill the disk.
+#[tokio::test]
+async fn a_long_log_is_folded_on_the_way() {
+    let (folder, store) = store();
+    let scope = scope("o");
+    let path = folder.path().join("baton.db");
+    let length = |path: &Path| std::fs::metadata(path).unwrap().len();
+    let fresh = length(&path);
+    for n in 0..24 {
+        let mut large = append(&format!("t{n}"), 0, TaskState::Working);
+        large.snapshot = Some(StoredSnapshot::from_record(full::snapshot(1 << 20)).unwrap());
+        store.append(&scope, large).await.unwrap();
+    }
+    // Behind the last folding: it is done after the answer.
+    store.check().await.unwrap();
+    assert!(length(&path) > fresh + (16 << 20), "the database holds most of it");
+    assert!(length(&with_suffix(&path, "-wal")) < 16 << 20, "the log starts anew");
 }
 
 #[tokio::test]
@@ -116,11 +125,4 @@ async fn a_lost_compare_writes_nothing() {
     let lost = store.append(&stranger, append("t", 1, TaskState::Completed)).await.unwrap();
     assert_eq!(lost, Appended::Conflict);
     assert_eq!(changes().await.unwrap(), before);
-}
-
-/// A snapshot record of that size.
-fn vec_record(bytes: usize) -> bytes::Bytes {
-    let mut record = b"1 2 1\n{\"transitions\":[]}\n".to_vec();
-    record.resize(bytes, b' ');
-    record.into()
 }

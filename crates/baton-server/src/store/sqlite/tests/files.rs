@@ -87,8 +87,34 @@ async fn only_the_owner_may_read_the_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let (folder, store) = store();
     store.secret("cursor", vec![1]).await.unwrap();
-    for name in ["baton.db", "baton.db-wal", "baton.db-shm"] {
+    for name in ["baton.db", "baton.db-wal", "baton.db-shm", "baton.db.lock"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+    let root = folder.path().to_owned();
+    // Folders that are there stay as they are; those that are made are nobody else's.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    drop(open(&folder.path().join("made/also made/baton.db")));
+    for (folder, expected) in [("", 0o755), ("made", 0o700), ("made/also made", 0o700)] {
+        let mode = fs::metadata(root.join(folder)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, expected, "{folder}");
+    }
+}
+
+/// A log that was written and not folded: the copy of a store taken while it is open, as after a kill.
+#[tokio::test]
+async fn what_a_killed_process_left_in_its_log_is_folded_at_the_start() {
+    let (folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
+    let copy = TempDir::new().unwrap();
+    let (from, to) = (folder.path().join("baton.db"), copy.path().join("baton.db"));
+    for suffix in ["", "-wal"] {
+        fs::copy(with_suffix(&from, suffix), with_suffix(&to, suffix)).unwrap();
+    }
+    let before = fs::read(&to).unwrap();
+    let revived = open(&to);
+    assert_eq!(revived.head(&scope, &id("t")).await.unwrap().unwrap().version, 1);
+    assert_eq!(fs::metadata(with_suffix(&to, "-wal")).unwrap().len(), 0, "written anew, in the database");
+    assert_ne!(fs::read(&to).unwrap(), before);
 }

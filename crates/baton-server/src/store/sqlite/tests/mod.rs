@@ -2,6 +2,7 @@
 
 mod commits;
 mod files;
+mod full;
 mod golden_file;
 mod plans;
 

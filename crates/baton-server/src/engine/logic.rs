@@ -1,0 +1,79 @@
+//! The logic of one agent: its skills, and how a message finds one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use baton_protocol::domain::{AgentCard, Message};
+
+use super::agent::{Router, Skill};
+use super::routing::{Routes, asked_skill, nothing_fits};
+
+/// What the engine knows of one agent.
+pub struct AgentLogic {
+    skills: Vec<Skill>,
+    router: Option<Arc<Router>>,
+    default_skill: Option<String>,
+    /// Made of the card's words, so replaced with it.
+    routes: ArcSwap<Routes>,
+}
+
+impl AgentLogic {
+    /// The card lists all the skills.
+    pub(crate) fn new(
+        skills: Vec<Skill>,
+        router: Option<Arc<Router>>,
+        default_skill: Option<String>,
+        card: &AgentCard,
+    ) -> Self {
+        let routes = ArcSwap::from_pointee(Routes::new(card, default_skill.as_deref()));
+        AgentLogic { skills, router, default_skill, routes }
+    }
+
+    /// The skills, in the order they were given.
+    pub fn skills(&self) -> &[Skill] {
+        &self.skills
+    }
+
+    /// The skill of that id, if it is still there.
+    pub fn skill(&self, id: &str) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.card.id == id)
+    }
+
+    /// The skill for a message that starts a task. One that the message names goes before the agent's own router.
+    pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
+        let routes = self.routes.load();
+        match &self.router {
+            Some(router) if asked_skill(message).is_none() => {
+                let chosen = router(message, &self.skills).and_then(|at| self.skills.get(at));
+                chosen.or_else(|| self.skill(routes.default_skill()?))
+            }
+            _ => self.skill(routes.choose(message)?),
+        }
+    }
+
+    /// Why there is no skill for a message.
+    pub(super) fn nothing_fits(&self, message: &Message) -> String {
+        nothing_fits(message, self.routes.load().ids())
+    }
+
+    /// Why a task that began with a skill cannot go on.
+    pub(super) fn gone(&self, skill: &str) -> String {
+        let ids: Vec<String> = self.routes.load().ids().map(|id| format!("`{id}`")).collect();
+        let ids = ids.join(", ");
+        format!(
+            "No matching skill: this task's skill `{skill}` is no longer there; this agent's skills are {ids}"
+        )
+    }
+
+    /// The card was replaced: messages are compared with what the new one says.
+    pub(super) fn described_by(&self, card: &AgentCard) {
+        self.routes.store(Arc::new(Routes::new(card, self.default_skill.as_deref())));
+    }
+}
+
+impl fmt::Debug for AgentLogic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.skills).finish()
+    }
+}

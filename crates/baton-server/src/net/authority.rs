@@ -1,0 +1,149 @@
+//! Host and port, as a `Host` header, an `:authority`, an `Origin` or a setting names them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// `agent.example:8443`, `127.0.0.1`, `[::1]:3000`: nothing that another reader could take apart differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Authority<'a> {
+    /// As written; an IPv6 address without its brackets.
+    pub(super) host: &'a str,
+    pub(super) port: Option<u16>,
+}
+
+impl<'a> Authority<'a> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let (host, after) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, after) = rest.split_once(']')?;
+                host.parse::<Ipv6Addr>().ok()?;
+                (host, after)
+            }
+            None => {
+                let (host, after) = text.split_at(text.find(':').unwrap_or(text.len()));
+                let name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+                if host.is_empty() || host.len() > 255 || !host.bytes().all(name) {
+                    return None;
+                }
+                (host, after)
+            }
+        };
+        let port = match after.strip_prefix(':') {
+            Some(digits) if (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(digits.parse().ok()?)
+            }
+            None if after.is_empty() => None,
+            _ => return None,
+        };
+        Some(Authority { host, port })
+    }
+
+    pub(super) fn of_bytes(bytes: &'a [u8]) -> Option<Self> {
+        Self::parse(std::str::from_utf8(bytes).ok()?)
+    }
+
+    /// Names without regard to case, addresses by value.
+    pub(super) fn same_host(&self, other: &str) -> bool {
+        match (self.host.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+            (Ok(mine), Ok(other)) => mine == other,
+            (Err(_), Err(_)) => self.host.eq_ignore_ascii_case(other),
+            _ => false,
+        }
+    }
+
+    /// The same place, where a missing port is 80.
+    pub(super) fn same_place(&self, other: &Authority<'_>) -> bool {
+        self.same_host(other.host) && self.port.unwrap_or(80) == other.port.unwrap_or(80)
+    }
+
+    /// A name or an address that leads to this machine wherever it is asked, so that no foreign page can have it as
+    /// its own. `localhost.` and names below `localhost` are left out: who resolves them is not settled.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.host.eq_ignore_ascii_case("localhost")
+            || self.host.parse::<Ipv4Addr>().is_ok_and(|v4| v4.is_loopback())
+            || self.host.parse::<Ipv6Addr>().is_ok_and(|v6| v6.is_loopback())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_read_strictly() {
+        for (text, host, port) in [
+            ("a", "a", None),
+            ("agent.example:8443", "agent.example", Some(8443)),
+            ("my_agent:0", "my_agent", Some(0)),
+            ("127.0.0.1:3000", "127.0.0.1", Some(3000)),
+            ("[::1]", "::1", None),
+            ("[::1]:65535", "::1", Some(65535)),
+        ] {
+            assert_eq!(Authority::parse(text), Some(Authority { host, port }), "{text}");
+        }
+        for bad in [
+            "",
+            ":80",
+            "a:",
+            "a:x",
+            "a:65536",
+            "a:000080",
+            "a:+1",
+            "a:1:2",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[::1]:",
+            "[fe80::1%eth0]",
+            "[a]",
+            "a b",
+            "a/b",
+            "a@b",
+            "user:pass@b",
+            "a\\b",
+            "a,b",
+            "a?b",
+            "a#b",
+            "ä",
+            "a%2e",
+            "\"a\"",
+        ] {
+            assert_eq!(Authority::parse(bad), None, "{bad}");
+        }
+        assert_eq!(Authority::parse(&"a".repeat(256)), None);
+    }
+
+    #[test]
+    fn loopback_is_what_no_page_can_claim() {
+        for (text, yes) in [
+            ("localhost", true),
+            ("LocalHost:3000", true),
+            ("127.0.0.1", true),
+            ("127.255.0.9:1", true),
+            ("[::1]:3000", true),
+            ("[0:0:0:0:0:0:0:1]", true),
+            ("localhost.", false),
+            ("a.localhost", false),
+            ("localhost.evil.test", false),
+            ("127.0.0.1.evil.test", false),
+            ("127.1", false),
+            ("0177.0.0.1", false),
+            ("2130706433", false),
+            ("128.0.0.1", false),
+            ("0.0.0.0", false),
+            ("[::]", false),
+            ("[::ffff:127.0.0.1]", false),
+            ("[fe80::1]", false),
+        ] {
+            assert_eq!(Authority::parse(text).unwrap().is_loopback(), yes, "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_compared_by_value() {
+        let same = |a: &str, b: &str| Authority::parse(a).unwrap().same_place(&Authority::parse(b).unwrap());
+        assert!(same("A.example", "a.EXAMPLE:80"));
+        assert!(same("[::1]:80", "[0:0:0:0:0:0:0:1]"));
+        assert!(!same("a", "a:81"));
+        assert!(!same("a", "b"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Bodies with somebody watching: a request's, which must not dawdle; an answer's, of which the end must be known.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body as Answer;
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::options::Connections;
+use super::patience::body_time;
+use super::pulse::Pulse;
+use super::refusal::Refusal;
+
+/// A request under way on a connection, to the end of its answer.
+#[derive(Debug)]
+pub(super) struct UnderWay(Arc<Pulse>);
+
+impl UnderWay {
+    pub(super) fn new(pulse: &Arc<Pulse>) -> Self {
+        pulse.begin();
+        UnderWay(Arc::clone(pulse))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// What is known of one request of an HTTP/2 connection. In HTTP/1 the connection's own pulse says it all.
+#[derive(Debug)]
+pub(super) struct Watch {
+    epoch: Instant,
+    /// Milliseconds, plus one, at which a part of the answer was handed over; 0 while the next part is awaited.
+    handed_over: AtomicU64,
+    fault: AtomicU8,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Watch { epoch: Instant::now(), handed_over: AtomicU64::new(0), fault: AtomicU8::new(0) }
+    }
+
+    /// Since when the last part of the answer has waited to be sent.
+    pub(super) fn stuck_since(&self) -> Option<Instant> {
+        let at = self.handed_over.load(Relaxed).checked_sub(1)?;
+        Some(self.epoch + Duration::from_millis(at))
+    }
+
+    pub(super) fn found_fault(&self) -> Option<Refusal> {
+        Refusal::from_byte(self.fault.load(Relaxed))
+    }
+}
+
+/// An answer on its way out.
+#[derive(Debug)]
+pub(super) struct Observed {
+    body: Answer,
+    watch: Option<Arc<Watch>>,
+    _under_way: UnderWay,
+}
+
+impl Observed {
+    pub(super) fn new(body: Answer, under_way: UnderWay, watch: Option<Arc<Watch>>) -> Self {
+        Observed { body, watch, _under_way: under_way }
+    }
+}
+
+impl Body for Observed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Some(watch) = &self.watch {
+            let at = match &polled {
+                Poll::Ready(Some(Ok(_))) => watch.epoch.elapsed().as_millis() as u64 + 1,
+                _ => 0,
+            };
+            watch.handed_over.store(at, Relaxed);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A request's body. In HTTP/2 it has a clock of its own, made when it first has to be waited for.
+#[derive(Debug)]
+pub(super) struct PatientBody {
+    body: Incoming,
+    watch: Option<Arc<Watch>>,
+    options: Arc<Connections>,
+    wait: Option<Box<Wait>>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Wait {
+    timer: Pin<Box<Sleep>>,
+    since: Option<Instant>,
+    before: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the request's body took too long to arrive")]
+pub(super) struct TooSlow;
+
+impl PatientBody {
+    pub(super) fn new(body: Incoming, watch: Option<Arc<Watch>>, options: &Arc<Connections>) -> Self {
+        PatientBody { body, watch, options: Arc::clone(options), wait: None, bytes: 0 }
+    }
+
+    /// Nothing came. Ready when that has gone on for too long.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let now = Instant::now();
+        let allowed = body_time(&self.options, self.bytes);
+        let wait = self.wait.get_or_insert_with(|| {
+            Box::new(Wait { timer: Box::pin(sleep_until(now)), since: None, before: Duration::ZERO })
+        });
+        if wait.since.is_none() {
+            wait.since = Some(now);
+            wait.timer.as_mut().reset(now + allowed.saturating_sub(wait.before));
+        }
+        wait.timer.as_mut().poll(cx)
+    }
+}
+
+impl Body for PatientBody {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = &mut *self;
+        match Pin::new(&mut this.body).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                if let Some(wait) = &mut this.wait
+                    && let Some(since) = wait.since.take()
+                {
+                    wait.before += since.elapsed();
+                }
+                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+                this.bytes += data.map_or(0, Bytes::len) as u64;
+                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Poll::Pending => match this.watch.clone() {
+                Some(watch) if this.wait(cx).is_ready() => {
+                    watch.fault.store(Refusal::BodyTimeout.to_byte(), Relaxed);
+                    Poll::Ready(Some(Err(TooSlow.into())))
+                }
+                _ => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

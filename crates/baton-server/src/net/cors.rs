@@ -1,0 +1,115 @@
+//! What a browser wants to hear before it lets a page call us, and with every answer.
+
+use axum::body::Body;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+
+use super::options::Cors;
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+const HEADERS: HeaderValue = HeaderValue::from_static(
+    "Content-Type, Authorization, A2A-Version, A2A-Extensions, Last-Event-ID, X-API-Key",
+);
+const EXPOSED: HeaderValue = HeaderValue::from_static("A2A-Idempotent-Replay, A2A-Extensions, Retry-After");
+/// Seconds for which a browser need not ask again.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Chromium asks before it lets a public page call a private address.
+const ASKS_FOR_PRIVATE: HeaderName = HeaderName::from_static("access-control-request-private-network");
+const ALLOWS_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
+
+/// The origins of [`Cors`], checked.
+#[derive(Debug, Clone)]
+pub(super) struct Origins {
+    any: bool,
+    named: Vec<String>,
+}
+
+impl Origins {
+    pub(super) fn parse(cors: &Cors) -> Result<Self, String> {
+        let mut origins = Origins { any: false, named: Vec::new() };
+        for text in &cors.origins {
+            let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+            match rest {
+                _ if text == "*" => origins.any = true,
+                Some(host) if super::authority::Authority::parse(host).is_some() => {
+                    origins.named.push(text.to_ascii_lowercase());
+                }
+                _ => {
+                    let told = "is no origin; give scheme and host alone, such as https://app.example";
+                    return Err(format!("cors: `{text}` {told}"));
+                }
+            }
+        }
+        Ok(origins)
+    }
+
+    pub(super) fn allows(&self, origin: &str) -> bool {
+        self.any || self.named.iter().any(|named| named.eq_ignore_ascii_case(origin))
+    }
+
+    /// The answer to a question that browsers ask before the real one.
+    pub(super) fn preflight<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
+        let asks = request.method() == Method::OPTIONS
+            && request.headers().contains_key(ORIGIN)
+            && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if !asks {
+            return None;
+        }
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        if self.allows(origin(request.headers())?) {
+            let headers = response.headers_mut();
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+            headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+            if request.headers().contains_key(ASKS_FOR_PRIVATE) {
+                headers.insert(ALLOWS_PRIVATE, HeaderValue::from_static("true"));
+            }
+        }
+        Some(response)
+    }
+
+    /// What is on an answer to a page of `origin`, as the request told it.
+    pub(super) fn decorate(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+        if headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN) {
+            // The card is for everybody, and says so.
+            return;
+        }
+        if self.any {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        } else {
+            // Also where it is not allowed: a cache must not give one origin's answer to another.
+            headers.append(VARY, HeaderValue::from_static("Origin"));
+            match origin {
+                Some(origin) if origin.to_str().is_ok_and(|text| self.allows(text)) => {
+                    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+                }
+                _ => return,
+            }
+        }
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+}
+
+fn origin(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ORIGIN)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_scheme_and_host_alone() {
+        let good = Cors::of(["https://app.example", "http://localhost:5173", "*", "http://[::1]:80"]);
+        Origins::parse(&good).unwrap();
+        for bad in ["app.example", "https://app.example/", "https://", "ftp://a", "null", "", "https://a b"] {
+            let error = Origins::parse(&Cors::of([bad])).unwrap_err();
+            assert!(error.contains("cors") && error.contains("https://app.example"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What goes by on an HTTP/2 connection, frame by frame, without looking into any.
+//!
+//! The h2 crate bounds what a connection can make it keep, but knows no time: a client that sends a frame byte by byte
+//! stays for ever. And frames that ask for nothing cost it work all the same. Here both are seen.
+
+/// Frames that carry nothing an application would notice: so many at once…
+const FLOOD_BURST: u32 = 2_000;
+/// …and so many per second in the long run. Clients that measure their line by pings stay far below.
+const FLOOD_RATE: u64 = 500;
+
+const HEADER: usize = 9;
+
+#[derive(Debug)]
+pub(super) struct Frames {
+    /// Bytes of the preface that are still to come.
+    preface: usize,
+    header: [u8; HEADER],
+    have: usize,
+    payload_left: u32,
+    /// Headers that go on in the next frame.
+    open_headers: bool,
+    /// The client's settings, which must be its first frame.
+    settled: bool,
+    allowance: u32,
+    refilled_at: u64,
+}
+
+/// What a client is in the middle of, after what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// A frame other than DATA, or a list of headers, has begun and not ended.
+    pub(super) waiting: bool,
+    /// Something ended, so that a wait that goes on is a new one.
+    pub(super) progress: bool,
+    /// There have been too many: so many of the bytes, up to the end of a frame, are still worth reading.
+    pub(super) flood: Option<usize>,
+}
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const PUSH_PROMISE: u8 = 5;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+
+const END_STREAM_OR_ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+impl Frames {
+    pub(super) fn new() -> Self {
+        Frames {
+            preface: super::preface::HTTP2_PREFACE.len(),
+            header: [0; HEADER],
+            have: 0,
+            payload_left: 0,
+            open_headers: false,
+            settled: false,
+            allowance: FLOOD_BURST,
+            refilled_at: 0,
+        }
+    }
+
+    /// Looks at the next bytes; `now` is in milliseconds.
+    pub(super) fn feed(&mut self, bytes: &[u8], now: u64) -> Seen {
+        let (mut at, mut progress) = (self.preface.min(bytes.len()), false);
+        self.preface -= at;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            if self.have < HEADER {
+                let taken = rest.len().min(HEADER - self.have);
+                self.header[self.have..self.have + taken].copy_from_slice(&rest[..taken]);
+                self.have += taken;
+                at += taken;
+                if self.have < HEADER {
+                    break;
+                }
+                self.payload_left = u32::from_be_bytes([0, self.header[0], self.header[1], self.header[2]]);
+            } else {
+                let taken = rest.len().min(self.payload_left as usize);
+                self.payload_left -= taken as u32;
+                at += taken;
+            }
+            if self.payload_left == 0 {
+                progress |= self.ended();
+                if self.is_idle_talk() && !self.allow(now) {
+                    return Seen { waiting: false, progress, flood: Some(at) };
+                }
+            }
+        }
+        Seen { waiting: self.is_waiting(), progress, flood: None }
+    }
+
+    fn kind(&self) -> u8 {
+        self.header[3]
+    }
+
+    fn flags(&self) -> u8 {
+        self.header[4]
+    }
+
+    /// A frame is whole. Says whether nothing is left open by it.
+    fn ended(&mut self) -> bool {
+        self.have = 0;
+        match self.kind() {
+            SETTINGS => self.settled = true,
+            HEADERS | CONTINUATION | PUSH_PROMISE => self.open_headers = self.flags() & END_HEADERS == 0,
+            _ => {}
+        }
+        !self.open_headers
+    }
+
+    fn is_waiting(&self) -> bool {
+        let in_frame = self.have == HEADER && self.kind() != DATA || (1..HEADER).contains(&self.have);
+        self.open_headers || !self.settled || in_frame
+    }
+
+    /// The frame that just ended asks for nothing and brings nothing.
+    fn is_idle_talk(&self) -> bool {
+        let length = u32::from_be_bytes([0, self.header[0], self.header[1], self.header[2]]);
+        match self.kind() {
+            DATA => length == 0 && self.flags() & END_STREAM_OR_ACK == 0,
+            PING | SETTINGS => self.flags() & END_STREAM_OR_ACK == 0,
+            HEADERS | WINDOW_UPDATE => false,
+            // A header list in many small frames.
+            CONTINUATION => self.flags() & END_HEADERS == 0,
+            // Resets, priorities, and what nobody knows.
+            _ => true,
+        }
+    }
+
+    fn allow(&mut self, now: u64) -> bool {
+        let refill = now.saturating_sub(self.refilled_at) * FLOOD_RATE / 1000;
+        if refill > 0 {
+            let refill = u32::try_from(refill).unwrap_or(FLOOD_BURST);
+            self.allowance = self.allowance.saturating_add(refill).min(FLOOD_BURST);
+            self.refilled_at = now;
+        }
+        match self.allowance.checked_sub(1) {
+            Some(left) => {
+                self.allowance = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A PING of no length, which the h2 crate answers with GOAWAY: the client is told why nothing more is read.
+pub(super) const MALFORMED: &[u8] = &[0, 0, 0, PING, 0, 0, 0, 0, 0];
+
+#[cfg(test)]
+mod tests {
+    use super::super::preface::HTTP2_PREFACE;
+    use super::*;
+
+    fn frame(kind: u8, flags: u8, payload: usize) -> Vec<u8> {
+        let length = (payload as u32).to_be_bytes();
+        let mut frame = vec![length[1], length[2], length[3], kind, flags, 0, 0, 0, 1];
+        frame.resize(HEADER + payload, 7);
+        frame
+    }
+
+    fn settled() -> Frames {
+        let mut frames = Frames::new();
+        let seen = frames.feed(&[HTTP2_PREFACE, &frame(SETTINGS, 0, 18)].concat(), 1);
+        assert_eq!(seen, Seen { waiting: false, progress: true, flood: None });
+        frames
+    }
+
+    #[test]
+    fn a_client_that_owes_its_settings_is_waited_for() {
+        let mut frames = Frames::new();
+        assert!(frames.feed(HTTP2_PREFACE, 1).waiting);
+        assert!(frames.feed(&frame(SETTINGS, 0, 6)[..12], 1).waiting);
+        assert!(!frames.feed(&frame(SETTINGS, 0, 6)[12..], 1).waiting);
+    }
+
+    #[test]
+    fn a_frame_in_parts_is_waited_for_unless_it_is_data() {
+        for (kind, flags, waits) in
+            [(HEADERS, END_HEADERS, true), (PING, 1, true), (WINDOW_UPDATE, 0, true), (DATA, 0, false)]
+        {
+            let (mut frames, whole) = (settled(), frame(kind, flags, 8));
+            for byte in 0..whole.len() - 1 {
+                let seen = frames.feed(&whole[byte..=byte], 1);
+                // The kind is known with the whole header only.
+                assert_eq!(seen.waiting, waits || byte < HEADER - 1, "{kind} {byte}");
+                assert!(!seen.progress);
+            }
+            let seen = frames.feed(&whole[whole.len() - 1..], 1);
+            assert_eq!((seen.waiting, seen.progress), (false, true), "{kind}");
+        }
+    }
+
+    #[test]
+    fn headers_end_with_their_last_frame() {
+        let mut frames = settled();
+        let seen = frames.feed(&[frame(HEADERS, 0, 5), frame(CONTINUATION, 0, 5)].concat(), 1);
+        assert_eq!((seen.waiting, seen.progress), (true, false));
+        let seen = frames.feed(&frame(CONTINUATION, END_HEADERS, 5), 1);
+        assert_eq!((seen.waiting, seen.progress), (false, true));
+    }
+
+    #[test]
+    fn idle_talk_is_a_flood_beyond_its_allowance() {
+        const RST: u8 = 3;
+        for talk in
+            [frame(PING, 0, 8), frame(SETTINGS, 0, 0), frame(RST, 0, 4), frame(DATA, 0, 0), frame(99, 0, 1)]
+        {
+            let mut frames = settled();
+            let seen = frames.feed(&talk.repeat(FLOOD_BURST as usize - 1), 1);
+            assert_eq!(seen.flood, None);
+            let seen = frames.feed(&talk.repeat(3), 2);
+            assert_eq!(seen.flood, Some(2 * talk.len()), "one more is allowed by now, then it is enough");
+            let mut slower = settled();
+            for second in 1..100 {
+                let some = talk.repeat(FLOOD_RATE as usize);
+                assert_eq!(slower.feed(&some, second * 1000).flood, None, "{second}");
+            }
+        }
+        for useful in [
+            frame(DATA, 0, 1),
+            frame(DATA, 1, 0),
+            frame(WINDOW_UPDATE, 0, 4),
+            frame(PING, 1, 8),
+            frame(HEADERS, 4, 20),
+        ] {
+            assert_eq!(settled().feed(&useful.repeat(10_000), 1).flood, None);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Where HTTP/1 requests begin and end: a state machine over the bytes of a connection.
+//!
+//! It runs below hyper and passes on only what it has understood. A head is passed on whole, or not at all; a body
+//! with a length is passed on by count; a chunked one is followed chunk by chunk. The machine is stricter than hyper
+//! in every place, so the two can never disagree on where the next request begins: what hyper would read otherwise
+//! does not reach it.
+
+use super::head::{self, BodyShape};
+use super::refusal::Refusal;
+
+/// All the lines after a chunked body's last chunk; hyper's own bound.
+const MAX_TRAILER_BYTES: usize = 16 * 1024;
+const MAX_TRAILERS: usize = 100;
+/// Of one chunk. hyper bounds them for the whole body.
+const MAX_EXTENSION_BYTES: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Framing {
+    at: At,
+    max_head: usize,
+    /// Bytes of the body under way that have been passed on.
+    body_seen: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Head(Scan),
+    Length(u64),
+    Chunked(Chunk),
+    /// Nothing more is passed on.
+    Refused,
+}
+
+/// How far a head has been looked at, from its first byte.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Scan {
+    done: usize,
+    line: usize,
+    /// Where the request line begins: a blank line before it is skipped.
+    from: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chunk {
+    Size {
+        value: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+        seen: usize,
+    },
+    SizeLf {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
+    DataCr,
+    DataLf,
+    /// The first byte of a line after the last chunk.
+    Line(Trailer),
+    Name(Trailer),
+    Value(Trailer),
+    ValueLf(Trailer),
+    EndLf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Trailer {
+    bytes: usize,
+    lines: usize,
+}
+
+/// What may go on to hyper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// So many bytes from the front. The others are a head that is not whole: give them again, with more behind.
+    pub(super) pass: usize,
+    pub(super) refused: Option<Refused>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// hyper has seen nothing of the request.
+    Head(Refusal),
+    /// hyper is reading its body.
+    Body(Refusal),
+}
+
+/// Where the machine stands between two reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// A head is next, or under way.
+    Head,
+    Body,
+    Refused,
+}
+
+impl Framing {
+    pub(super) fn new(max_head: usize) -> Self {
+        Framing { at: At::Head(Scan::default()), max_head, body_seen: 0 }
+    }
+
+    pub(super) fn stand(&self) -> Stand {
+        match self.at {
+            At::Head(_) => Stand::Head,
+            At::Length(_) | At::Chunked(_) => Stand::Body,
+            At::Refused => Stand::Refused,
+        }
+    }
+
+    pub(super) fn body_seen(&self) -> u64 {
+        self.body_seen
+    }
+
+    /// From now on nothing is passed on, for a reason of the caller's.
+    pub(super) fn refuse(&mut self) {
+        self.at = At::Refused;
+    }
+
+    /// Looks at the bytes that came in, after those it did not pass on the last time.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Verdict {
+        let mut pass = 0;
+        while pass < bytes.len() {
+            let rest = &bytes[pass..];
+            match self.step(rest) {
+                Ok(0) => break,
+                Ok(taken) => pass += taken,
+                Err(refused) => {
+                    self.at = At::Refused;
+                    return Verdict { pass, refused: Some(refused) };
+                }
+            }
+        }
+        Verdict { pass, refused: None }
+    }
+
+    /// How many bytes are fine; 0 when more are needed to tell.
+    fn step(&mut self, bytes: &[u8]) -> Result<usize, Refused> {
+        match &mut self.at {
+            At::Refused => Ok(0),
+            At::Head(scan) => {
+                let Some(end) = scan.find_end(bytes, self.max_head).map_err(Refused::Head)? else {
+                    return Ok(0);
+                };
+                let shape = head::read(&bytes[scan.from..end]).map_err(Refused::Head)?;
+                self.body_seen = 0;
+                self.at = match shape {
+                    BodyShape::Length(0) => At::Head(Scan::default()),
+                    BodyShape::Length(length) => At::Length(length),
+                    BodyShape::Chunked => At::Chunked(Chunk::Size { value: 0, digits: 0 }),
+                };
+                Ok(end)
+            }
+            At::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left -= taken as u64;
+                self.body_seen += taken as u64;
+                if *left == 0 {
+                    self.at = At::Head(Scan::default());
+                }
+                Ok(taken)
+            }
+            At::Chunked(chunk) => {
+                let (taken, next) = chunk.step(bytes).map_err(Refused::Body)?;
+                self.body_seen += taken as u64;
+                self.at = next.map_or(At::Head(Scan::default()), At::Chunked);
+                Ok(taken)
+            }
+        }
+    }
+}
+
+impl Scan {
+    /// Just behind the blank line that ends the head. Finds what is wrong in itself on the way, so that nobody has to
+    /// wait for the end of what will be refused.
+    fn find_end(&mut self, bytes: &[u8], max: usize) -> Result<Option<usize>, Refusal> {
+        // What is beyond the bound is not looked at: the verdict must not depend on how much came at once.
+        let within = &bytes[..bytes.len().min(max)];
+        while let Some(ahead) = within[self.done..].iter().position(|byte| is_control(*byte)) {
+            let at = self.done + ahead;
+            self.done = at;
+            match (within[at], within.get(at + 1)) {
+                (b'\r', Some(b'\n')) => {}
+                (b'\r', None) => return self.unfinished(bytes.len(), max),
+                (b'\r', Some(_)) => return Err(Refusal::BareCr),
+                (b'\n', _) => return Err(Refusal::BareLf),
+                _ => return Err(Refusal::Control),
+            }
+            let (line, next) = (self.line, at + 2);
+            (self.done, self.line) = (next, next);
+            match line {
+                _ if at > line => {}
+                // Some old clients send one blank line too many after a body.
+                0 => self.from = next,
+                _ => return Ok(Some(next)),
+            }
+        }
+        self.done = within.len();
+        self.unfinished(bytes.len(), max)
+    }
+
+    fn unfinished(&self, length: usize, max: usize) -> Result<Option<usize>, Refusal> {
+        match length {
+            length if length < max => Ok(None),
+            _ if self.line == self.from => Err(Refusal::TargetTooLong),
+            _ => Err(Refusal::HeadTooLarge),
+        }
+    }
+}
+
+/// What no head may hold, but for the ends of its lines.
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7f
+}
+
+impl Chunk {
+    /// The bytes that were taken, and what comes after them; `None` when the body is over.
+    fn step(self, bytes: &[u8]) -> Result<(usize, Option<Chunk>), Refusal> {
+        if let Chunk::Data { left } = self {
+            let taken = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+            let left = left - taken as u64;
+            let next = if left == 0 { Chunk::DataCr } else { Chunk::Data { left } };
+            return Ok((taken, Some(next)));
+        }
+        let next = match (self, bytes[0]) {
+            // Fifteen digits are more bytes than anybody has.
+            (Chunk::Size { value, digits: digits @ ..15 }, byte) if byte.is_ascii_hexdigit() => {
+                let digit = char::from(byte).to_digit(16).unwrap_or_default();
+                Chunk::Size { value: value << 4 | u64::from(digit), digits: digits + 1 }
+            }
+            (Chunk::Size { value, digits: 1.. }, b'\r') => Chunk::SizeLf { size: value },
+            (Chunk::Size { value, digits: 1.. }, b';') => Chunk::Extension { size: value, seen: 0 },
+            (Chunk::Extension { size, .. }, b'\r') => Chunk::SizeLf { size },
+            (Chunk::Extension { size, seen }, byte) if !is_control(byte) && seen < MAX_EXTENSION_BYTES => {
+                Chunk::Extension { size, seen: seen + 1 }
+            }
+            (Chunk::SizeLf { size: 0 }, b'\n') => Chunk::Line(Trailer { bytes: 0, lines: 0 }),
+            (Chunk::SizeLf { size }, b'\n') => Chunk::Data { left: size },
+            (Chunk::DataCr, b'\r') => Chunk::DataLf,
+            (Chunk::DataLf, b'\n') => Chunk::Size { value: 0, digits: 0 },
+            (Chunk::Line(_), b'\r') => Chunk::EndLf,
+            (Chunk::EndLf, b'\n') => return Ok((1, None)),
+            (Chunk::Line(trailer) | Chunk::Name(trailer), byte) if is_name(byte) => {
+                Chunk::Name(trailer.one_more()?)
+            }
+            (Chunk::Name(trailer), b':') => Chunk::Value(trailer.one_more()?),
+            (Chunk::Value(trailer), b'\r') => Chunk::ValueLf(trailer.one_more()?),
+            (Chunk::Value(trailer), byte) if !is_control(byte) => Chunk::Value(trailer.one_more()?),
+            (Chunk::ValueLf(trailer), b'\n') => Chunk::Line(trailer.one_line()?),
+            _ => return Err(Refusal::Chunk),
+        };
+        Ok((1, Some(next)))
+    }
+}
+
+/// Narrower than the grammar: what real trailers are called.
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+impl Trailer {
+    fn one_more(self) -> Result<Self, Refusal> {
+        let bytes = self.bytes + 1;
+        if bytes > MAX_TRAILER_BYTES { Err(Refusal::Chunk) } else { Ok(Trailer { bytes, ..self }) }
+    }
+
+    fn one_line(self) -> Result<Self, Refusal> {
+        let lines = self.lines + 1;
+        if lines > MAX_TRAILERS {
+            Err(Refusal::Chunk)
+        } else {
+            self.one_more().map(|t| Trailer { lines, ..t })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

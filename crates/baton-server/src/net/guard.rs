@@ -1,0 +1,138 @@
+//! What stands between hyper and the application: refusals, names and origins, the drain, and the end of each request.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use http::header::{CONNECTION, HOST, ORIGIN, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use tower::Service as _;
+
+use super::authority::Authority;
+use super::bodies::{Observed, PatientBody, UnderWay, Watch};
+use super::caps::Registry;
+use super::cors::Origins;
+use super::hosts::{self, Hosts};
+use super::options::Connections;
+use super::pulse::Pulse;
+use super::refusal::{self, Refusal};
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Door {
+    pub(super) app: Router,
+    pub(super) hosts: Hosts,
+    pub(super) cors: Option<Origins>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) options: Arc<Connections>,
+}
+
+/// Who asks, over which connection. In HTTP/2 each request has its own watch.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) door: Arc<Door>,
+    pub(super) pulse: Arc<Pulse>,
+    pub(super) peer: SocketAddr,
+}
+
+impl Caller {
+    /// Answers one request. Never fails: what goes wrong is an answer, too.
+    pub(super) async fn answer(
+        self,
+        request: Request<Incoming>,
+        watch: Option<Arc<Watch>>,
+    ) -> Result<Response<Observed>, Infallible> {
+        let under_way = UnderWay::new(&self.pulse);
+        let version = request.version();
+        let origin = match &self.door.cors {
+            Some(_) => request.headers().get(ORIGIN).cloned(),
+            None => None,
+        };
+        let mut response = match self.refuse(&request) {
+            Some(response) => response,
+            None => self.pass_on(request, watch.as_ref()).await,
+        };
+        if let Some(cors) = &self.door.cors {
+            cors.decorate(origin.as_ref(), response.headers_mut());
+        }
+        if version == Version::HTTP_10 || (version == Version::HTTP_11 && self.door.registry.is_draining()) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(|body| Observed::new(body, under_way, watch)))
+    }
+
+    /// The answer, where the application is not to be asked.
+    fn refuse(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
+        let version = request.version();
+        if let Some(refusal) = Refusal::of(request) {
+            return Some(refusal.response(version));
+        }
+        if version > Version::HTTP_11
+            && let Some(refusal) = check_http2_head(request)
+        {
+            return Some(refusal.response(version));
+        }
+        let path = request.uri().path();
+        if self.door.registry.is_draining() && !hosts::is_health(path) {
+            let mut response = refusal::plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The server is stopping; try again in a moment",
+                version,
+            );
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return Some(response);
+        }
+        let cors = self.door.cors.as_ref();
+        if let Err(not_here) = self.door.hosts.check(request, cors) {
+            tracing::debug!(status = not_here.status.as_u16(), "a request was refused by its host or origin");
+            return Some(refusal::plain(not_here.status, &not_here.text, version));
+        }
+        match cors {
+            Some(cors) if !hosts::is_for_everybody(request.method(), path) => cors.preflight(request),
+            _ => None,
+        }
+    }
+
+    async fn pass_on(&self, request: Request<Incoming>, watch: Option<&Arc<Watch>>) -> Response<Body> {
+        let version = request.version();
+        let mut request = request.map(|body| PatientBody::new(body, watch.cloned(), &self.door.options));
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        // A router is always ready, and cheap to clone.
+        let answered = self.door.app.clone().call(request).await;
+        let response = answered.unwrap_or_else(|never| match never {});
+        let fault = match watch {
+            Some(watch) => watch.found_fault(),
+            None => self.pulse.found_fault(),
+        };
+        // What the application made of half a body does not matter.
+        fault.map_or(response, |fault| fault.response(version))
+    }
+}
+
+/// The h2 crate has checked the frames and the pseudo headers; these are ours to refuse in either protocol.
+fn check_http2_head(request: &Request<Incoming>) -> Option<Refusal> {
+    if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
+        return Some(Refusal::Method);
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (header, another) = (hosts.next(), hosts.next());
+    let named = request.uri().authority().map(|authority| authority.as_str());
+    let header = match header.map(|host| host.to_str()) {
+        Some(Ok(host)) => Some(host),
+        Some(Err(_)) => return Some(Refusal::Host),
+        None => None,
+    };
+    let Some(host) = named.or(header).and_then(Authority::parse) else { return Some(Refusal::Host) };
+    if another.is_some() {
+        return Some(Refusal::Host);
+    }
+    match header.map(Authority::parse) {
+        Some(Some(header)) if host.same_place(&header) => None,
+        Some(_) => Some(Refusal::HostDiffers),
+        None => None,
+    }
+}

@@ -1,0 +1,95 @@
+//! Sockets: who may connect, how long they may take, what counts as a request.
+//!
+//! Our own loop around hyper, since `axum::serve` keeps a silent client for ever, takes any number of them, and passes
+//! on requests that two readers understand differently. From the outside in: [`accept`] takes connections as far as
+//! [`caps`] lets it; [`connection`] lives with one: [`preface`] tells its protocol, [`socket`] filters what is read
+//! through [`framing`] (HTTP/1) or [`frames`] (HTTP/2), hyper speaks, [`guard`] checks each request before the
+//! application sees it, and [`patience`] ends what takes too long, by what [`pulse`] shows.
+
+mod accept;
+mod authority;
+mod bodies;
+mod caps;
+mod connection;
+mod cors;
+mod executor;
+mod frames;
+mod framing;
+mod guard;
+mod head;
+mod hosts;
+mod options;
+mod patience;
+mod preface;
+mod pulse;
+mod refusal;
+mod socket;
+
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+
+pub use options::{Connections, Cors};
+
+use crate::engine::stream_places::StreamPlaces;
+use crate::proxy::IpRange;
+use caps::Registry;
+use cors::Origins;
+use guard::Door;
+use hosts::{AllowedHost, Hosts};
+
+/// What a builder was told about the network.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) connections: Connections,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) cors: Option<Cors>,
+}
+
+/// The same, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Network {
+    connections: Arc<Connections>,
+    allowed: Vec<AllowedHost>,
+    public: Option<AllowedHost>,
+    origins: Option<Origins>,
+    trusted: Vec<IpRange>,
+}
+
+impl Settings {
+    /// The error names the setting.
+    pub(crate) fn check(self, public_url: Option<&str>, trusted: &[IpRange]) -> Result<Network, String> {
+        let allowed: Result<_, _> = self.allowed_hosts.iter().map(|host| AllowedHost::parse(host)).collect();
+        Ok(Network {
+            connections: Arc::new(self.connections),
+            allowed: allowed?,
+            public: public_url.and_then(AllowedHost::of_url),
+            origins: self.cors.as_ref().map(Origins::parse).transpose()?,
+            trusted: trusted.to_vec(),
+        })
+    }
+}
+
+impl Network {
+    pub(crate) fn stream_places(&self) -> StreamPlaces {
+        StreamPlaces::new(self.connections.max_streams, self.connections.max_streams_per_owner)
+    }
+
+    /// Serves the application until `stop`, then until `drained` and a moment longer.
+    pub(crate) async fn serve(
+        &self,
+        listener: TcpListener,
+        app: Router,
+        stop: impl Future<Output = ()>,
+        drained: impl Future<Output = ()>,
+    ) -> std::io::Result<()> {
+        let options = Arc::clone(&self.connections);
+        let trusted = self.trusted.clone();
+        let registry = Registry::new(options.max_connections, options.max_per_address, trusted);
+        let hosts = Hosts::new(listener.local_addr()?, &self.allowed, self.public.clone());
+        let door = Door { app, hosts, cors: self.origins.clone(), registry, options };
+        accept::serve(listener, Arc::new(door), stop, drained).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+//! The socket as hyper sees it: what is read goes through a filter, what is written is noted.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::frames::{Frames, MALFORMED};
+use super::framing::{Framing, Refused, Stand, Verdict};
+use super::pulse::{Phase, Pulse};
+use super::refusal::Refusal;
+
+/// A write of fewer bytes may be a ping or its answer, and says nothing about the client's interest. HTTP/2 only.
+const WORTH_NOTING: usize = 256;
+
+/// What is read while a head is not whole.
+const MORE: usize = 4 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Socket<S, F> {
+    stream: S,
+    pulse: Arc<Pulse>,
+    filter: F,
+}
+
+pub(super) trait Filter: Unpin {
+    /// Are all writes for the sake of a request?
+    const EVERY_WRITE_COUNTS: bool;
+
+    fn poll_read(
+        &mut self,
+        stream: Pin<&mut impl AsyncRead>,
+        pulse: &Pulse,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>>;
+}
+
+impl<S, F> Socket<S, F> {
+    pub(super) fn new(stream: S, pulse: Arc<Pulse>, filter: F) -> Self {
+        Socket { stream, pulse, filter }
+    }
+
+    /// The bare socket, and what became of its filter.
+    pub(super) fn into_parts(self) -> (S, F) {
+        (self.stream, self.filter)
+    }
+}
+
+/// Passes on whole, unambiguous requests only.
+#[derive(Debug)]
+pub(super) struct Http1Filter {
+    framing: Framing,
+    /// What came in and has not gone on…
+    held: BytesMut,
+    /// …of which so much may.
+    ready: usize,
+    /// hyper is to be told, once, that the body it reads is broken, when it comes to read that part.
+    broken: Option<Refusal>,
+}
+
+impl Http1Filter {
+    /// `first` was read to find out the protocol.
+    pub(super) fn new(max_head: usize, first: BytesMut, pulse: &Pulse) -> Self {
+        let mut filter = Http1Filter { framing: Framing::new(max_head), held: first, ready: 0, broken: None };
+        filter.examine(pulse);
+        filter
+    }
+
+    /// Did the connection end within a request, or with one that was refused? Then more may be on its way.
+    pub(super) fn ended_early(&self) -> bool {
+        self.framing.stand() != Stand::Head || self.held.len() > self.ready
+    }
+
+    /// Looks at what is held.
+    fn examine(&mut self, pulse: &Pulse) {
+        let verdict = self.framing.feed(&self.held);
+        self.ready = verdict.pass;
+        if verdict.refused.is_some() {
+            self.held.truncate(verdict.pass);
+        }
+        self.settle(verdict, pulse);
+    }
+
+    /// Acts on a refusal, and notes where the client stands.
+    fn settle(&mut self, verdict: Verdict, pulse: &Pulse) {
+        match verdict.refused {
+            Some(Refused::Head(refusal)) => {
+                self.held.extend_from_slice(&refusal.stand_in());
+                self.ready = self.held.len();
+            }
+            Some(Refused::Body(refusal)) => self.broken = Some(refusal),
+            None => {}
+        }
+        match self.framing.stand() {
+            Stand::Refused => pulse.enter(Phase::Between),
+            Stand::Body => {
+                pulse.enter(Phase::Body);
+                pulse.body_came(self.framing.body_seen());
+            }
+            Stand::Head if self.held.len() == self.ready => pulse.enter(Phase::Between),
+            Stand::Head if verdict.pass > 0 => pulse.enter_anew(Phase::Head),
+            Stand::Head => pulse.enter(Phase::Head),
+        }
+    }
+
+    /// The client took too long.
+    fn time_out(&mut self, refusal: Refusal, pulse: &Pulse) {
+        let refused = match self.framing.stand() {
+            Stand::Body => Refused::Body(refusal),
+            Stand::Head | Stand::Refused => Refused::Head(refusal),
+        };
+        self.framing.refuse();
+        self.held.clear();
+        self.settle(Verdict { pass: 0, refused: Some(refused) }, pulse);
+    }
+}
+
+impl Filter for Http1Filter {
+    const EVERY_WRITE_COUNTS: bool = true;
+
+    fn poll_read(
+        &mut self,
+        mut stream: Pin<&mut impl AsyncRead>,
+        pulse: &Pulse,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if self.ready > 0 {
+                let count = self.ready.min(buf.remaining());
+                buf.put_slice(&self.held[..count]);
+                self.held.advance(count);
+                self.ready -= count;
+                if self.held.is_empty() {
+                    // A connection may stay long after its one request in two parts.
+                    self.held = BytesMut::new();
+                }
+                return Poll::Ready(Ok(()));
+            }
+            if self.framing.stand() == Stand::Refused {
+                if let Some(refusal) = self.broken.take() {
+                    // Not before: answers to earlier requests may still be on their way.
+                    pulse.fault(refusal);
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
+                // Not the end of the stream: that would keep hyper from sending its answer.
+                return Poll::Pending;
+            }
+            if let Some(refusal) = pulse.timed_out() {
+                self.time_out(refusal, pulse);
+                continue;
+            }
+            if self.held.is_empty() {
+                // The usual way: straight into hyper's buffer, looked at in place.
+                let before = buf.filled().len();
+                if stream.as_mut().poll_read(cx, buf)?.is_pending() {
+                    if self.framing.stand() == Stand::Body {
+                        pulse.body_awaited();
+                    }
+                    return Poll::Pending;
+                }
+                let came = &buf.filled()[before..];
+                if came.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                let verdict = self.framing.feed(came);
+                if verdict.refused.is_none() {
+                    self.held.extend_from_slice(&came[verdict.pass..]);
+                }
+                buf.set_filled(before + verdict.pass);
+                self.settle(verdict, pulse);
+                if verdict.pass > 0 {
+                    return Poll::Ready(Ok(()));
+                }
+            } else {
+                let mut more = [0; MORE];
+                let mut more = ReadBuf::new(&mut more);
+                ready!(stream.as_mut().poll_read(cx, &mut more))?;
+                if more.filled().is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                self.held.extend_from_slice(more.filled());
+                self.examine(pulse);
+            }
+        }
+    }
+}
+
+/// Passes on everything, and watches for frames that never end or never stop.
+#[derive(Debug)]
+pub(super) struct Http2Filter {
+    frames: Frames,
+    /// What hyper is given before anything is read.
+    first: BytesMut,
+    flooded: bool,
+}
+
+impl Http2Filter {
+    pub(super) fn new(first: BytesMut, pulse: &Pulse) -> Self {
+        let mut filter = Http2Filter { frames: Frames::new(), first, flooded: false };
+        let came = std::mem::take(&mut filter.first);
+        let keep = filter.look(&came, pulse);
+        filter.first = came;
+        filter.first.truncate(keep);
+        filter.close_flood();
+        filter
+    }
+
+    /// How many of the bytes may go on.
+    fn look(&mut self, came: &[u8], pulse: &Pulse) -> usize {
+        let seen = self.frames.feed(came, pulse.now() / 1000);
+        match seen {
+            _ if !seen.waiting => pulse.enter(Phase::Between),
+            _ if seen.progress => pulse.enter_anew(Phase::Head),
+            _ => pulse.enter(Phase::Head),
+        }
+        self.flooded = seen.flood.is_some();
+        seen.flood.unwrap_or(came.len())
+    }
+
+    fn close_flood(&mut self) {
+        if self.flooded {
+            tracing::debug!("a client sends frames that ask for nothing; its connection is closed");
+            self.first.extend_from_slice(MALFORMED);
+        }
+    }
+}
+
+impl Filter for Http2Filter {
+    const EVERY_WRITE_COUNTS: bool = false;
+
+    fn poll_read(
+        &mut self,
+        stream: Pin<&mut impl AsyncRead>,
+        pulse: &Pulse,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.first.is_empty() {
+            let count = self.first.len().min(buf.remaining());
+            buf.put_slice(&self.first[..count]);
+            self.first.advance(count);
+            if self.first.is_empty() {
+                self.first = BytesMut::new();
+            }
+            return Poll::Ready(Ok(()));
+        }
+        if self.flooded {
+            return Poll::Pending;
+        }
+        let before = buf.filled().len();
+        ready!(stream.poll_read(cx, buf))?;
+        let keep = {
+            let came = &buf.filled()[before..];
+            if came.is_empty() { 0 } else { self.look(came, pulse) }
+        };
+        buf.set_filled(before + keep);
+        self.close_flood();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin, F: Filter> AsyncRead for Socket<S, F> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        this.filter.poll_read(Pin::new(&mut this.stream), &this.pulse, cx, buf)
+    }
+}
+
+impl<S, F: Filter> Socket<S, F> {
+    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Pending => self.pulse.write_blocked(),
+            Poll::Ready(Ok(bytes)) if F::EVERY_WRITE_COUNTS || *bytes >= WORTH_NOTING => self.pulse.wrote(),
+            Poll::Ready(Ok(_)) => self.pulse.wrote_little(),
+            Poll::Ready(Err(_)) => {}
+        }
+        written
+    }
+}
+
+impl<S: AsyncWrite + Unpin, F: Filter> AsyncWrite for Socket<S, F> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.noted(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.noted(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

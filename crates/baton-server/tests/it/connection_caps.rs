@@ -1,0 +1,156 @@
+//! How many connections and streams there may be, and what the next one is told.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::agents::obedient;
+use crate::callers::ByHeader;
+use crate::harness::{Answer, HANG, TestServer, message, serve, with_agent};
+use crate::socket::{self, Reply, replies, until_closed};
+use crate::speakers::{envelope, message_03, read, request};
+use crate::stage::connections;
+
+const CARD: &[u8] = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+async fn asked(server: &TestServer) -> (TcpStream, Reply) {
+    let mut stream = socket::connect(server).await;
+    stream.write_all(CARD).await.unwrap();
+    let reply = socket::one_reply(&mut stream).await;
+    (stream, reply)
+}
+
+/// A connection with a stream of events on it, which stays.
+async fn busy(server: &TestServer) -> TcpStream {
+    let body = envelope("SendStreamingMessage", &message("hold"));
+    let mut stream = socket::connect(server).await;
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    let mut first = [0; 16];
+    tokio::io::AsyncReadExt::read_exact(&mut stream, &mut first).await.unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"), "{first:?}");
+    stream
+}
+
+#[tokio::test]
+async fn in_a_full_house_the_longest_quiet_makes_room() {
+    let server = serve(with_agent(obedient).connections(connections(|all| all.max_connections = 4))).await;
+    let working = busy(&server).await;
+    let mut quiet = Vec::new();
+    for _ in 0..3 {
+        quiet.push(asked(&server).await.0);
+    }
+    // The first of them has something to say, and is no longer the one that has been quiet longest.
+    quiet[0].write_all(CARD).await.unwrap();
+    assert_eq!(socket::one_reply(&mut quiet[0]).await.status, 200);
+    let mut newcomers = Vec::new();
+    for next in [1, 2, 0] {
+        let (newcomer, reply) = asked(&server).await;
+        assert_eq!(reply.status, 200);
+        assert_eq!(until_closed(&mut quiet[next]).await, b"", "number {next} made room");
+        newcomers.push(newcomer);
+    }
+    drop(working);
+}
+
+/// A silent connection is no better than a quiet one: who only opens them keeps nobody out.
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let server = serve(with_agent(obedient).connections(connections(|all| all.max_connections = 50))).await;
+    let mut silent = Vec::new();
+    for n in 0..500 {
+        silent.push(socket::connect(&server).await);
+        if n % 25 == 0 {
+            assert_eq!(asked(&server).await.1.status, 200, "{n}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn when_all_are_at_work_the_newcomer_is_told_to_come_back() {
+    let server = serve(with_agent(obedient).connections(connections(|all| all.max_connections = 2))).await;
+    let (first, second) = (busy(&server).await, busy(&server).await);
+    for _ in 0..3 {
+        let mut stream = socket::connect(&server).await;
+        // It may have been told before it has asked.
+        let _ = stream.write_all(CARD).await;
+        let replies = replies(&until_closed(&mut stream).await);
+        assert_eq!(replies.iter().map(|reply| reply.status).collect::<Vec<_>>(), [503]);
+        assert_eq!(
+            (replies[0].header("retry-after"), replies[0].header("connection")),
+            (Some("5"), Some("close"))
+        );
+    }
+    drop(first);
+    let give_up = tokio::time::Instant::now() + HANG;
+    while asked(&server).await.1.status != 200 {
+        assert!(tokio::time::Instant::now() < give_up, "its place is free again");
+    }
+    drop(second);
+}
+
+async fn stream_as(server: &TestServer, owner: &str) -> reqwest::Response {
+    let headers = [("content-type", "application/json"), ("a2a-version", "1.0"), ("x-owner", owner)];
+    let body = envelope("SendStreamingMessage", &message("hold"));
+    request(server, http::Method::POST, "/", &headers, body).await
+}
+
+#[track_caller]
+fn check_full(answer: &Answer, status: u16) {
+    assert_eq!((answer.status, &answer.body["error"]["code"]), (status, &json!(-32050)), "{}", answer.body);
+    assert!(answer.header("retry-after").unwrap().parse::<u32>().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn streams_of_one_caller_have_their_bound() {
+    let limits = connections(|all| all.max_streams_per_owner = 2);
+    let server = serve(with_agent(obedient).authenticator(Arc::new(ByHeader)).connections(limits)).await;
+    let mut open = vec![stream_as(&server, "ada").await, stream_as(&server, "ada").await];
+    check_full(&read(stream_as(&server, "ada").await).await, 429);
+    assert_eq!(stream_as(&server, "bob").await.status(), 200, "others are served");
+
+    let ada = |path: &'static str, version: &'static str, body: Value| {
+        let headers = [("content-type", "application/json"), ("a2a-version", version), ("x-owner", "ada")];
+        let server = &server;
+        async move { read(request(server, http::Method::POST, path, &headers, body.to_string()).await).await }
+    };
+    // In every binding, and nothing was begun for it.
+    let answer = ada("/message:stream", "1.0", message("hold")).await;
+    assert_eq!((answer.status, &answer.body["error"]["status"]), (429, &json!("RESOURCE_EXHAUSTED")));
+    let body = serde_json::from_str(&envelope("message/stream", &message_03("hold"))).unwrap();
+    check_full(&ada("/", "0.3", body).await, 429);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"});
+    let tasks = ada("/", "1.0", list).await;
+    assert_eq!(tasks.body["result"]["totalSize"], 2, "{}", tasks.body);
+    // To watch takes a place, too.
+    let id = &tasks.body["result"]["tasks"][0]["id"];
+    let watch = json!({"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": id}});
+    check_full(&ada("/", "1.0", watch).await, 429);
+
+    drop(open.pop());
+    let give_up = tokio::time::Instant::now() + HANG;
+    while stream_as(&server, "ada").await.status() != 200 {
+        assert!(tokio::time::Instant::now() < give_up, "its place is free again");
+    }
+}
+
+#[tokio::test]
+async fn streams_of_everybody_have_theirs() {
+    let limits = connections(|all| (all.max_streams, all.max_streams_per_owner) = (5, 1));
+    let server = serve(with_agent(obedient).connections(limits)).await;
+    let mut open = Vec::new();
+    for _ in 0..5 {
+        // Without authentication all are `anonymous`, who is many.
+        open.push(server.stream("SendStreamingMessage", message("hold"), None).await.ok().expect("a place"));
+    }
+    let refused = server.stream("SendStreamingMessage", message("hold"), None).await.err().expect("no place");
+    check_full(&refused, 503);
+    server.send("what is no stream is answered").await;
+    drop(open);
+    let give_up = tokio::time::Instant::now() + HANG;
+    while server.stream("SendStreamingMessage", message("hold"), None).await.is_err() {
+        assert!(tokio::time::Instant::now() < give_up, "the places are free again");
+    }
+}

@@ -1,0 +1,162 @@
+//! A server that stops: nothing new, what is under way ends, who has nothing to do is let go, nobody holds it up.
+
+use std::time::Duration;
+
+use baton_server::{AgentError, Builder, Turn};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use crate::frames::{self, DATA, END_HEADERS, END_STREAM, HEADERS, frame, header_block};
+use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::socket::{self, one_reply, replies, until_closed};
+use crate::speakers::envelope;
+use crate::stage::{Gate, agent_with, connections};
+
+/// An agent that is not to be hurried.
+fn gated(gate: &Gate) -> Builder {
+    async fn wait(gate: Gate, turn: Turn) -> Result<(), AgentError> {
+        gate.pass().await;
+        turn.text_artifact("late", "late").await?;
+        Ok(())
+    }
+    with_agent(agent_with(gate, wait)).drain(HANG)
+}
+
+/// Tells it to stop, and waits until it takes no more connections.
+async fn stopping(server: TestServer) -> JoinHandle<()> {
+    let address = socket::address(&server);
+    let stopping = tokio::spawn(server.stop());
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    stopping
+}
+
+async fn ended(stopping: JoinHandle<()>) {
+    tokio::time::timeout(HANG, stopping).await.expect("it stops").unwrap();
+}
+
+const CARD: &[u8] = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const HEAD: &str =
+    "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
+
+fn post(body: &str) -> Vec<u8> {
+    format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+#[tokio::test]
+async fn a_stopping_server_ends_what_is_under_way_and_takes_nothing_new() {
+    let gate = Gate::new();
+    let server = serve(gated(&gate)).await;
+    let mut stream = server.stream("SendStreamingMessage", message("go"), None).await.ok().unwrap();
+    assert_eq!(stream.next().await.unwrap().kind(), "task");
+    let mut blocking = socket::connect(&server).await;
+    let task = server.call("ListTasks", json!({})).await.result()["tasks"][0]["id"].clone();
+    blocking.write_all(&post(&envelope("SendMessage", &message("go too")))).await.unwrap();
+    let mut idle = socket::connect(&server).await;
+    idle.write_all(CARD).await.unwrap();
+    assert_eq!(one_reply(&mut idle).await.status, 200);
+    let mut silent = socket::connect(&server).await;
+    let mut half_asked = socket::connect(&server).await;
+    half_asked.write_all(HEAD.as_bytes()).await.unwrap();
+    // Both turns are running, and all that was sent has been read.
+    while server.call("ListTasks", json!({})).await.result()["totalSize"] != 2 {}
+
+    let stopping = stopping(server).await;
+    assert_eq!(until_closed(&mut idle).await, b"");
+    assert_eq!(until_closed(&mut silent).await, b"");
+    half_asked.write_all(b"Content-Length: 2\r\n\r\n{}").await.unwrap();
+    let refused = replies(&until_closed(&mut half_asked).await);
+    assert_eq!(refused.iter().map(|reply| reply.status).collect::<Vec<_>>(), [503]);
+    assert_eq!(
+        (refused[0].header("retry-after"), refused[0].header("connection")),
+        (Some("1"), Some("close"))
+    );
+
+    gate.let_pass(2);
+    let kinds: Vec<_> = stream.rest().await.iter().map(|event| event.kind()).collect();
+    assert_eq!(kinds.last().unwrap(), "completed", "{task}: {kinds:?}");
+    let answers = replies(&until_closed(&mut blocking).await);
+    assert_eq!((answers.len(), answers[0].status), (1, 200));
+    assert!(answers[0].body.contains("TASK_STATE_COMPLETED"));
+    assert_eq!(answers[0].header("connection"), Some("close"));
+    ended(stopping).await;
+}
+
+/// The answer to a new request on a connection that is kept for the sake of another.
+async fn status_of(stream: &mut TcpStream, id: u32, path: &str) -> String {
+    let block = header_block("GET", path, &[("a2a-version", "1.0")]);
+    stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, id, &block)).await.unwrap();
+    let mut text = Vec::new();
+    loop {
+        let came = frames::next(stream).await.expect("the connection is kept");
+        if came.stream == id && came.kind == DATA {
+            text.extend_from_slice(&came.payload);
+        }
+        if came.stream == id && came.flags & END_STREAM != 0 {
+            return String::from_utf8(text).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn new_requests_on_a_kept_connection_are_refused_but_for_its_health() {
+    let gate = Gate::new();
+    let server = serve(gated(&gate)).await;
+    let mut kept = frames::connect(&server).await;
+    let block = header_block("POST", "/", &[("content-type", "application/json"), ("a2a-version", "1.0")]);
+    let body = envelope("SendStreamingMessage", &message("go"));
+    kept.write_all(&frame(HEADERS, END_HEADERS, 1, &block)).await.unwrap();
+    kept.write_all(&frame(DATA, END_STREAM, 1, body.as_bytes())).await.unwrap();
+    while server.call("ListTasks", json!({})).await.result()["totalSize"] != 1 {}
+    assert!(status_of(&mut kept, 3, "/tasks").await.contains("totalSize"));
+
+    let stopping = stopping(server).await;
+    let refused = "The server is stopping; try again in a moment\n";
+    assert_eq!(status_of(&mut kept, 5, "/tasks").await, refused);
+    for (id, path) in [(7, "/healthz"), (9, "/readyz")] {
+        assert_ne!(status_of(&mut kept, id, path).await, refused, "{path} speaks for itself");
+    }
+    gate.let_pass(1);
+    let rest = frames::rest(&mut kept).await;
+    let events: Vec<u8> =
+        rest.iter().filter(|frame| frame.kind == DATA).flat_map(|frame| frame.payload.clone()).collect();
+    assert!(String::from_utf8(events).unwrap().contains("TASK_STATE_COMPLETED"));
+    ended(stopping).await;
+}
+
+/// What a reader is told when the stream ends before its task.
+#[tokio::test]
+async fn a_stream_that_the_server_ends_says_when_to_come_back() {
+    let server = serve(gated(&Gate::new()).drain(Duration::from_millis(100))).await;
+    let mut reader = socket::connect(&server).await;
+    reader.write_all(&post(&envelope("SendStreamingMessage", &message("go")))).await.unwrap();
+    let mut first = [0; 12];
+    reader.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let stopping = stopping(server).await;
+    let text = String::from_utf8(until_closed(&mut reader).await).unwrap();
+    let last = ": the server is stopping; resume with Last-Event-ID\n\nretry: 1000\n\n\r\n0\r\n\r\n";
+    assert!(text.ends_with(last), "and the end is an end, not a break: {text}");
+    ended(stopping).await;
+}
+
+/// Clients that never finish do not keep the process.
+#[tokio::test]
+async fn nobody_holds_up_the_end() {
+    let limits = connections(|all| all.last_patience = Duration::from_millis(200));
+    let server = serve(gated(&Gate::new()).drain(Duration::ZERO).connections(limits)).await;
+    let mut unfinished = socket::connect(&server).await;
+    unfinished.write_all(format!("{HEAD}Content-Length: 1000\r\n\r\n{{").as_bytes()).await.unwrap();
+    let mut dawdling = frames::connect(&server).await;
+    let block = header_block("POST", "/", &[("content-type", "application/json")]);
+    dawdling.write_all(&frame(HEADERS, END_HEADERS, 1, &block)).await.unwrap();
+    server.call("ListTasks", json!({})).await;
+    let began = std::time::Instant::now();
+    ended(stopping(server).await).await;
+    assert!(began.elapsed() < Duration::from_secs(10), "far less than the bodies' own time");
+    until_closed(&mut unfinished).await;
+    frames::rest(&mut dawdling).await;
+}

@@ -1,0 +1,171 @@
+//! What could be taken for two different requests is refused, and nothing behind it is served.
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::agents::obedient;
+use crate::harness::{TestServer, message_with_id, serve_agent};
+use crate::smuggling_corpus::corpus;
+use crate::socket::{self, Reply, replies, talk};
+
+/// A request that leaves a trace.
+fn smuggled(id: &str) -> Vec<u8> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message_with_id(id, "smuggled")});
+    let body = body.to_string();
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
+    format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+async fn tasks(server: &TestServer) -> u64 {
+    server.server.engine().store().task_count().await.unwrap()
+}
+
+#[track_caller]
+fn check(name: &str, replies: &[Reply], status: u16) {
+    let [reply] = replies else { panic!("{name}: {} answers: {replies:?}", replies.len()) };
+    assert_eq!(reply.status, status, "{name}: {reply:?}");
+    assert_eq!(reply.header("connection"), Some("close"), "{name}: {reply:?}");
+    assert!(reply.body.len() > 20, "{name}: it says why: {reply:?}");
+}
+
+/// In one write: the bad request, and one that must not be served. The server closes the connection after its answer.
+#[tokio::test]
+async fn what_is_ambiguous_is_refused_and_what_follows_it_is_not_served() {
+    let server = serve_agent(obedient).await;
+    let corpus = corpus();
+    assert!(corpus.len() >= 120, "{}", corpus.len());
+    for (name, bytes, status) in &corpus {
+        let answer = talk(&server, &[&bytes[..], &smuggled(name)].concat()).await;
+        check(name, &replies(&answer), *status);
+    }
+    assert_eq!(tasks(&server).await, 0, "nothing got through");
+    // The trace would have been seen.
+    let mut stream = socket::connect(&server).await;
+    stream.write_all(&smuggled("honest")).await.unwrap();
+    assert_eq!(socket::one_reply(&mut stream).await.status, 200);
+    assert_eq!(tasks(&server).await, 1);
+}
+
+/// The same behind an honest request, which is answered first.
+#[tokio::test]
+async fn an_honest_request_before_it_is_answered() {
+    let server = serve_agent(obedient).await;
+    let honest = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (name, bytes, status) in corpus().iter().step_by(4) {
+        let answer = talk(&server, &[&honest[..], bytes, &smuggled(name)].concat()).await;
+        let replies = replies(&answer);
+        assert_eq!(replies[0].status, 200, "{name}");
+        check(name, &replies[1..], *status);
+    }
+    assert_eq!(tasks(&server).await, 0);
+}
+
+/// Byte by byte, as a patient smuggler would.
+#[tokio::test]
+async fn pieces_make_no_difference() {
+    let server = serve_agent(obedient).await;
+    for (name, bytes, status) in corpus().iter().filter(|case| case.1.len() < 1000).step_by(9) {
+        let mut stream = socket::connect(&server).await;
+        stream.set_nodelay(true).unwrap();
+        for byte in bytes.iter().chain(&smuggled(name)) {
+            // It may be refused before its end.
+            if stream.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+        }
+        let mut answer = Vec::new();
+        // Bytes that were sent after the close may have reset the connection; the answer had been read before.
+        let _ = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await;
+        check(name, &replies(&answer), *status);
+    }
+    assert_eq!(tasks(&server).await, 0);
+}
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
+
+/// What is unusual, but clear.
+#[tokio::test]
+async fn what_is_clear_is_served() {
+    let server = serve_agent(obedient).await;
+    let address = socket::address(&server);
+    let chunked = |extension: &str, end: &str| format!("{:x}{extension}\r\n{LIST}\r\n{end}", LIST.len());
+    let length = format!("Content-Length: {}\r\n\r\n{LIST}", LIST.len());
+    let encoding = "Transfer-Encoding: chunked\r\n\r\n";
+    for (name, line, headers, rest) in [
+        ("plain", "POST / HTTP/1.1", "Host: localhost\r\n", length.clone()),
+        ("a blank line first", "\r\nPOST / HTTP/1.1", "Host: localhost\r\n", length.clone()),
+        ("no blanks", "POST / HTTP/1.1", "Host:localhost\r\n", length.clone()),
+        ("many blanks", "POST / HTTP/1.1", "Host: \t localhost \t\r\n", length.clone()),
+        ("a port", "POST / HTTP/1.1", &format!("hOsT: {address}\r\n"), length.clone()),
+        ("a URL", "POST http://localhost/ HTTP/1.1", "Host: localhost\r\n", length.clone()),
+        ("a URL with its port", "POST http://LOCALHOST:80/ HTTP/1.1", "Host: localhost\r\n", length.clone()),
+        (
+            "an upgrade",
+            "POST / HTTP/1.1",
+            "Host: localhost\r\nConnection: upgrade\r\nUpgrade: h2c\r\n",
+            length.clone(),
+        ),
+        ("expected", "POST / HTTP/1.1", "Host: localhost\r\nExpect: 100-Continue\r\n", length.clone()),
+        ("HTTP/1.0", "POST / HTTP/1.0", "Host: localhost\r\n", length.clone()),
+        ("HTTP/1.0 without a host", "POST / HTTP/1.0", "", length.clone()),
+        ("HTTP/1.0 to be kept", "POST / HTTP/1.0", "Host: localhost\r\nConnection: keep-alive\r\n", length),
+        (
+            "chunks",
+            "POST / HTTP/1.1",
+            "Host: localhost\r\n",
+            format!("{encoding}{}", chunked("", "0\r\n\r\n")),
+        ),
+        (
+            "chunks with all there is",
+            "POST / HTTP/1.1",
+            "Host: localhost\r\n",
+            format!("{encoding}{}", chunked(";a=\"b c\"", "00;d\r\nX-Y: z\r\nA:\r\n\r\n")),
+        ),
+        (
+            "an encoding in capitals",
+            "POST / HTTP/1.1",
+            "Host: localhost\r\n",
+            format!("TRANSFER-ENCODING: Chunked\t\r\n\r\n{}", chunked("", "0\r\n\r\n")),
+        ),
+    ] {
+        let head = format!("{line}\r\n{headers}Content-Type: application/json\r\nA2A-Version: 1.0\r\n");
+        let mut stream = socket::connect(&server).await;
+        stream.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
+        let reply = socket::one_reply(&mut stream).await;
+        assert_eq!(reply.status, 200, "{name}: {reply:?}");
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(body["result"]["totalSize"], 0, "{name}");
+        assert!(!reply.head.to_ascii_lowercase().contains("upgrade"), "{name}: {reply:?}");
+        if name.starts_with("HTTP/1.0") {
+            assert!(socket::until_closed(&mut stream).await.is_empty(), "{name}: it is closed");
+        } else {
+            // The connection goes on.
+            stream
+                .write_all(b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .await
+                .unwrap();
+            assert_eq!(socket::one_reply(&mut stream).await.status, 200, "{name}");
+        }
+    }
+}
+
+/// A server that answers before it has read a body must not take the rest of it for a request.
+#[tokio::test]
+async fn the_rest_of_a_body_that_nobody_read_is_no_request() {
+    let server = serve_agent(obedient).await;
+    let inner = smuggled("inner");
+    for (line, headers, status) in [
+        ("POST / HTTP/1.1", "Content-Type: text/plain\r\n", 415),
+        ("PUT / HTTP/1.1", "", 405),
+        ("POST /nothing/here HTTP/1.1", "A2A-Version: 1.0\r\n", 404),
+    ] {
+        let head = format!(
+            "{line}\r\nHost: localhost\r\n{headers}Content-Length: {}\r\n\r\n",
+            100_000 + inner.len()
+        );
+        let bytes = [head.as_bytes(), &vec![b' '; 100_000], &inner].concat();
+        let replies = replies(&talk(&server, &bytes).await);
+        assert_eq!(replies.iter().map(|reply| reply.status).collect::<Vec<_>>(), [status], "{line}");
+    }
+    assert_eq!(tasks(&server).await, 0);
+}

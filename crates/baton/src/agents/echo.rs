@@ -1,0 +1,28 @@
+//! Gives back what it is sent: the smallest thing that answers, for trying out a configuration.
+
+use async_trait::async_trait;
+use baton_protocol::domain::{Artifact, ArtifactId, Part};
+use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
+
+pub(crate) struct Echo;
+
+#[async_trait]
+impl Agent for Echo {
+    async fn run(&self, turn: Turn) -> Result<(), AgentError> {
+        let id = ArtifactId::parse("echo")?;
+        turn.artifact(Artifact::new(id, turn.message().parts.clone())).await?;
+        Ok(turn.complete().await?)
+    }
+
+    /// Nothing happens outside the task, and the artifact has a fixed id.
+    fn rerunnable(&self) -> bool {
+        true
+    }
+}
+
+#[async_trait]
+impl MessageAgent for Echo {
+    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+        Ok(asked.message.parts)
+    }
+}

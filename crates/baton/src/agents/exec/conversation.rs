@@ -1,0 +1,250 @@
+//! Lines of JSON on stdout, carried out on the task: what the program says becomes events, and what it asks waits for
+//! an answer.
+
+use std::collections::HashSet;
+use std::future::IntoFuture as _;
+use std::pin::Pin;
+
+use baton_protocol::domain::{ArtifactId, Message, MessageId, Part, PartContent, Role, TaskState};
+use baton_server::{Question, Stopped, TextStream, Turn};
+
+use super::lines::Lines;
+use super::says::{self, Piece, Says};
+use super::turn::Break;
+
+type Answer = Pin<Box<dyn Future<Output = Result<Message, Stopped>> + Send>>;
+
+pub(super) struct Conversation {
+    turn: Turn,
+    lines: Lines,
+    /// Can the program be told an answer? Otherwise the answer starts it anew.
+    answers: bool,
+    question: Option<Answer>,
+    /// The task waits for its client.
+    interrupted: bool,
+    /// The task has ended; what follows is not heard.
+    over: bool,
+    artifacts: Artifacts,
+    /// What was said on both sides, for a program that has to be told again.
+    said: Vec<Message>,
+}
+
+impl Conversation {
+    pub(super) fn new(turn: &Turn, number: usize, max_line_bytes: usize, answers: bool) -> Self {
+        Conversation {
+            turn: turn.clone(),
+            lines: Lines::new(max_line_bytes),
+            answers,
+            question: None,
+            interrupted: false,
+            over: false,
+            artifacts: Artifacts::new(turn, number),
+            said: Vec::new(),
+        }
+    }
+
+    /// For the program's next run within the turn: what was said so far, the answer it left unread last.
+    pub(super) fn begin_again(&mut self) -> &[Message] {
+        self.lines = Lines::new(self.lines.most());
+        self.question = None;
+        self.artifacts.next_turn();
+        &self.said
+    }
+
+    pub(super) fn answers(&self) -> bool {
+        self.answers
+    }
+
+    /// Has the program said its last word?
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Does the program wait for an answer?
+    pub(super) fn waits(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// The answer the program waits for. May be dropped and asked for again.
+    pub(super) async fn answer(&mut self) -> Result<Message, Stopped> {
+        let Some(question) = &mut self.question else { return std::future::pending().await };
+        let answer = question.await?;
+        self.question = None;
+        self.interrupted = false;
+        self.said.push(answer.clone());
+        Ok(answer)
+    }
+
+    pub(super) async fn take(&mut self, bytes: &[u8]) -> Result<(), Break> {
+        if self.over {
+            return Ok(());
+        }
+        for (number, line) in self.lines.cut(bytes).map_err(|bad| Break::invalid(&bad))? {
+            self.hear(number, &line).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finish(&mut self) -> Result<(), Break> {
+        match self.lines.finish() {
+            Ok(Some((number, line))) if !self.over => self.hear(number, &line).await,
+            Err(bad) if !self.over => Err(Break::invalid(&bad)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn hear(&mut self, number: usize, line: &str) -> Result<(), Break> {
+        let says =
+            says::read(line).map_err(|reason| Break::invalid(&format_args!("line {number} {reason}")))?;
+        if self.over {
+            tracing::warn!(target: "exec", { task.id = %self.turn.task_id(), line = number }, "said after the task's end");
+            return Ok(());
+        }
+        match says {
+            Says::Progress(parts) => self.status(TaskState::Working, parts).await?,
+            Says::Artifact(piece) => {
+                let laid = self.artifacts.lay(&self.turn, piece).await;
+                laid.map_err(|stop| stop.at_line(number))?;
+            }
+            Says::InputRequired(text) => {
+                self.go_on().await?;
+                self.note(vec![Part::text(text.as_str())]);
+                let question = self.turn.ask(text);
+                self.wait_for(question);
+            }
+            Says::AuthRequired(text) => {
+                self.go_on().await?;
+                self.note(vec![Part::text(text.as_str())]);
+                let question = self.turn.require_auth(text);
+                self.wait_for(question);
+            }
+            Says::Reject(parts) => self.end(TaskState::Rejected, parts).await?,
+            Says::Fail(parts) => self.end(TaskState::Failed, parts).await?,
+            Says::Complete(parts) => self.end(TaskState::Completed, parts).await?,
+        }
+        Ok(())
+    }
+
+    fn wait_for(&mut self, question: Question) {
+        self.interrupted = true;
+        self.question = self.answers.then(|| question.into_future());
+    }
+
+    /// A task that waits can only begin to work again, or fail; a program may have found another way meanwhile.
+    async fn go_on(&mut self) -> Result<(), Stopped> {
+        if std::mem::take(&mut self.interrupted) {
+            self.turn.resume().await?;
+        }
+        Ok(())
+    }
+
+    async fn status(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
+        self.interrupted = false;
+        self.note(parts.clone());
+        self.turn.status(state, Some(parts)).await
+    }
+
+    fn note(&mut self, parts: Vec<Part>) {
+        // The log gives it an id of its own; nothing refers to this one.
+        if let Ok(id) = MessageId::parse(&format!("said-{}", self.said.len() + 1)) {
+            let (task_id, context_id) = (self.turn.task_id().clone(), self.turn.context_id().clone());
+            let message = Message::new(id, Role::Agent, parts);
+            self.said.push(Message { task_id: Some(task_id), context_id: Some(context_id), ..message });
+        }
+    }
+
+    async fn end(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
+        self.go_on().await?;
+        self.over = true;
+        self.question = None;
+        self.status(state, parts).await
+    }
+}
+
+/// The artifacts of the task, as far as it takes to know which one a piece belongs to.
+struct Artifacts {
+    known: HashSet<ArtifactId>,
+    latest: Option<ArtifactId>,
+    /// Text that grows by small pieces, which the engine may merge.
+    stream: Option<(ArtifactId, TextStream)>,
+    /// Counted by the user's messages.
+    turn: usize,
+    unnamed: usize,
+}
+
+impl Artifacts {
+    fn new(turn: &Turn, number: usize) -> Self {
+        Artifacts {
+            known: turn.task().artifacts.iter().map(|artifact| artifact.id.clone()).collect(),
+            latest: None,
+            stream: None,
+            turn: number,
+            unnamed: 0,
+        }
+    }
+
+    fn next_turn(&mut self) {
+        (self.latest, self.stream) = (None, None);
+        (self.turn, self.unnamed) = (self.turn + 1, 0);
+    }
+
+    async fn lay(&mut self, turn: &Turn, piece: Piece) -> Result<(), Break> {
+        let id = self.id_of(&piece)?;
+        let (append, last) = (piece.append && self.known.contains(&id), piece.last);
+        self.known.insert(id.clone());
+        self.latest = Some(id.clone());
+        match (&mut self.stream, text_alone(&piece)) {
+            (Some((streamed, stream)), Some(text)) if append && *streamed == id => {
+                stream.write(text).await?;
+                if last && let Some((_, stream)) = self.stream.take() {
+                    stream.finish().await?;
+                }
+            }
+            (_, Some(text)) if !append && !last => {
+                let mut stream = turn.stream_text_as(id.clone(), piece.name.as_deref());
+                stream.write(text).await?;
+                self.stream = Some((id, stream));
+            }
+            _ => {
+                self.stream.take_if(|(streamed, _)| *streamed == id);
+                turn.artifact_update(piece.artifact(id), append, last).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Its own id; else its name; else, for more of something, the latest; else a new one. Never random: a program
+    /// that is run again after a crash replaces what it made before.
+    fn id_of(&mut self, piece: &Piece) -> Result<ArtifactId, Break> {
+        if let Some(id) = &piece.id {
+            return Ok(id.clone());
+        }
+        if let Some(name) = &piece.name {
+            let id = ArtifactId::parse(name);
+            return id.map_err(|bad| {
+                Break::invalid(&format_args!(
+                    "`artifact.name` {bad}, so that it cannot be its id; give it an `id`"
+                ))
+            });
+        }
+        if let Some(latest) = self.latest.clone().filter(|_| piece.append) {
+            return Ok(latest);
+        }
+        self.unnamed += 1;
+        let prefix = if self.turn > 1 { format!("turn-{}-", self.turn) } else { String::new() };
+        let id = ArtifactId::parse(&format!("{prefix}artifact-{}", self.unnamed));
+        id.map_err(|bad| Break::invalid(&bad))
+    }
+}
+
+/// The text of a piece that is nothing but text.
+fn text_alone(piece: &Piece) -> Option<&str> {
+    match piece.parts.as_slice() {
+        [Part { content: PartContent::Text(text), filename: None, media_type: None, metadata: None }]
+            if piece.description.is_none() && piece.metadata.is_none() =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
+}

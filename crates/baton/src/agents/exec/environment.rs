@@ -1,0 +1,101 @@
+//! What the program gets to see of the server's environment: what programs need to run at all, and what it was
+//! configured to get. The server's environment holds the server's secrets; a program that prints its own must not
+//! print those.
+
+use std::ffi::{OsStr, OsString};
+
+use baton_protocol::domain::ContextId;
+use baton_server::Turn;
+
+/// Taken over when the server has them; so is every `LC_…`.
+const TAKEN_OVER: &[&str] =
+    &["PATH", "HOME", "LANG", "LANGUAGE", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// Python holds back what it prints into a pipe until it has 8 KiB of it; a stream would come at the very end.
+const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1");
+
+#[derive(Debug, Clone)]
+pub(super) struct Environment(Vec<(OsString, OsString)>);
+
+impl Environment {
+    pub(super) fn of_server(configured: &[(String, String)]) -> Self {
+        Self::of(std::env::vars_os(), configured)
+    }
+
+    fn of(server: impl Iterator<Item = (OsString, OsString)>, configured: &[(String, String)]) -> Self {
+        let mut environment = Environment(vec![(UNBUFFERED.0.into(), UNBUFFERED.1.into())]);
+        environment.0.extend(server.filter(|(name, _)| is_taken_over(name)));
+        for (name, value) in configured {
+            environment.set(name, value);
+        }
+        environment
+    }
+
+    /// Where programs are looked for.
+    pub(super) fn path(&self) -> Option<&OsStr> {
+        self.0.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
+    }
+
+    pub(super) fn for_turn(&self, skill: &str, turn: &Turn) -> Vec<(OsString, OsString)> {
+        let mut environment = self.for_message(skill, turn.context_id());
+        environment.push(("BATON_TASK_ID".into(), turn.task_id().as_str().into()));
+        environment.push(("BATON_ATTEMPT".into(), turn.attempt().to_string().into()));
+        environment
+    }
+
+    pub(super) fn for_message(&self, skill: &str, context: &ContextId) -> Vec<(OsString, OsString)> {
+        let mut environment = self.clone();
+        environment.set("BATON_CONTEXT_ID", context.as_str());
+        environment.set("BATON_SKILL", skill);
+        environment.0
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.0.retain(|(known, _)| known != name);
+        self.0.push((name.into(), value.into()));
+    }
+}
+
+fn is_taken_over(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| TAKEN_OVER.contains(&name) || name.starts_with("LC_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_needed_or_configured_is_passed_on() {
+        let server = [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("API_KEY", "secret"),
+            ("BATON_STORE", "secret"),
+            ("TZ", "UTC"),
+        ];
+        let server = server.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let configured =
+            [("TZ", "CET"), ("MODEL", "small")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = Environment::of(server, &configured);
+        assert_eq!(environment.path(), Some(OsStr::new("/bin")));
+        let context = ContextId::parse("c").unwrap();
+        let mut seen: Vec<String> = environment
+            .for_message("greet", &context)
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        seen.sort();
+        assert_eq!(
+            seen,
+            [
+                "BATON_CONTEXT_ID=c",
+                "BATON_SKILL=greet",
+                "LC_ALL=C",
+                "MODEL=small",
+                "PATH=/bin",
+                "PYTHONUNBUFFERED=1",
+                "TZ=CET"
+            ]
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! What the program reads on stdin.
+
+use baton_protocol::domain::{Message, PartContent};
+use baton_protocol::wire::v1;
+use baton_server::Turn;
+
+/// Most of the earlier conversation that is passed on; the oldest messages are left out first.
+const MOST_HISTORY: usize = 1024 * 1024;
+
+/// A message as plain text: text as it is, data as JSON, one after the other on lines of their own. Files have no
+/// place there; the error says so to the client.
+pub(super) fn text(message: &Message) -> Result<Vec<u8>, String> {
+    let mut parts = Vec::with_capacity(message.parts.len());
+    for (index, part) in message.parts.iter().enumerate() {
+        match &part.content {
+            PartContent::Text(text) => parts.push(text.as_str()),
+            PartContent::Data(json) => parts.push(json.as_str()),
+            PartContent::Raw(_) | PartContent::Url(_) => {
+                return Err(format!(
+                    "This agent reads text and data; parts[{index}] of the message is a file"
+                ));
+            }
+        }
+    }
+    Ok(parts.join("\n").into_bytes())
+}
+
+/// A turn as one line of JSON. The conversation so far is in it: a program that ended after its question knows
+/// nothing but what it reads here. `since` is what was said after the turn began, the message to answer being the
+/// last of it.
+pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(1024);
+    line.extend_from_slice(b"{\"taskId\":");
+    write_string(&mut line, turn.task_id().as_str());
+    line.extend_from_slice(b",\"contextId\":");
+    write_string(&mut line, turn.context_id().as_str());
+    line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
+    write_string(&mut line, skill);
+    let history = &turn.task().history;
+    let (message, since) = match since.split_last() {
+        Some((answer, since)) => (answer, since),
+        None => (turn.message(), since),
+    };
+    let this = history.iter().rposition(|said| said.id == message.id);
+    let before = history.iter().enumerate().filter(|(index, _)| Some(*index) != this).map(|(_, said)| said);
+    let before: Vec<Vec<u8>> = before.chain(since).map(written).collect();
+    if !before.is_empty() {
+        line.extend_from_slice(b",\"history\":[");
+        line.extend_from_slice(&latest(&before, MOST_HISTORY).join(&b','));
+        line.push(b']');
+    }
+    end_with_message(line, message)
+}
+
+/// A message outside any task as one line of JSON.
+pub(super) fn message_line(skill: &str, message: &Message) -> Vec<u8> {
+    let mut line = b"{\"skill\":".to_vec();
+    write_string(&mut line, skill);
+    end_with_message(line, message)
+}
+
+/// The answer to a question, for a program that waited for it.
+pub(super) fn answer_line(message: &Message) -> Vec<u8> {
+    let mut line = b"{\"message\":".to_vec();
+    v1::write_message(&mut line, message);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+fn end_with_message(mut line: Vec<u8>, message: &Message) -> Vec<u8> {
+    line.extend_from_slice(b",\"message\":");
+    v1::write_message(&mut line, message);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+fn written(message: &Message) -> Vec<u8> {
+    let mut json = Vec::new();
+    v1::write_message(&mut json, message);
+    json
+}
+
+/// The last of these that fit together.
+fn latest(all: &[Vec<u8>], most: usize) -> &[Vec<u8>] {
+    let mut left = most;
+    let fitting = all.iter().rev().take_while(|json| {
+        let fits = json.len() <= left;
+        left = left.saturating_sub(json.len());
+        fits
+    });
+    &all[all.len() - fitting.count()..]
+}
+
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(baton_protocol::domain::JsonText::from_string_value(text).as_str().as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_protocol::domain::{JsonText, MessageId, Part, Role};
+
+    use super::*;
+
+    fn message(parts: Vec<Part>) -> Message {
+        Message::new(MessageId::parse("m").unwrap(), Role::User, parts)
+    }
+
+    #[test]
+    fn text_mode_takes_text_and_data_and_refuses_files() {
+        let data = Part::data(JsonText::parse("{ \"a\": 1.0 }").unwrap());
+        let said = text(&message(vec![Part::text("one\n"), Part::text("é"), data])).unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), "one\n\né\n{\"a\":1.0}");
+        assert_eq!(text(&message(vec![Part::text("")])).unwrap(), b"");
+        let refused = text(&message(vec![Part::text("see"), Part::raw(vec![1], "image/png", "a.png")]));
+        assert!(refused.unwrap_err().contains("parts[1] of the message is a file"));
+    }
+
+    #[test]
+    fn a_line_holds_no_line_break_but_its_last() {
+        let line = message_line("sk\"ill", &message(vec![Part::text("a\nb")]));
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(
+            (&read["skill"], &read["message"]["parts"][0]["text"]),
+            (&"sk\"ill".into(), &"a\nb".into())
+        );
+    }
+
+    #[test]
+    fn the_oldest_messages_are_left_out_first() {
+        let all = ["aaaa", "bb", "cc", "d"].map(|text| text.as_bytes().to_vec());
+        assert_eq!(latest(&all, 9).len(), 4);
+        assert_eq!(latest(&all, 8), &all[1..]);
+        assert_eq!(latest(&all, 0).len(), 0);
+    }
+}

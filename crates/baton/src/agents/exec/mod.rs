@@ -1,0 +1,219 @@
+//! Any program as an agent: `baton serve --exec CMD`. `docs/exec.md` is the manual.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `flags` | the command line, and the card made from it |
+//! | `command` | from what was typed to an argument vector, and whether it can be run |
+//! | `environment` | what the program gets to see of the server's environment |
+//! | `input` | what it reads on stdin; `feed` writes it |
+//! | `text`, `text_artifact` | plain text on stdout, and the artifact it becomes |
+//! | `lines`, `says`, `conversation` | lines of JSON on stdout, their meaning, and what becomes of the task |
+//! | `turn`, `reply` | a program at work on a task; one that answers a message |
+//! | `stderr`, `ending` | what it complains about, and how its end is told |
+//! | `process` | its processes as the server sees them |
+//! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
+
+mod command;
+mod environment;
+pub(crate) mod flags;
+mod input;
+mod lines;
+mod says;
+mod text;
+
+#[cfg(unix)]
+mod children;
+#[cfg(unix)]
+mod conversation;
+#[cfg(unix)]
+mod ending;
+#[cfg(unix)]
+mod feed;
+#[cfg(unix)]
+pub(crate) mod guard;
+#[cfg(unix)]
+mod orphans;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod reply;
+#[cfg(unix)]
+mod report;
+#[cfg(unix)]
+mod stderr;
+#[cfg(unix)]
+mod text_artifact;
+#[cfg(unix)]
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use baton_protocol::domain::Part;
+use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
+
+pub(crate) use command::parse;
+use environment::Environment;
+
+/// How a program is run. Every bound has a default.
+#[derive(Debug, Clone)]
+pub(crate) struct ExecOptions {
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// The skill's id, as the program is told.
+    pub(crate) skill: String,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    pub(crate) chunk: Chunk,
+    /// Where it runs; the server's own folder otherwise.
+    pub(crate) directory: Option<PathBuf>,
+    /// Added to the little that is taken over from the server's environment.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Longest it may work on one turn, time spent waiting for an answer left out. The engine has its own limit.
+    pub(crate) timeout: Option<Duration>,
+    /// Between being asked to end and being killed. Shorter than the engine's patience with a canceled turn.
+    pub(crate) kill_grace: Duration,
+    /// Most it may write in one turn.
+    pub(crate) max_output_bytes: usize,
+    /// Longest line of JSON, or piece between two delimiters.
+    pub(crate) max_line_bytes: usize,
+    /// How many of its last words on stderr a client reads when it fails.
+    pub(crate) stderr_lines: usize,
+    /// May it be run again when a crash of the server has cut it short?
+    pub(crate) rerunnable: bool,
+}
+
+/// What the program reads on stdin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Input {
+    /// The message's text, then the end.
+    #[default]
+    Text,
+    /// One line of JSON: the message and where it belongs.
+    Json,
+}
+
+/// What the program writes on stdout.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    /// Text, which becomes one artifact.
+    #[default]
+    Text,
+    /// Lines of JSON, each of which says one thing.
+    Jsonl,
+}
+
+/// What a message is answered with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Replies {
+    /// A task to follow, cancel and read again.
+    #[default]
+    Task,
+    /// A message, once the program has ended.
+    Message,
+}
+
+/// How text is cut into the chunks of its artifact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Chunk {
+    /// As it comes.
+    #[default]
+    Any,
+    /// After every delimiter, which is left out.
+    Delimiter(String),
+}
+
+impl Default for ExecOptions {
+    fn default() -> Self {
+        ExecOptions {
+            command: Vec::new(),
+            skill: String::new(),
+            input: Input::default(),
+            output: Output::default(),
+            chunk: Chunk::default(),
+            directory: None,
+            environment: Vec::new(),
+            timeout: None,
+            kill_grace: Duration::from_secs(2),
+            max_output_bytes: 16 * 1024 * 1024,
+            max_line_bytes: 2 * 1024 * 1024,
+            stderr_lines: 3,
+            rerunnable: false,
+        }
+    }
+}
+
+/// Programs of one agent at a time, unless its limits say otherwise: a process costs far more than a future.
+pub(crate) const MOST_PROGRAMS: usize = 64;
+
+/// A program that works on tasks.
+pub(crate) struct ExecAgent(Arc<Program>);
+
+/// A program that answers messages.
+pub(crate) struct ExecReplies(Arc<Program>);
+
+struct Program {
+    options: ExecOptions,
+    environment: Environment,
+}
+
+impl Program {
+    fn new(options: ExecOptions) -> Result<Arc<Self>, String> {
+        if cfg!(not(unix)) {
+            return Err(
+                "programs as agents need a Unix system: their processes could not be ended here".to_owned()
+            );
+        }
+        let environment = Environment::of_server(&options.environment);
+        command::check(&options, environment.path())?;
+        #[cfg(unix)]
+        children::adopt_orphans().map_err(|error| format!("processes cannot be adopted: {error}"))?;
+        Ok(Arc::new(Program { options, environment }))
+    }
+}
+
+impl ExecAgent {
+    /// Refuses, with the reason, a program that cannot be run.
+    pub(crate) fn new(options: ExecOptions) -> Result<Self, String> {
+        Program::new(options).map(ExecAgent)
+    }
+}
+
+impl ExecReplies {
+    /// Refuses, with the reason, a program that cannot be run.
+    pub(crate) fn new(options: ExecOptions) -> Result<Self, String> {
+        Program::new(options).map(ExecReplies)
+    }
+}
+
+#[async_trait]
+impl Agent for ExecAgent {
+    #[cfg(unix)]
+    async fn run(&self, turn: Turn) -> Result<(), AgentError> {
+        turn::run(&self.0, turn).await
+    }
+
+    #[cfg(not(unix))]
+    async fn run(&self, _: Turn) -> Result<(), AgentError> {
+        unreachable!("no agent is made here")
+    }
+
+    fn rerunnable(&self) -> bool {
+        self.0.options.rerunnable
+    }
+}
+
+#[async_trait]
+impl MessageAgent for ExecReplies {
+    #[cfg(unix)]
+    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+        reply::reply(&self.0, asked).await
+    }
+
+    #[cfg(not(unix))]
+    async fn reply(&self, _: Asked) -> Result<Vec<Part>, AgentError> {
+        unreachable!("no agent is made here")
+    }
+}

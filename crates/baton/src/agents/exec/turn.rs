@@ -1,0 +1,294 @@
+//! A program at work on one turn of a task.
+
+use std::fmt;
+use std::time::Duration;
+
+use baton_protocol::domain::{Message, Role};
+use baton_server::{AgentError, Stop, Stopped, Turn};
+use tokio::io::AsyncReadExt as _;
+use tokio::time::{Instant, sleep_until};
+
+use super::conversation::Conversation;
+use super::feed::Feed;
+use super::process::{Ended, Process};
+use super::stderr::Complaints;
+use super::text_artifact::TextArtifact;
+use super::{ExecOptions, Input, Output, Program, ending, input};
+
+/// How long output is still read when everybody who could write it is gone.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+const READ_BYTES: usize = 16 * 1024;
+
+/// Why a program is ended before it ends by itself.
+#[derive(Debug)]
+pub(super) enum Break {
+    Stopped,
+    /// The reason the task fails with.
+    Failed(String),
+}
+
+impl Break {
+    /// The program does not keep to what was agreed.
+    pub(super) fn invalid(what: &dyn fmt::Display) -> Self {
+        Break::Failed(format!("The agent's program gave an invalid response: {what}"))
+    }
+
+    pub(super) fn at_line(self, number: usize) -> Self {
+        match self {
+            Break::Failed(reason) => Break::Failed(format!("{reason} (line {number})")),
+            Break::Stopped => Break::Stopped,
+        }
+    }
+}
+
+impl From<Stopped> for Break {
+    fn from(_: Stopped) -> Self {
+        Break::Stopped
+    }
+}
+
+pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError> {
+    let options = &program.options;
+    let mut talk = Talk::new(options, &turn)?;
+    let mut first = match options.input {
+        Input::Json => input::turn_line(&options.skill, &turn, &[]),
+        Input::Text => match input::text(turn.message()) {
+            Ok(text) => text,
+            Err(refusal) => return Ok(turn.reject(refusal).await?),
+        },
+    };
+    while run_once(program, &turn, first, &mut talk).await? == Next::Again {
+        // As if the answer had come a moment later, and started a turn of its own.
+        tracing::debug!(target: "exec", { task.id = %turn.task_id() }, "the program ended without its answer");
+        first = input::turn_line(&options.skill, &turn, talk.begin_again());
+    }
+    Ok(())
+}
+
+#[derive(PartialEq)]
+enum Next {
+    Done,
+    /// An answer was left unread.
+    Again,
+}
+
+async fn run_once(
+    program: &Program,
+    turn: &Turn,
+    first: Vec<u8>,
+    talk: &mut Talk,
+) -> Result<Next, AgentError> {
+    let options = &program.options;
+    let environment = program.environment.for_turn(&options.skill, turn);
+    let mut process = Process::start(options, &environment).map_err(|error| {
+        tracing::error!(target: "exec", { task.id = %turn.task_id(), %error }, "a guard could not be started");
+        AgentError::new(format!("The agent's program could not be started: {error}"))
+    })?;
+    let mut complaints = Complaints::keep(
+        process.stderr.take(),
+        Some(turn.task_id()),
+        turn.context_id(),
+        options.stderr_lines,
+    );
+    let mut feed = Feed::new(process.stdin.take(), first, talk.answers());
+    let mut done = drive(options, turn, &mut process, &mut feed, talk).await;
+    if done.is_ok() && !talk.is_over() {
+        let ended = process.ended().await;
+        done = talk.finish(ended == Ended::Exited(0)).await;
+        if done.is_ok() && !talk.is_over() {
+            let last_words = complaints.last_words().await;
+            return match ending::judge(ended, &last_words) {
+                Ok(()) if feed.answer_was_left() => Ok(Next::Again),
+                Ok(()) => Ok(Next::Done),
+                Err(reason) => {
+                    tracing::warn!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program failed");
+                    Err(AgentError::new(reason))
+                }
+            };
+        }
+    }
+    let ended = process.end().await;
+    tracing::debug!(target: "exec", { task.id = %turn.task_id(), ?ended }, "no more is heard from the program");
+    match done {
+        Ok(()) => Ok(Next::Done),
+        Err(Break::Stopped) => Err(Stopped.into()),
+        Err(Break::Failed(reason)) => {
+            tracing::warn!(target: "exec", { task.id = %turn.task_id(), reason }, "the program was ended");
+            Err(AgentError::new(reason))
+        }
+    }
+}
+
+/// Feeds the program and hears it out; returns when nothing more comes, or nothing more counts.
+async fn drive(
+    options: &ExecOptions,
+    turn: &Turn,
+    process: &mut Process,
+    feed: &mut Feed,
+    talk: &mut Talk,
+) -> Result<(), Break> {
+    let mut ending = process.ending();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut room = options.max_output_bytes;
+    let mut time = WorkingTime::new(options.timeout);
+    // When the program has said its last word, or is gone.
+    let mut leave_at: Option<Instant> = None;
+    let mut gone = false;
+    loop {
+        time.pause(talk.waits());
+        if talk.is_over() && leave_at.is_none() {
+            feed.close();
+            leave_at = Some(Instant::now() + options.kill_grace);
+        }
+        let (over, waits) = (talk.is_over(), talk.waits());
+        tokio::select! {
+            biased;
+            () = told_to_stop(turn, options.rerunnable), if !over => return Err(Break::Stopped),
+            () = at(leave_at) => return Ok(()),
+            () = at(time.end()), if !over => {
+                let most = options.timeout.unwrap_or_default().as_secs_f64();
+                return Err(Break::Failed(format!("The agent's program took longer than {most} s")));
+            }
+            () = at(talk.flush_at()) => talk.flush().await?,
+            answer = talk.answer(), if waits => feed.answer(&input::answer_line(&answer?)),
+            () = feed.write(), if feed.has_work() => {}
+            read = process.stdout.read(&mut buffer) => match read {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(count) => {
+                    room = room.checked_sub(count).ok_or_else(|| {
+                        let most = options.max_output_bytes;
+                        Break::Failed(format!("The agent's program wrote more than {most} bytes"))
+                    })?;
+                    talk.take(&buffer[..count]).await?;
+                }
+            },
+            _ = ending.wait(), if !gone => {
+                gone = true;
+                leave_at = Some(Instant::now() + LAST_OUTPUT);
+            }
+        }
+    }
+}
+
+/// A program that may be run again is stopped at once when the server goes down; another one may use the time that
+/// the server gives its turns.
+async fn told_to_stop(turn: &Turn, rerunnable: bool) {
+    turn.cancellation().cancelled().await;
+    if turn.stop_reason() == Some(Stop::Shutdown) && !rerunnable {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The clock stands still while the program waits for an answer.
+struct WorkingTime {
+    end: Option<Instant>,
+    paused: Option<Instant>,
+}
+
+impl WorkingTime {
+    fn new(most: Option<Duration>) -> Self {
+        WorkingTime { end: most.map(|most| Instant::now() + most), paused: None }
+    }
+
+    fn pause(&mut self, paused: bool) {
+        match (paused, self.paused) {
+            (true, None) => self.paused = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.end = self.end.map(|end| end + since.elapsed());
+                self.paused = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&self) -> Option<Instant> {
+        self.end.filter(|_| self.paused.is_none())
+    }
+}
+
+/// What stdout means.
+enum Talk {
+    Text(Box<TextArtifact>),
+    Lines(Box<Conversation>),
+}
+
+impl Talk {
+    fn new(options: &ExecOptions, turn: &Turn) -> Result<Self, AgentError> {
+        // The same for a re-run of the turn.
+        let said = turn.task().history.iter().filter(|message| message.role == Role::User);
+        let number = said.count();
+        Ok(match options.output {
+            Output::Text => Talk::Text(Box::new(TextArtifact::new(options, turn, number)?)),
+            Output::Jsonl => {
+                let answers = options.input == Input::Json;
+                Talk::Lines(Box::new(Conversation::new(turn, number, options.max_line_bytes, answers)))
+            }
+        })
+    }
+
+    /// May more than the first message be written to the program?
+    fn answers(&self) -> bool {
+        match self {
+            Talk::Text(_) => false,
+            Talk::Lines(conversation) => conversation.answers(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self, Talk::Lines(conversation) if conversation.is_over())
+    }
+
+    fn waits(&self) -> bool {
+        matches!(self, Talk::Lines(conversation) if conversation.waits())
+    }
+
+    async fn answer(&mut self) -> Result<Message, Stopped> {
+        match self {
+            Talk::Text(_) => std::future::pending().await,
+            Talk::Lines(conversation) => conversation.answer().await,
+        }
+    }
+
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), Break> {
+        match self {
+            Talk::Text(artifact) => Ok(artifact.take(bytes).await?),
+            Talk::Lines(conversation) => conversation.take(bytes).await,
+        }
+    }
+
+    fn flush_at(&self) -> Option<Instant> {
+        match self {
+            Talk::Text(artifact) => artifact.flush_at(),
+            Talk::Lines(_) => None,
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), Stopped> {
+        match self {
+            Talk::Text(artifact) => artifact.flush().await,
+            Talk::Lines(_) => Ok(()),
+        }
+    }
+
+    /// See [`Conversation::begin_again`].
+    fn begin_again(&mut self) -> &[Message] {
+        match self {
+            Talk::Text(_) => &[],
+            Talk::Lines(conversation) => conversation.begin_again(),
+        }
+    }
+
+    async fn finish(&mut self, whole: bool) -> Result<(), Break> {
+        match self {
+            Talk::Text(artifact) => Ok(artifact.finish(whole).await?),
+            Talk::Lines(conversation) => conversation.finish().await,
+        }
+    }
+}

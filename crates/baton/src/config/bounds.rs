@@ -1,0 +1,121 @@
+//! The library's own option types, filled in from the configuration.
+
+use baton_server::Connections;
+use baton_server::engine::options::Options;
+use baton_server::store::sqlite;
+
+use super::schema::Config;
+
+impl Config {
+    /// Bounds of the turns and tasks of all agents, and how long things are kept.
+    pub(crate) fn engine_options(&self) -> Options {
+        let (limits, kept) = (&self.limits, &self.retention);
+        let mut options = Options::default();
+        options.max_running = *limits.max_running;
+        options.max_queued = *limits.max_queued;
+        options.max_pending_messages = *limits.max_pending_messages;
+        options.send_wait = *limits.send_wait;
+        options.cancel_grace = *limits.cancel_grace;
+        options.turn_deadline = *limits.turn_deadline;
+        options.turn_idle = *limits.turn_idle;
+        options.answer_wait = *limits.answer_wait;
+        options.store_patience = *limits.store_patience;
+        options.text_merge = *limits.text_merge;
+        options.max_event_bytes = limits.max_event.bytes();
+        options.max_parts = *limits.max_parts;
+        options.max_references = *limits.max_references;
+        options.snapshot_events = *limits.snapshot_events;
+        options.snapshot_bytes = limits.snapshot_bytes.bytes();
+        options.retention.ended = *kept.ended;
+        options.retention.fold = *kept.fold;
+        options.retention.max_tasks = *kept.max_tasks;
+        options.retention.min_age = *kept.min_age;
+        options.retention.records = *kept.records;
+        options.retention.every = *kept.every;
+        options
+    }
+
+    pub(crate) fn connection_bounds(&self) -> Connections {
+        let said = &self.connections;
+        let mut bounds = Connections::default();
+        bounds.first_byte = *said.first_byte;
+        bounds.head = *said.head;
+        bounds.idle = *said.idle;
+        bounds.body_total = *said.body_total;
+        bounds.body_grace = *said.body_grace;
+        bounds.body_rate = said.body_rate.0;
+        bounds.reader_stall = *said.reader_stall;
+        bounds.max_connections = *said.max_connections;
+        bounds.max_per_address = *said.max_per_address;
+        bounds.max_streams = *said.max_streams;
+        bounds.max_streams_per_owner = *said.max_streams_per_owner;
+        bounds.max_head_bytes = said.max_head.bytes();
+        bounds.max_header_list_bytes = u32::try_from(said.max_header_list.0).unwrap_or(u32::MAX);
+        bounds.max_concurrent_requests = *said.max_concurrent_requests;
+        bounds.write_buffer = said.write_buffer.bytes();
+        bounds.last_patience = *said.last_patience;
+        bounds
+    }
+
+    pub(crate) fn sqlite_options(&self) -> sqlite::Options {
+        sqlite::Options {
+            readers: *self.store.readers,
+            batch: *self.store.batch,
+            ..sqlite::Options::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::setting::{Field, Section, Sections, Source, Visit};
+    use crate::config::value::Shown;
+
+    #[test]
+    fn the_defaults_are_the_librarys() {
+        let config = Config::default();
+        assert_eq!(format!("{:?}", config.engine_options()), format!("{:?}", Options::default()));
+        assert_eq!(format!("{:?}", config.connection_bounds()), format!("{:?}", Connections::default()));
+        assert_eq!(config.sqlite_options(), sqlite::Options::default());
+    }
+
+    /// Every number doubled: an option of the library's that has no key, or is not carried over, stays as it was.
+    #[test]
+    fn every_bound_can_be_set() {
+        let mut config = Config::default();
+        config.limits.visit(&mut Double);
+        config.retention.visit(&mut Double);
+        config.connections.visit(&mut Double);
+        check(&format!("{:#?}", Options::default()), &format!("{:#?}", config.engine_options()));
+        check(&format!("{:#?}", Connections::default()), &format!("{:#?}", config.connection_bounds()));
+    }
+
+    fn check(usual: &str, doubled: &str) {
+        assert_eq!(usual.lines().count(), doubled.lines().count());
+        let lines = usual.lines().zip(doubled.lines());
+        for (usual, doubled) in lines.filter(|(line, _)| line.ends_with(',') && line.contains(':')) {
+            assert_ne!(usual, doubled, "it has no key");
+        }
+    }
+
+    struct Double;
+
+    impl Visit for Double {
+        fn field(&mut self, _name: &'static str, field: &mut dyn Field) {
+            let text = match field.show() {
+                Shown::Whole(number) => (number * 2).to_string(),
+                Shown::Text(text) => {
+                    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
+                    format!("{}{}", text[..digits].parse::<u64>().unwrap() * 2, &text[digits..])
+                }
+                other => panic!("{other:?}"),
+            };
+            field.accept_text(&text, Source::Flag("--twice")).unwrap();
+        }
+
+        fn table(&mut self, _name: &'static str, _section: &mut dyn Section) {}
+
+        fn list(&mut self, _name: &'static str, _sections: &mut dyn Sections) {}
+    }
+}

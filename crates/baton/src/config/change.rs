@@ -1,0 +1,92 @@
+//! What differs between two configurations, and which of it can be put into effect while serving.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::schema::Config;
+use super::setting::{Comparable, Field, Section, Sections, Visit, join};
+
+/// The keys that differ, items of lists by their id: `agent[weather].limits.max_body`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// Put into effect at once.
+    pub(crate) live: Vec<String>,
+    /// Only the next start sees these.
+    pub(crate) restart: Vec<String>,
+}
+
+pub(crate) fn between(old: &Config, new: &Config) -> Changes {
+    let (old, new) = (Values::of(old), Values::of(new));
+    // An agent that came or went is one change, not one for each of its keys.
+    let whole: Vec<String> = old.items.symmetric_difference(&new.items).cloned().collect();
+    let topmost = |path: &&String| !whole.iter().any(|other| is_under(path, other));
+    let mut changes = Changes { live: Vec::new(), restart: whole.iter().filter(topmost).cloned().collect() };
+
+    let keys: BTreeSet<&String> = old.values.keys().chain(new.values.keys()).collect();
+    for key in keys {
+        let same =
+            matches!((old.values.get(key), new.values.get(key)), (Some(old), Some(new)) if old.is(&**new));
+        if same || whole.iter().any(|item| is_under(key, item)) {
+            continue;
+        }
+        if is_live(key) { changes.live.push(key.clone()) } else { changes.restart.push(key.clone()) }
+    }
+    changes
+}
+
+fn is_under(path: &str, item: &str) -> bool {
+    path.strip_prefix(item).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Cards, what the card says of skills, limits and retention.
+fn is_live(path: &str) -> bool {
+    const OF_A_SKILL: &[&str] = &["name", "description", "tags", "examples", "input_modes", "output_modes"];
+    let path = match path.strip_prefix("agent[") {
+        Some(rest) => rest.split_once("].").map_or("", |(_, rest)| rest),
+        None => path,
+    };
+    match path.split_once('.') {
+        Some(("card" | "limits" | "retention", _)) => true,
+        Some((table, key)) if table.starts_with("skill[") => OF_A_SKILL.contains(&key),
+        _ => false,
+    }
+}
+
+#[derive(Default)]
+struct Values {
+    prefix: String,
+    values: BTreeMap<String, Box<dyn Comparable>>,
+    items: BTreeSet<String>,
+}
+
+impl Values {
+    fn of(config: &Config) -> Self {
+        let mut values = Values::default();
+        config.clone().visit(&mut values);
+        values
+    }
+
+    fn within(&mut self, prefix: String, section: &mut dyn Section) {
+        let outer = std::mem::replace(&mut self.prefix, prefix);
+        section.visit(self);
+        self.prefix = outer;
+    }
+}
+
+impl Visit for Values {
+    fn field(&mut self, name: &'static str, field: &mut dyn Field) {
+        self.values.insert(join(&self.prefix, name), field.value());
+    }
+
+    fn table(&mut self, name: &'static str, section: &mut dyn Section) {
+        self.within(join(&self.prefix, name), section);
+    }
+
+    fn list(&mut self, name: &'static str, sections: &mut dyn Sections) {
+        sections.each(&mut |index, section| {
+            let label = section.label().unwrap_or_else(|| index.to_string());
+            let item = join(&self.prefix, &format!("{name}[{label}]"));
+            self.items.insert(item.clone());
+            self.within(item, section);
+        });
+    }
+}

@@ -1,0 +1,66 @@
+//! The logic behind a skill, as its configuration says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use baton_server::Logic;
+
+use super::schema::Skill;
+use super::value::{Builtin, CommandLine, ExecInput, ExecOutput, Replies};
+use crate::agents::exec::{self, Chunk, ExecAgent, ExecOptions, ExecReplies};
+use crate::agents::{demo, echo};
+
+/// `exec` or `builtin`, answering with tasks or messages; the reason if that cannot be.
+pub(crate) fn handler_of(skill: &Skill) -> Result<Logic, String> {
+    let Some(builtin) = *skill.builtin else { return program(skill) };
+    Ok(match (builtin, *skill.replies) {
+        (Builtin::Demo, Replies::Task) => Logic::Task(Arc::new(demo::Demo)),
+        (Builtin::Demo, Replies::Message) => Logic::Message(Arc::new(demo::Answer)),
+        (Builtin::Echo, Replies::Task) => Logic::Task(Arc::new(echo::Echo)),
+        (Builtin::Echo, Replies::Message) => Logic::Message(Arc::new(echo::Echo)),
+    })
+}
+
+/// Relative paths start at the file's folder, and so do programs.
+fn folder_of(skill: &Skill) -> Option<PathBuf> {
+    let file = Path::new(&*skill.place.as_ref()?.file);
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned)
+}
+
+/// A program of the user's.
+fn program(skill: &Skill) -> Result<Logic, String> {
+    let command = match skill.exec.as_ref() {
+        Some(CommandLine::Shell(line)) => exec::parse(line),
+        Some(CommandLine::Program(words)) => words.clone(),
+        None => return Err("there is neither `exec` nor `builtin`".to_owned()),
+    };
+    let usual = ExecOptions::default();
+    let options = ExecOptions {
+        command,
+        skill: skill.id.as_deref().unwrap_or_default().to_owned(),
+        input: match skill.exec_input.unwrap_or(ExecInput::Text) {
+            ExecInput::Text => exec::Input::Text,
+            ExecInput::Json => exec::Input::Json,
+        },
+        output: match skill.exec_output.unwrap_or(ExecOutput::Text) {
+            ExecOutput::Text => exec::Output::Text,
+            ExecOutput::JsonLines => exec::Output::Jsonl,
+        },
+        directory: skill.directory.as_ref().cloned().or_else(|| folder_of(skill)),
+        environment: skill
+            .environment
+            .variables()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        chunk: skill.chunk.as_ref().map_or(usual.chunk, |chunk| Chunk::Delimiter(chunk.clone())),
+        timeout: *skill.timeout,
+        kill_grace: skill.kill_grace.unwrap_or(usual.kill_grace),
+        max_output_bytes: skill.max_output.map_or(usual.max_output_bytes, |size| size.bytes()),
+        rerunnable: skill.rerunnable.unwrap_or(usual.rerunnable),
+        ..ExecOptions::default()
+    };
+    Ok(match *skill.replies {
+        Replies::Task => Logic::Task(Arc::new(ExecAgent::new(options)?)),
+        Replies::Message => Logic::Message(Arc::new(ExecReplies::new(options)?)),
+    })
+}

@@ -1,0 +1,144 @@
+//! The configuration: defaults, then `baton.toml`, then the environment, then flags; later ones win.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `schema` | every key with its default and bounds |
+//! | `setting`, `value` | one value, its source; how each type is read and shown |
+//! | `file`, `environment`, `flags` | the layers |
+//! | `check` | rules between keys |
+//! | `problem` | what is wrong, all at once, with its place |
+//! | `show`, `change`, `keys` | visitors: print, compare, list |
+//! | `agents`, `card`, `handler` | what the agents of a configuration are made of |
+//! | `bounds` | the library's option types, filled in |
+
+mod agents;
+mod bounds;
+mod card;
+mod change;
+mod check;
+mod environment;
+mod file;
+mod flags;
+mod handler;
+mod keys;
+mod problem;
+mod schema;
+mod setting;
+mod show;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub(crate) use agents::{AgentPlan, prove};
+pub(crate) use change::between as changes;
+pub(crate) use check::not_loopback;
+pub(crate) use flags::Flag;
+pub(crate) use problem::{Problem, Problems};
+pub(crate) use schema::{Config, Log};
+pub(crate) use show::{json as show_json, toml as show_toml};
+pub(crate) use value::{LogFormat, StoreUrl, duration};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use environment::Variables;
+use setting::{Place, Source};
+
+use crate::agents::demo::Profile;
+use crate::agents::exec::flags::ExecFlags;
+
+/// `config.default.toml`: every key, what it is for, and its default.
+pub(crate) const DEFAULT_FILE: &str = include_str!("../../config.default.toml");
+
+/// Looked for in the working folder when no file is named.
+const FILE: &str = "baton.toml";
+/// Names the file, as `--config` does.
+const VARIABLE: &str = "BATON_CONFIG";
+
+/// All that a configuration is made from, so that it can be made again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inputs {
+    /// `--config`
+    file: Option<PathBuf>,
+    /// A file that is to be there, though nobody named it.
+    found: Option<PathBuf>,
+    flags: Vec<Flag>,
+    variables: Variables,
+    /// `--profile`, which is no key: it chooses among the demo agent's own cards.
+    profile: Option<Profile>,
+    /// `--exec` and what goes with it: a skill, which is for the file or for flags of its own.
+    exec: ExecFlags,
+}
+
+/// A configuration without a fault.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    /// Its agents, with their cards read.
+    pub(crate) agents: Vec<AgentPlan>,
+    /// The file it was read from, if there was one.
+    pub(crate) file: Option<PathBuf>,
+    /// What is odd, but no reason to stop.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Inputs {
+    /// The process's own environment, with these flags.
+    pub(crate) fn of_process(
+        file: Option<PathBuf>,
+        flags: Vec<Flag>,
+        profile: Option<Profile>,
+        exec: ExecFlags,
+    ) -> Self {
+        // A name that is no text is none of ours.
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Inputs { file, found: None, flags, variables: variables.collect(), profile, exec }
+    }
+
+    /// From now on a file that was found has to be there.
+    pub(crate) fn keep_to(&mut self, file: Option<&Path>) {
+        self.found = file.map(Path::to_owned);
+    }
+
+    /// Reads the file, puts the layers on one another, and checks the result.
+    pub(crate) fn load(&self) -> Result<Loaded, Problems> {
+        let mut problems = Problems::default();
+        let Some((path, named_by)) = self.file() else { return self.lay(None, problems) };
+        let name = path.display().to_string();
+        let text = file::text_of(&path).unwrap_or_else(|reason| {
+            problems.add(match named_by {
+                Some(source) => Problem::new(source, "", format!("{name}: {reason}")),
+                None => Problem::in_file(Place { file: Arc::from(name), line: 0 }, "", reason),
+            });
+            String::new()
+        });
+        self.lay(Some((&path, &text)), problems)
+    }
+
+    fn lay(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> Result<Loaded, Problems> {
+        let mut config = Config::default();
+        if let Some((path, text)) = file {
+            file::read(text, path, &mut config, &mut problems);
+        }
+        let warnings = environment::overlay(&self.variables, &mut config, &mut problems);
+        flags::overlay(&self.flags, &mut config, &mut problems);
+        check::rules(&config, &mut problems);
+        let agents = agents::plan(&config, self.profile, &self.exec, &mut problems);
+        let file = file.map(|(path, _)| path.to_owned());
+        problems.unless_any(Loaded { config, agents, file, warnings })
+    }
+
+    /// The file, and who named it.
+    fn file(&self) -> Option<(PathBuf, Option<Source>)> {
+        if let Some(path) = &self.file {
+            return Some((path.clone(), Some(Source::Flag("--config"))));
+        }
+        if let Some(path) = self.variables.get(VARIABLE).filter(|path| !path.is_empty()) {
+            return Some((PathBuf::from(path), Some(Source::Variable(VARIABLE.to_owned()))));
+        }
+        let here = Path::new(FILE);
+        let found = self.found.clone().or_else(|| here.exists().then(|| here.to_owned()));
+        found.map(|path| (path, None))
+    }
+}

@@ -1,0 +1,152 @@
+//! The bounds of the server, of one agent, and of what is kept. The defaults are the library's own.
+
+use std::time::Duration;
+
+use baton_server::engine::options;
+use baton_server::service;
+
+use crate::config::setting::{Section, Setting, Visit};
+use crate::config::value::Size;
+
+const KIB: u64 = 1024;
+const GIB: u64 = KIB * KIB * KIB;
+
+/// What comes in, and how work is run.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub(crate) max_body: Setting<Size>,
+    pub(crate) default_page: Setting<u32>,
+    pub(crate) max_page: Setting<u32>,
+    pub(crate) legacy_wait: Setting<Duration>,
+    pub(crate) keep_alive: Setting<Duration>,
+    pub(crate) max_running: Setting<usize>,
+    pub(crate) max_queued: Setting<usize>,
+    pub(crate) max_pending_messages: Setting<u32>,
+    pub(crate) send_wait: Setting<Duration>,
+    pub(crate) cancel_grace: Setting<Duration>,
+    pub(crate) turn_deadline: Setting<Duration>,
+    pub(crate) turn_idle: Setting<Duration>,
+    pub(crate) answer_wait: Setting<Duration>,
+    pub(crate) store_patience: Setting<Duration>,
+    pub(crate) text_merge: Setting<Duration>,
+    pub(crate) max_event: Setting<Size>,
+    pub(crate) max_parts: Setting<usize>,
+    pub(crate) max_references: Setting<usize>,
+    pub(crate) snapshot_events: Setting<u64>,
+    pub(crate) snapshot_bytes: Setting<Size>,
+}
+
+/// What one of several agents does otherwise than `[limits]`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AgentLimits {
+    pub(crate) max_body: Setting<Option<Size>>,
+    pub(crate) default_page: Setting<Option<u32>>,
+    pub(crate) max_page: Setting<Option<u32>>,
+    pub(crate) legacy_wait: Setting<Option<Duration>>,
+    pub(crate) keep_alive: Setting<Option<Duration>>,
+    pub(crate) max_running: Setting<Option<usize>>,
+    pub(crate) max_queued: Setting<Option<usize>>,
+}
+
+/// How long things are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Retention {
+    pub(crate) ended: Setting<Duration>,
+    pub(crate) fold: Setting<Duration>,
+    pub(crate) max_tasks: Setting<u64>,
+    pub(crate) min_age: Setting<Duration>,
+    pub(crate) records: Setting<Duration>,
+    pub(crate) every: Setting<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let service = service::Limits::default();
+        let engine = options::Options::default();
+        let moment = Duration::from_millis(1);
+        Limits {
+            max_body: Setting::new(Size::of(service.max_body_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
+            default_page: Setting::new(service.default_page).at_least(1).at_most(10_000),
+            max_page: Setting::new(service.max_page).at_least(1).at_most(10_000),
+            legacy_wait: Setting::new(service.legacy_wait),
+            keep_alive: Setting::new(service.keep_alive).at_least(Duration::from_millis(100)),
+            max_running: Setting::new(engine.max_running).at_least(1).at_most(1_000_000),
+            max_queued: Setting::new(engine.max_queued).at_most(100_000_000),
+            max_pending_messages: Setting::new(engine.max_pending_messages).at_most(10_000),
+            send_wait: Setting::new(engine.send_wait),
+            cancel_grace: Setting::new(engine.cancel_grace),
+            turn_deadline: Setting::new(engine.turn_deadline).at_least(moment),
+            turn_idle: Setting::new(engine.turn_idle).at_least(moment),
+            answer_wait: Setting::new(engine.answer_wait),
+            store_patience: Setting::new(engine.store_patience),
+            text_merge: Setting::new(engine.text_merge).at_most(Duration::from_secs(10)),
+            max_event: Setting::new(Size::of(engine.max_event_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
+            max_parts: Setting::new(engine.max_parts).at_least(1),
+            max_references: Setting::new(engine.max_references),
+            snapshot_events: Setting::new(engine.snapshot_events).at_least(1),
+            snapshot_bytes: Setting::new(Size::of(engine.snapshot_bytes)).at_least(Size(KIB)),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        let engine = options::Retention::default();
+        Retention {
+            ended: Setting::new(engine.ended),
+            fold: Setting::new(engine.fold),
+            max_tasks: Setting::new(engine.max_tasks).at_least(1),
+            min_age: Setting::new(engine.min_age),
+            records: Setting::new(engine.records),
+            every: Setting::new(engine.every).at_least(Duration::from_secs(1)),
+        }
+    }
+}
+
+impl Section for Limits {
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        visit.field("max_body", &mut self.max_body);
+        visit.field("default_page", &mut self.default_page);
+        visit.field("max_page", &mut self.max_page);
+        visit.field("legacy_wait", &mut self.legacy_wait);
+        visit.field("keep_alive", &mut self.keep_alive);
+        visit.field("max_running", &mut self.max_running);
+        visit.field("max_queued", &mut self.max_queued);
+        visit.field("max_pending_messages", &mut self.max_pending_messages);
+        visit.field("send_wait", &mut self.send_wait);
+        visit.field("cancel_grace", &mut self.cancel_grace);
+        visit.field("turn_deadline", &mut self.turn_deadline);
+        visit.field("turn_idle", &mut self.turn_idle);
+        visit.field("answer_wait", &mut self.answer_wait);
+        visit.field("store_patience", &mut self.store_patience);
+        visit.field("text_merge", &mut self.text_merge);
+        visit.field("max_event", &mut self.max_event);
+        visit.field("max_parts", &mut self.max_parts);
+        visit.field("max_references", &mut self.max_references);
+        visit.field("snapshot_events", &mut self.snapshot_events);
+        visit.field("snapshot_bytes", &mut self.snapshot_bytes);
+    }
+}
+
+impl Section for AgentLimits {
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        visit.field("max_body", &mut self.max_body);
+        visit.field("default_page", &mut self.default_page);
+        visit.field("max_page", &mut self.max_page);
+        visit.field("legacy_wait", &mut self.legacy_wait);
+        visit.field("keep_alive", &mut self.keep_alive);
+        visit.field("max_running", &mut self.max_running);
+        visit.field("max_queued", &mut self.max_queued);
+    }
+}
+
+impl Section for Retention {
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        visit.field("ended", &mut self.ended);
+        visit.field("fold", &mut self.fold);
+        visit.field("max_tasks", &mut self.max_tasks);
+        visit.field("min_age", &mut self.min_age);
+        visit.field("records", &mut self.records);
+        visit.field("every", &mut self.every);
+    }
+}

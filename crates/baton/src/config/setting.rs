@@ -1,0 +1,226 @@
+//! One configured value with the place it came from, and the way everybody reaches all of them: a section names its
+//! keys once, in `visit`, and reading, overriding, showing and comparing are visitors.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::de::DeValue;
+
+use super::value::{Refused, Shown, Value};
+
+/// Where a value was said. Later ones win.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Default,
+    File(Place),
+    /// An environment variable, by name.
+    Variable(String),
+    /// A flag, as typed: `--listen`.
+    Flag(&'static str),
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) file: Arc<str>,
+    /// From 1.
+    pub(crate) line: usize,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File(place) => write!(f, "{} line {}", place.file, place.line),
+            Source::Variable(name) => f.write_str(name),
+            Source::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value, where it was said, and the bounds it must keep.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting<T> {
+    value: T,
+    source: Source,
+    least: Option<T>,
+    most: Option<T>,
+}
+
+impl<T> Setting<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Setting { value, source: Source::Default, least: None, most: None }
+    }
+
+    pub(crate) fn at_least(mut self, least: T) -> Self {
+        self.least = Some(least);
+        self
+    }
+
+    pub(crate) fn at_most(mut self, most: T) -> Self {
+        self.most = Some(most);
+        self
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.source != Source::Default
+    }
+
+    /// For values that are made of others: a port put into an address.
+    pub(crate) fn replace(&mut self, value: T, source: Source) {
+        self.value = value;
+        self.source = source;
+    }
+}
+
+impl<T: Default> Default for Setting<T> {
+    fn default() -> Self {
+        Setting::new(T::default())
+    }
+}
+
+impl<T> Deref for Setting<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// A setting of any type.
+pub(crate) trait Field {
+    /// Takes a value of a file; relative paths in it start at `folder`.
+    fn accept_toml(&mut self, value: &DeValue<'_>, place: Place, folder: &Path) -> Result<(), Vec<Refused>>;
+
+    /// Takes what a variable or a flag says.
+    fn accept_text(&mut self, text: &str, source: Source) -> Result<(), Vec<Refused>>;
+
+    /// As people may see it: secrets are hidden.
+    fn show(&self) -> Shown;
+
+    fn source(&self) -> &Source;
+
+    /// The value alone, to be compared with another of the same key.
+    fn value(&self) -> Box<dyn Comparable>;
+}
+
+/// A value of which nothing can be had but whether it is the same as another.
+pub(crate) trait Comparable {
+    fn is(&self, other: &dyn Comparable) -> bool;
+
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: PartialEq + 'static> Comparable for T {
+    fn is(&self, other: &dyn Comparable) -> bool {
+        other.as_any().downcast_ref() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl<T: Value> Field for Setting<T> {
+    fn accept_toml(&mut self, value: &DeValue<'_>, place: Place, folder: &Path) -> Result<(), Vec<Refused>> {
+        let mut value = T::from_toml(value)?;
+        self.within_bounds(&value)?;
+        value.rebase(folder);
+        self.replace(value, Source::File(place));
+        Ok(())
+    }
+
+    fn accept_text(&mut self, text: &str, source: Source) -> Result<(), Vec<Refused>> {
+        let value = T::from_text(text)?;
+        self.within_bounds(&value)?;
+        self.replace(value, source);
+        Ok(())
+    }
+
+    fn show(&self) -> Shown {
+        self.value.show()
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn value(&self) -> Box<dyn Comparable> {
+        Box::new(self.value.clone())
+    }
+}
+
+impl<T: Value> Setting<T> {
+    fn within_bounds(&self, value: &T) -> Result<(), Vec<Refused>> {
+        let low = self.least.as_ref().filter(|least| value < least).map(|least| ("at least", least));
+        let high = self.most.as_ref().filter(|most| value > most).map(|most| ("at most", most));
+        match low.or(high) {
+            None => Ok(()),
+            Some((word, bound)) => {
+                let (bound, found) = (bound.show().toml(), value.show().toml());
+                Err(vec![Refused::new(format!("expected {word} {bound}, not {found}"))])
+            }
+        }
+    }
+}
+
+/// A table of the configuration.
+pub(crate) trait Section {
+    /// Shows every key to the visitor: fields first, then tables, then lists of tables, as TOML wants them written.
+    fn visit(&mut self, visit: &mut dyn Visit);
+
+    /// The key that the table's name alone stands for: `store = "…"` is `store.url`.
+    fn short_for(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What tells items of a list apart, if it was said.
+    fn label(&self) -> Option<String> {
+        None
+    }
+
+    /// Told to items of a list: the line they begin at.
+    fn placed(&mut self, _place: Place) {}
+
+    /// Told to items of a list: something in them was refused.
+    fn broken(&mut self) {}
+}
+
+/// A list of tables.
+pub(crate) trait Sections {
+    fn add(&mut self) -> &mut dyn Section;
+
+    fn each(&mut self, see: &mut dyn FnMut(usize, &mut dyn Section));
+}
+
+impl<T: Section + Default> Sections for Vec<T> {
+    fn add(&mut self) -> &mut dyn Section {
+        self.push(T::default());
+        self.last_mut().expect("just pushed")
+    }
+
+    fn each(&mut self, see: &mut dyn FnMut(usize, &mut dyn Section)) {
+        for (index, section) in self.iter_mut().enumerate() {
+            see(index, section);
+        }
+    }
+}
+
+/// Who is shown every key.
+pub(crate) trait Visit {
+    fn field(&mut self, name: &'static str, field: &mut dyn Field);
+    fn table(&mut self, name: &'static str, section: &mut dyn Section);
+    fn list(&mut self, name: &'static str, sections: &mut dyn Sections);
+}
+
+/// `limits` and `max_body` are `limits.max_body`.
+pub(crate) fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}

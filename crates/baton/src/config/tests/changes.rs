@@ -1,0 +1,64 @@
+//! What differs, and what of it has to wait for a restart.
+
+use super::file;
+use crate::config::change::{Changes, between};
+
+const BASE: &str = "
+[limits]
+max_body = \"1MiB\"
+[card]
+name = \"A\"
+description = \"a\"
+[[skill]]
+id = \"x\"
+builtin = \"echo\"
+[[agent]]
+id = \"w\"
+[agent.limits]
+max_running = 4
+[[agent.skill]]
+id = \"y\"
+builtin = \"echo\"
+";
+
+fn changed(new: &str) -> Changes {
+    between(&file(BASE).config, &file(new).config)
+}
+
+fn check(from: &str, to: &str, live: &[&str], restart: &[&str]) {
+    let new = BASE.replace(from, to);
+    assert_ne!(new, BASE, "{from}");
+    let changes = changed(&new);
+    assert_eq!((changes.live, changes.restart), (strings(live), strings(restart)), "{from} -> {to}");
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn cards_limits_and_retention_are_live() {
+    check("1MiB", "2MiB", &["limits.max_body"], &[]);
+    check("[limits]", "[retention]\nended = \"1d\"\n[limits]", &["retention.ended"], &[]);
+    check("\"A\"", "\"B\"", &["card.name"], &[]);
+    check("max_running = 4", "max_running = 5", &["agent[w].limits.max_running"], &[]);
+    check("id = \"x\"", "id = \"x\"\nexamples = [\"hi\"]", &["skill[x].examples"], &[]);
+    check("id = \"y\"", "id = \"y\"\nname = \"Y\"", &["agent[w].skill[y].name"], &[]);
+}
+
+#[test]
+fn anything_else_needs_a_restart() {
+    check("[limits]", "store = \"memory:\"\n[limits]", &[], &["store.url"]);
+    check("[limits]", "listen = \"127.0.0.1:1\"\n[limits]", &[], &["listen"]);
+    check("id = \"x\"\nbuiltin = \"echo\"", "id = \"x\"\nbuiltin = \"demo\"", &[], &["skill[x].builtin"]);
+    check("id = \"x\"", "id = \"z\"", &[], &["skill[x]", "skill[z]"]);
+    // One change, however many keys the agent has.
+    check("id = \"w\"", "id = \"v\"", &[], &["agent[v]", "agent[w]"]);
+    check("id = \"w\"", "id = \"w\"\npath = \"/p\"", &[], &["agent[w].path"]);
+}
+
+#[test]
+fn the_same_words_elsewhere_are_no_change() {
+    assert_eq!(changed(&format!("\n\n# moved\n{BASE}")), Changes::default());
+    assert_eq!(changed(&BASE.replace("1MiB", "1024KiB")), Changes::default());
+}

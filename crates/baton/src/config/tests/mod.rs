@@ -1,0 +1,37 @@
+//! The configuration without a process around it: files, variables and flags in, values or messages out.
+
+mod broken;
+mod changes;
+mod defaults;
+mod layers;
+mod show;
+
+use std::path::Path;
+
+use super::{Flag, Inputs, Loaded, Problems};
+
+/// What `baton.toml` with this text, these variables and these flags come to.
+fn load(
+    text: &str,
+    variables: &[(&str, &str)],
+    flags: &[(&'static str, &'static str, &str)],
+) -> Result<Loaded, Problems> {
+    let flags = flags.iter().map(|(name, key, text)| Flag { name, key, text: (*text).to_owned() });
+    let inputs = Inputs {
+        flags: flags.collect(),
+        variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
+        ..Inputs::default()
+    };
+    inputs.lay(Some((Path::new("baton.toml"), text)), Problems::default())
+}
+
+/// A file that must be right.
+fn file(text: &str) -> Loaded {
+    load(text, &[], &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+/// All complaints, one per line.
+fn complaints(loaded: Result<Loaded, Problems>) -> String {
+    let problems = loaded.map(|_| ()).expect_err("something is wrong with it");
+    problems.lines().collect::<Vec<_>>().join("\n")
+}

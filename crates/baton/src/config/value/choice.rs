@@ -1,0 +1,63 @@
+//! One of a few words.
+
+use super::{Refused, Shown, Value, quoted};
+use crate::config::problem::did_you_mean;
+
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $first:ident = $first_word:literal $(, $variant:ident = $word:literal)* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+        pub(crate) enum $name { $first $(, $variant)* }
+
+        impl $name {
+            const WORDS: &'static [(&'static str, $name)] =
+                &[($first_word, $name::$first) $(, ($word, $name::$variant))*];
+        }
+
+        impl Value for $name {
+            fn expected() -> String {
+                let words: Vec<_> = Self::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+                words.join(" or ")
+            }
+
+            fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
+                let known = Self::WORDS.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
+                known.ok_or_else(|| {
+                    let near = did_you_mean(text, Self::WORDS.iter().map(|(word, _)| *word));
+                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                    Self::refused(&format!("{}{near}", quoted(text)))
+                })
+            }
+
+            fn show(&self) -> Shown {
+                let word = Self::WORDS.iter().find(|(_, choice)| choice == self).map(|(word, _)| *word);
+                Shown::text(word.expect("every choice has its word"))
+            }
+        }
+    };
+}
+
+choice! {
+    /// How the log is written.
+    LogFormat { Text = "text", Json = "json" }
+}
+
+choice! {
+    /// What a skill answers with.
+    Replies { Task = "task", Message = "message" }
+}
+
+choice! {
+    /// Logic that comes with the binary.
+    Builtin { Demo = "demo", Echo = "echo" }
+}
+
+choice! {
+    /// What a program gets on its standard input.
+    ExecInput { Text = "text", Json = "json" }
+}
+
+choice! {
+    /// What a program writes to its standard output.
+    ExecOutput { Text = "text", JsonLines = "jsonl" }
+}

@@ -1,0 +1,340 @@
+//! `baton config` and `baton serve --config`: what a file says is what is served.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::served::{Served, baton, finished, text};
+
+const DEFAULT_FILE: &str = include_str!("../../config.default.toml");
+
+/// Stdout of a command that must succeed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A folder with a `baton.toml`, and commands run in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("baton.toml"), text).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn baton(&self, args: &[&str]) -> Command {
+        let mut command = baton(args);
+        command.current_dir(self.0.path());
+        command
+    }
+}
+
+async fn card(url: &str) -> Value {
+    reqwest::get(format!("{url}/.well-known/agent-card.json")).await.unwrap().json().await.unwrap()
+}
+
+#[test]
+fn the_default_file_is_printed_and_passes_its_own_check() {
+    let folder = Folder::with("");
+    assert_eq!(output(&mut folder.baton(&["config", "default"])), DEFAULT_FILE);
+    fs::write(folder.path("baton.toml"), DEFAULT_FILE).unwrap();
+    assert_eq!(output(&mut folder.baton(&["config", "check"])), "ok\n");
+}
+
+#[test]
+fn show_tells_the_source_of_each_value_and_hides_secrets() {
+    let folder =
+        Folder::with("listen = \"127.0.0.1:8080\"\n[traces]\notlp = \"http://me:canary-1@127.0.0.1:4318\"\n");
+    let show = |more: &[&str]| {
+        let args = [&["config", "show", "--public-url", "https://a.example"], more].concat();
+        let mut command = folder.baton(&args);
+        command.env("BATON_LIMITS_MAX_BODY", "1MiB").env("BATON_MASTER_KEY", "canary-2");
+        output(&mut command)
+    };
+    let shown = show(&[]);
+    for (value, source) in [
+        ("listen = \"127.0.0.1:8080\"", "baton.toml line 1"),
+        ("public_url = \"https://a.example\"", "--public-url"),
+        ("max_body = \"1MiB\"", "BATON_LIMITS_MAX_BODY"),
+        ("drain = \"30s\"", "default"),
+        ("otlp = \"http://***@127.0.0.1:4318\"", "baton.toml line 3"),
+    ] {
+        let line = shown.lines().find(|line| line.starts_with(value));
+        let line = line.unwrap_or_else(|| panic!("no {value} in\n{shown}"));
+        assert!(line.ends_with(&format!("# {source}")), "{line}");
+    }
+    let json: Value = serde_json::from_str(&show(&["--format", "json"])).unwrap();
+    assert_eq!(json["limits"]["max_body"], json!({"value": "1MiB", "source": "BATON_LIMITS_MAX_BODY"}));
+    assert!(show(&["--all"]).contains("#icon_url ="));
+    for seen in [shown, json.to_string(), show(&["--all"])] {
+        assert!(!seen.contains("canary"), "{seen}");
+    }
+}
+
+/// Usage is code 2, and nothing was touched by then.
+#[test]
+fn a_broken_file_stops_everything_before_it_begins() {
+    let folder = Folder::with("[limits]\nmax_bdy = \"4MiB\"\n\n[log]\nformat = \"xml\"\n");
+    for args in [&["config", "check"][..], &["config", "show"], &["serve"], &[]] {
+        let (code, said) = finished(&mut folder.baton(args));
+        assert_eq!(code, Some(2), "{said}");
+        assert_eq!(
+            said,
+            "error: 2 problems with the configuration\n  \
+             baton.toml, line 2: limits.max_bdy: unknown key; did you mean `max_body`?\n  \
+             baton.toml, line 5: log.format: expected \"text\" or \"json\", not \"xml\"\n"
+        );
+    }
+    assert!(!folder.path("baton-data").exists(), "a store was made");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_by_who_named_it() {
+    let folder = Folder::with("");
+    for (mut command, name) in [
+        (folder.baton(&["config", "check", "--config", "gone.toml"]), "--config"),
+        (folder.baton(&["config", "check"]), "BATON_CONFIG"),
+    ] {
+        if name == "BATON_CONFIG" {
+            command.env(name, "gone.toml");
+        }
+        let (code, said) = finished(&mut command);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.starts_with(&format!("error: {name}: gone.toml: ")), "{said}");
+    }
+    fs::write(folder.path("big.toml"), vec![b'#'; 2 << 20]).unwrap();
+    let (code, said) = finished(&mut folder.baton(&["config", "check", "--config", "big.toml"]));
+    assert!(code == Some(2) && said.contains("more than 1048576 bytes"), "{said}");
+    fs::write(folder.path("latin.toml"), b"# fine\n# caf\xe9\n").unwrap();
+    let (code, said) = finished(&mut folder.baton(&["config", "check", "--config", "latin.toml"]));
+    assert!(code == Some(2) && said.contains("line 2: not UTF-8"), "{said}");
+}
+
+#[test]
+fn a_misspelt_variable_is_warned_of() {
+    let folder = Folder::with("");
+    let output = folder.baton(&["config", "check"]).env("BATON_LISTNE", "x").output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "warning: BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?\n");
+
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:"];
+    let server = Served::of(folder.baton(&args).env("BATON_LISTNE", "x"));
+    assert!(server.log().contains("did you mean `BATON_LISTEN`?"), "{}", server.log());
+}
+
+/// What is in `examples` is for copying.
+#[test]
+fn the_examples_are_right() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut checked = 0;
+    let mut folders = vec![examples];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                let checks = output(&mut baton(&["config", "check", "--config", path.to_str().unwrap()]));
+                assert_eq!(checks, "ok\n", "{}", path.display());
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked >= 2, "{checked} examples");
+}
+
+#[tokio::test]
+async fn an_agent_of_a_file_is_served() {
+    let folder = Folder::with(
+        "listen = \"127.0.0.1:0\"\nstore = \"sqlite:kept/tasks.db\"\n\
+         [card]\nname = \"Parrot\"\ndescription = \"Says it again\"\nversion = \"3.1\"\n\
+         provider = \"Birds\"\nprovider_url = \"https://birds.example\"\nstreaming = false\n\
+         [[skill]]\nid = \"later\"\nbuiltin = \"demo\"\n\
+         [[skill]]\nid = \"again\"\nname = \"Say it again\"\ntags = [\"echo\"]\nexamples = [\"Hello\"]\n\
+         default = true\nbuiltin = \"echo\"\nreplies = \"message\"\n",
+    );
+    let server = Served::of(&mut folder.baton(&[]));
+    assert!(server.welcome.contains("Parrot") && server.line("config") == "baton.toml", "{}", server.welcome);
+    let card = card(&server.url).await;
+    assert_eq!((&card["name"], &card["version"]), (&json!("Parrot"), &json!("3.1")));
+    assert_eq!(card["provider"], json!({"organization": "Birds", "url": "https://birds.example"}));
+    assert_eq!(card["capabilities"]["streaming"], false);
+    let ids: Vec<_> = card["skills"].as_array().unwrap().iter().map(|skill| skill["id"].clone()).collect();
+    assert_eq!(ids, ["later", "again"], "as written");
+    assert_eq!(card["skills"][1]["examples"], json!(["Hello"]));
+    assert_eq!(card["skills"][0]["tags"], json!(["later"]));
+
+    // The default skill answers, with a message.
+    let reply = server.call("SendMessage", json!({"message": text("m-1", "hello")})).await;
+    assert_eq!(reply["message"]["parts"][0]["text"], "hello");
+    let mut named = text("m-2", "hello");
+    named["metadata"] = json!({"skillId": "later"});
+    assert_eq!(server.send(named).await["status"]["state"], "TASK_STATE_COMPLETED");
+    assert!(folder.path("kept/tasks.db").is_file());
+}
+
+#[tokio::test]
+async fn several_agents_are_served_each_in_its_place() {
+    let agent = |id: &str, place: &str, more: &str| {
+        format!(
+            "[[agent]]\nid = \"{id}\"\n{place}\n{more}[[agent.skill]]\nid = \"{id}\"\nbuiltin = \"echo\"\n"
+        )
+    };
+    let file = [
+        "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n".to_owned(),
+        agent("first", "", "[agent.card]\nname = \"One\"\ndescription = \"d\"\n"),
+        agent("second", "path = \"/deep/two\"", "[agent.limits]\nmax_body = \"2KiB\"\n"),
+        agent("third", "tenant = \"acme\"", ""),
+    ];
+    let folder = Folder::with(&file.concat());
+    let server = Served::of(&mut folder.baton(&["serve"]));
+    assert!(server.welcome.contains("3 agents"), "{}", server.welcome);
+    for (path, name) in [("/first", "One"), ("/deep/two", "second"), ("/acme", "third")] {
+        let card = card(&format!("{}{path}", server.url)).await;
+        assert_eq!(card["name"], name);
+        let served = server.at(path);
+        let task = served.send(text(&format!("m{path}"), "hello")).await;
+        assert_eq!(task["artifacts"][0]["parts"][0]["text"], "hello", "{name}");
+        let long = served.post("SendMessage", json!({"message": text("long", &"x".repeat(4000))})).await;
+        assert_eq!(long.status() == 413, name == "second", "only this one has a small limit");
+    }
+}
+
+/// Programs run where the file is, with what it gives them.
+#[tokio::test]
+async fn a_program_of_a_file_is_at_home_there() {
+    let folder = Folder::with("");
+    fs::create_dir_all(folder.path("conf/sub")).unwrap();
+    fs::write(folder.path("conf/here.txt"), "in conf").unwrap();
+    fs::write(folder.path("conf/sub/here.txt"), "in sub").unwrap();
+    let skill = |id: &str, more: &str| {
+        format!(
+            "[[agent]]\nid = \"{id}\"\n[[agent.skill]]\nid = \"{id}\"\nexec = \"cat; cat here.txt; echo $NAME\"\n{more}"
+        )
+    };
+    let file = [
+        "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n",
+        &skill("plain", ""),
+        &skill("sub", "directory = \"sub\"\nenvironment = { NAME = \", named\" }\n"),
+        &skill("message", "replies = \"message\"\n"),
+    ];
+    fs::write(folder.path("conf/agents.toml"), file.concat()).unwrap();
+    let server = Served::of(&mut folder.baton(&["serve", "--config", "conf/agents.toml"]));
+    for (agent, expected) in [("plain", "hello in conf\n"), ("sub", "hello in sub, named\n")] {
+        let task = server.at(&format!("/{agent}")).send(text(agent, "hello ")).await;
+        let parts = task["artifacts"][0]["parts"].as_array().unwrap();
+        let said: String = parts.iter().map(|part| part["text"].as_str().unwrap()).collect();
+        assert_eq!(said, expected, "{task}");
+    }
+    let answer = server.at("/message").post("SendMessage", json!({"message": text("m", "hello ")})).await;
+    let answer: Value = answer.json().await.unwrap();
+    assert_eq!(answer["result"]["message"]["parts"][0]["text"], "hello in conf", "{answer}");
+}
+
+/// Names, pages and patience reach the door: a page of another site is let in only if the file says so.
+#[tokio::test]
+async fn the_doors_rules_come_from_the_file() {
+    let folder = Folder::with(
+        "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\nallowed_hosts = [\"agents.example\"]\n\
+         [cors]\norigins = [\"https://app.example\"]\n[connections]\nmax_head = \"8KiB\"\n",
+    );
+    let server = Served::of(&mut folder.baton(&["serve"]));
+    let client = reqwest::Client::new();
+    let ask = |header: &'static str, value: String| {
+        let request =
+            client.get(format!("{}/tasks", server.url)).header("A2A-Version", "1.0").header(header, value);
+        async move { request.send().await.unwrap() }
+    };
+    assert_eq!(ask("host", "agents.example".to_owned()).await.status(), 200);
+    assert_eq!(ask("host", "evil.example".to_owned()).await.status(), 421);
+    let allowed = ask("origin", "https://app.example".to_owned()).await;
+    assert_eq!(allowed.status(), 200);
+    assert_eq!(allowed.headers()["access-control-allow-origin"], "https://app.example");
+    assert_eq!(ask("origin", "https://evil.example".to_owned()).await.status(), 403);
+    assert_eq!(ask("x-long", "x".repeat(10_000)).await.status(), 431);
+}
+
+/// What would be lost in the log's text stays apart in JSON, an object per line.
+#[test]
+fn the_log_can_be_json() {
+    let folder = Folder::with("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n[log]\nformat = \"json\"\n");
+    let server = Served::of(&mut folder.baton(&["serve"]));
+    let log = server.log_with("listening");
+    let listening = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let listening: Vec<_> = listening.filter(|line| line["message"] == "listening").collect();
+    assert_eq!(listening.len(), 1, "{log}");
+    assert_eq!(listening[0]["store"], "memory:");
+}
+
+/// A skill without logic, or logic without a skill: the file and the line say which.
+#[test]
+fn s03_the_card_and_the_skills_must_agree() {
+    let folder = Folder::with(
+        "card = \"card.json\"\n[[skill]]\nid = \"a\"\nbuiltin = \"echo\"\n[[skill]]\nid = \"b\"\nbuiltin = \"echo\"\n",
+    );
+    let card = |skills: &[&str]| {
+        let skill =
+            |id: &&str| format!("{{\"id\":\"{id}\",\"name\":\"n\",\"description\":\"d\",\"tags\":[]}}");
+        let skills: Vec<_> = skills.iter().map(skill).collect();
+        let head = "{\"name\":\"N\",\"description\":\"d\",\"version\":\"1\",\"supportedInterfaces\":[],\n\
+            \"capabilities\":{},\"defaultInputModes\":[],\"defaultOutputModes\":[],\n\"skills\":[\n";
+        fs::write(folder.path("card.json"), format!("{head}{}\n]}}", skills.join(",\n"))).unwrap();
+        finished(&mut folder.baton(&["config", "check"]))
+    };
+    assert_eq!(card(&["a", "b"]), (Some(0), String::new()));
+    assert_eq!(card(&[]), (Some(0), String::new()), "without a list, the skills are put on the card");
+    let (code, said) = card(&["a", "c"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        said,
+        "error: 2 problems with the configuration\n  \
+         card.json, line 5: skills: `c` is on the card, but no [[skill]] is behind it\n  \
+         baton.toml, line 6: skill.id: `b` is not on the card, which lists `a`, `c`\n"
+    );
+    fs::write(folder.path("card.json"), "{").unwrap();
+    let (code, said) = finished(&mut folder.baton(&["config", "check"]));
+    assert!(code == Some(2) && said.starts_with("error: card.json: "), "{said}");
+
+    // Said in two places, one of them would be ignored.
+    fs::write(
+        folder.path("baton.toml"),
+        "card = \"card.json\"\n[[skill]]\nid = \"a\"\nbuiltin = \"echo\"\nname = \"A\"\n",
+    )
+    .unwrap();
+    let (_, said) = card(&["a"]);
+    assert_eq!(
+        said,
+        "error: baton.toml, line 5: skill.name: the card's file lists the skills; write it there\n"
+    );
+}
+
+/// A place that the protocol's own paths need, or a promise nobody keeps: refused with the line it was said in.
+#[test]
+fn s03_what_the_server_would_refuse_is_told_with_its_line() {
+    let folder = Folder::with(
+        "[[agent]]\nid = \"a\"\npath = \"/v1\"\n[[agent.skill]]\nid = \"s\"\nbuiltin = \"echo\"\n",
+    );
+    let (code, said) = finished(&mut folder.baton(&["config", "check"]));
+    assert!(
+        code == Some(2) && said.starts_with("error: baton.toml, line 3: agent `a`: path `/v1`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_demo_agents_profile_is_not_for_other_agents() {
+    let folder = Folder::with("[[skill]]\nid = \"a\"\nbuiltin = \"echo\"\n");
+    let (code, said) = finished(&mut folder.baton(&["config", "check", "--profile", "minimal"]));
+    assert!(code == Some(2) && said.starts_with("error: --profile: only for the demo agent"), "{said}");
+}

@@ -184,7 +184,7 @@ async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis>
     Ok(parsed)
 }
 
-/// 0.1 cards do not say what they are: no version, one address.
+/// Cards of 0.1, and the first of 0.2, do not say what they are: no version, one address.
 async fn add_legacy(
     interfaces: &mut BTreeMap<(Generation, Binding), Interface>,
     legacy_card: Option<&Value>,
@@ -196,17 +196,23 @@ async fn add_legacy(
     let url = legacy_card.unwrap_or(main).get("url").and_then(Value::as_str).map(str::to_owned);
     let Some(url) = url.or_else(|| Some(interfaces.values().next()?.url.clone())) else { return };
     let interface = Interface { url, tenant: None };
-    if asked || speaks_legacy(&interface, probe).await {
-        interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface);
+    if asked || speaks(Generation::V0_1, &interface, probe).await {
+        interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface.clone());
+    }
+    // The first cards of 0.2 look like those of 0.1, too.
+    if interfaces.keys().all(|(generation, _)| *generation == Generation::V0_1)
+        && speaks(Generation::V0_3, &interface, probe).await
+    {
+        interfaces.insert((Generation::V0_3, Binding::Jsonrpc), interface);
     }
 }
 
 /// A method nobody knows is answered with -32601; one that is known, without its params, with something else.
-async fn speaks_legacy(interface: &Interface, probe: &Probe) -> bool {
+async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) -> bool {
     let built =
-        request::operation(Generation::V0_1, Binding::Jsonrpc, interface, Operation::SendMessage, &json!({}));
+        request::operation(generation, Binding::Jsonrpc, interface, Operation::SendMessage, &json!({}));
     let Ok(request) = built else { return false };
-    match probe.ask(Generation::V0_1, Binding::Jsonrpc, &request).await {
+    match probe.ask(generation, Binding::Jsonrpc, &request).await {
         Ok(Answer::Error(error)) => error.code.is_some_and(|code| code != -32601) && error.status < 404,
         _ => false,
     }
@@ -248,15 +254,44 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };
         request.headers.extend(target::extensions_header(&target.card, *generation));
-        if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
+        let reply = probe.ask(*generation, *binding, &request).await;
+        let asks = |task: &Value| state_of(task).as_deref() == Some("INPUT_REQUIRED");
+        if let Ok(Answer::Reply { root: Some(root), .. }) = reply {
             let task = root.get("task").unwrap_or(&root);
-            if state_of(task).as_deref() == Some("INPUT_REQUIRED") {
+            if asks(task) || asks(&later(probe, *generation, *binding, interface, task).await) {
                 return Behaviours::Prefixes;
             }
         }
         break;
     }
     Behaviours::Examples(examples)
+}
+
+/// The older generations may answer a send at once: the task a little later, when it has come to something.
+async fn later(
+    probe: &Probe,
+    generation: Generation,
+    binding: Binding,
+    interface: &Interface,
+    task: &Value,
+) -> Value {
+    let mut now = task.clone();
+    for round in 0..6 {
+        let busy = state_of(&now).is_some_and(|state| state == "SUBMITTED" || state == "WORKING");
+        let id = json!({ "id": now["id"] });
+        let Ok(request) = request::operation(generation, binding, interface, Operation::GetTask, &id) else {
+            break;
+        };
+        if !busy {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20 << round)).await;
+        match probe.ask(generation, binding, &request).await {
+            Ok(Answer::Reply { root: Some(root), .. }) => now = root,
+            _ => break,
+        }
+    }
+    now
 }
 
 #[cfg(test)]

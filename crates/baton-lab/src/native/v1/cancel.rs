@@ -16,7 +16,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 };
 
 /// Asked to cancel right after the start. A quick agent may be done by then: that is no failure.
-async fn any_agent(bench: &Bench) -> Done {
+pub(in crate::native) async fn any_agent(bench: &Bench) -> Done {
     let knows = bench.target().behaviours == Behaviours::Prefixes;
     let say = Say::text(if knows { "tck-cancel" } else { COMPLETE }).at_once();
     let Said::Task(task) = bench.say(&say).await? else {
@@ -54,7 +54,7 @@ fn quicker(state: &str) -> Verdict {
 }
 
 /// One section says a cancel may be repeated, another that an ended task cannot be canceled.
-async fn twice(bench: &Bench) -> Done {
+pub(in crate::native) async fn twice(bench: &Bench) -> Done {
     let task = bench.running().await?;
     let id = json!({ "id": task["id"] });
     bench.reply(Operation::CancelTask, &id).await?;

@@ -112,7 +112,7 @@ const MALFORMED: &[&str] = &[
     "[1,2]",
 ];
 
-async fn malformed(bench: &Bench) -> Done {
+pub(in crate::native) async fn malformed(bench: &Bench) -> Done {
     let mut found = Vec::new();
     for body in MALFORMED {
         let answer = post(bench, Some("application/json"), body.as_bytes().to_vec()).await?;
@@ -257,7 +257,7 @@ async fn content_types(bench: &Bench) -> Done {
 }
 
 /// Ids that could mean something to a file system, a router or a database.
-async fn odd_ids(bench: &Bench) -> Done {
+pub(in crate::native) async fn odd_ids(bench: &Bench) -> Done {
     let long = "i".repeat(4000);
     for id in [
         "..",

@@ -27,7 +27,7 @@ struct Talk {
     said: Value,
 }
 
-async fn sends(bench: &Bench) -> Done {
+pub(in crate::native) async fn sends(bench: &Bench) -> Done {
     let all = join_all((0..CLIENTS).map(|number| one(bench, number))).await;
     let talks = all.into_iter().collect::<Done<Vec<_>>>()?;
     let mut found = Vec::new();

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use crate::acts::assertion::show;
 use crate::acts::stream::{is_terminal, state_of};
 use crate::case::Verdict;
+use crate::generation::{Binding, Generation};
 use crate::native::{Done, differs, fail};
 use crate::run::Bench;
 use crate::target::Behaviours;
 use crate::wire::answer::read_event;
 use crate::wire::probe::Open;
 use crate::wire::request::Operation;
-use crate::wire::{Answer, WireError};
+use crate::wire::{Answer, WireError, errors};
 
 /// The test phrase that any agent can be sent: one that does not know it gets its own skill's example instead.
 pub(super) const COMPLETE: &str = "tck-complete-task";
@@ -21,7 +22,7 @@ pub(super) const COMPLETE: &str = "tck-complete-task";
 /// How long a check waits for something that a working agent does at once.
 pub(super) const SOON: Duration = Duration::from_secs(10);
 
-/// A message about to be sent.
+/// A message about to be sent: put together in the words of 1.0, sent in those of the case's generation.
 #[derive(Debug, Clone)]
 pub(super) struct Say(Value);
 
@@ -65,7 +66,7 @@ impl Say {
 
     /// The params, in words the agent knows.
     pub(super) fn params(&self, bench: &Bench) -> Value {
-        let mut params = self.0.clone();
+        let mut params = crate::speak::spelled(bench.generation(), &self.0);
         if let Behaviours::Examples(examples) = &bench.target().behaviours
             && let (Some(text), Some(example)) =
                 (params.pointer_mut("/message/parts/0/text"), examples.first())
@@ -113,10 +114,20 @@ pub(super) fn filled<'a>(object: &'a Value, member: &str) -> Option<&'a str> {
 impl Bench {
     pub(super) async fn say(&self, say: &Say) -> Done<Said> {
         let root = self.reply(Operation::SendMessage, &say.params(self)).await?;
-        match (root.get("task"), root.get("message")) {
-            (Some(task), None) => Ok(Said::Task(task.clone())),
-            (None, Some(message)) => Ok(Said::Message(message.clone())),
-            _ => Err(differs("a reply with either `task` or `message`", show(&root))),
+        match self.generation() {
+            Generation::V1 => match (root.get("task"), root.get("message")) {
+                (Some(task), None) => Ok(Said::Task(task.clone())),
+                (None, Some(message)) => Ok(Said::Message(message.clone())),
+                _ => Err(differs("a reply with either `task` or `message`", show(&root))),
+            },
+            Generation::V0_3 => match root["kind"].as_str() {
+                Some("task") => Ok(Said::Task(root)),
+                Some("message") => Ok(Said::Message(root)),
+                _ => Err(differs("a reply of the kind `task` or `message`", show(&root))),
+            },
+            // The oldest has tasks alone.
+            Generation::V0_1 if root["status"]["state"].is_string() => Ok(Said::Task(root)),
+            Generation::V0_1 => Err(differs("a task", show(&root))),
         }
     }
 
@@ -178,8 +189,11 @@ impl Bench {
         if error.name.as_deref() == Some(name) {
             return true;
         }
+        if error.name.is_none() && (self.generation(), self.binding()) == (Generation::V0_3, Binding::Rest) {
+            return errors::fits_v0_3(name, error.status);
+        }
         let invalid = ["InvalidParamsError", "InvalidRequestError", "JSONParseError"].contains(&name);
-        let bare = self.binding() == crate::generation::Binding::Rest && error.name.is_none();
+        let bare = self.binding() == Binding::Rest && error.name.is_none();
         bare && invalid && matches!(error.status, 400 | 422)
     }
 

@@ -45,6 +45,12 @@ pub(crate) use checks;
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,
+    v0_1::auth::CHECKS,
+    v0_1::card::CHECKS,
+    v0_1::generations::CHECKS,
+    v0_1::push::CHECKS,
+    v0_1::streams::CHECKS,
+    v0_1::tasks::CHECKS,
     v0_3::auth::CHECKS,
     v0_3::card::CHECKS,
     v0_3::equivalence::CHECKS,

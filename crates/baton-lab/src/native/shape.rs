@@ -40,6 +40,8 @@ pub(super) enum Kind {
     Bytes,
     /// An object whose names are the user's.
     Free,
+    /// An object or a list, the user's own.
+    Structured,
     Word(&'static [&'static str]),
     Object(&'static Shape),
     List(&'static Kind),
@@ -150,7 +152,8 @@ fn value_of(kind: &Kind, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
         Kind::Flag if !value.is_boolean() => wrong("true or false"),
         Kind::Number if !value.is_number() => wrong("a number"),
         Kind::Free if !value.is_object() => wrong("an object"),
-        Kind::Text | Kind::Flag | Kind::Number | Kind::Free => {}
+        Kind::Structured if !(value.is_object() || value.is_array()) => wrong("an object or a list"),
+        Kind::Text | Kind::Flag | Kind::Number | Kind::Free | Kind::Structured => {}
         Kind::Time => {
             if !value.as_str().is_some_and(is_time) {
                 wrong("a time such as 2026-01-31T12:00:00.000Z, in UTC");

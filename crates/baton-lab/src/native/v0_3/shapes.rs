@@ -74,7 +74,7 @@ static ARTIFACT: Shape = Shape {
     one_of: &[],
 };
 
-pub(super) static TASK: Shape = Shape {
+pub(in crate::native) static TASK: Shape = Shape {
     members: &[
         ("kind", Need::There, Kind::Word(&["task"])),
         ("id", Need::Filled, Kind::Text),

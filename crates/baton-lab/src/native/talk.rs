@@ -179,9 +179,11 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes is not its business.
+    /// Ends what a check has begun; how that goes is not its business, and not in its evidence.
     pub(super) async fn clean_up(&self, task: &Value) {
-        let _ = self.call(Operation::CancelTask, &json!({ "id": task["id"] })).await;
+        if let Ok(request) = self.request(Operation::CancelTask, &json!({ "id": task["id"] })) {
+            let _ = self.probe().fresh().ask(self.generation(), self.binding(), &request).await;
+        }
     }
 
     /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own.
@@ -254,7 +256,7 @@ impl Watch {
     }
 
     pub(super) async fn within(&mut self, time: Duration) -> Done<Next> {
-        let frame = match tokio::time::timeout(time, self.open.next_frame()).await {
+        let frame = match tokio::time::timeout(time.min(self.open.left()), self.open.next_frame()).await {
             Ok(Ok(Some(frame))) => frame,
             Ok(Ok(None)) => return Ok(Next::Closed),
             Ok(Err(broken)) => return Err(fail(format!("the stream broke: {broken}"))),

@@ -1,10 +1,8 @@
 //! Streams of 0.3 and 0.1 alike: where they end, what outlives them, and how they are taken up again.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::{compare_artifacts, ends_a_stream, final_faults, is_refusal, streamed, task_id};
+use super::{compare_artifacts, final_faults, is_refusal, streamed, task_id};
 use crate::acts::assertion::{Mismatch, show};
 use crate::acts::stream::{is_terminal, state_of};
 use crate::case::Verdict;
@@ -146,38 +144,25 @@ pub(in crate::native) async fn ended_task(bench: &Bench) -> Done {
 
 /// Somebody who subscribes to a running task sees it end.
 pub(in crate::native) async fn to_the_end(bench: &Bench) -> Done {
-    let task = bench.running().await?;
-    let mut watch = bench.subscribe(&task).await?;
-    // Nothing says that there is a first event at once; somebody who waits for one must not wait for ever.
-    let mut events = match watch.within(Duration::from_millis(300)).await? {
-        Next::Event(event) => vec![event],
-        Next::Quiet => Vec::new(),
-        Next::Closed => {
-            return Err(differs("a stream that stays open while the task works", "it closed at once"));
-        }
-    };
-    bench.clean_up(&task).await;
-    events.extend(watch.rest().await?);
-    if let Some(event) = events.iter().find(|event| task_id(event) != task["id"]) {
-        return Err(differs(format!("events of the task {}", task["id"]), show(event)));
-    }
-    judge(final_faults(&events))
+    let task = bench.task(&Say::text("tck-stream-basic").at_once()).await?;
+    watched(bench, &task["id"]).await
 }
 
 /// A stream is cut, and taken up again.
 pub(in crate::native) async fn comes_back(bench: &Bench) -> Done {
-    let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
-    let first = watch.event().await?;
-    let id = task_id(&first);
+    let mut watch = bench.send_stream(&Say::text("tck-stream-basic")).await?;
+    let id = task_id(&watch.event().await?);
     drop(watch);
-    let task = json!({ "id": id });
-    let mut again = bench.subscribe(&task).await?;
-    bench.clean_up(&task).await;
-    let events = again.rest().await?;
-    match events.iter().rev().find_map(state_of) {
-        Some(state) if ends_a_stream(&state) => Ok(()),
-        _ => Err(differs("the rest of the task up to its end", show(&json!(events)))),
+    watched(bench, &id).await
+}
+
+/// What came before is not told again by every server; the end is.
+async fn watched(bench: &Bench, id: &Value) -> Done {
+    let events = bench.subscribe(&json!({ "id": id })).await?.rest().await?;
+    if let Some(event) = events.iter().find(|event| task_id(event) != *id) {
+        return Err(differs(format!("events of the task {id}"), show(event)));
     }
+    judge(final_faults(&events))
 }
 
 /// One text has the task once more and a closed stream, another says nothing, servers refuse: only waiting is wrong.

@@ -11,7 +11,7 @@ use crate::native::v1::auth::{asked, challenge, is_about_the_caller, refuses_str
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
 use crate::wire::request::Operation;
-use crate::wire::{Answer, Credentials};
+use crate::wire::{Answer, Credentials, WireError};
 
 pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.auth.strangers" => strangers,
@@ -19,6 +19,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.auth.challenge" => challenge,
     "v0_3.auth.wrong-credentials" => wrong_credentials,
     "v0_3.extended-card.not-offered" => not_offered,
+    "v0_3.extended-card.code" => code,
     "v0_3.extended-card.answers" => answers,
     "v0_3.extended-card.strangers" => extended_strangers,
 };
@@ -92,11 +93,20 @@ fn offers_more(bench: &Bench) -> bool {
     bench.target().card["supportsAuthenticatedExtendedCard"] == true
 }
 
-async fn not_offered(bench: &Bench) -> Done {
+/// The error of an agent that has no extended card.
+async fn refused(bench: &Bench) -> Done<WireError> {
     if offers_more(bench) {
         return Err(skip("the card says `supportsAuthenticatedExtendedCard`; this is for agents without"));
     }
-    let error = bench.refusal(Operation::GetExtendedAgentCard, &json!({})).await?;
+    bench.refusal(Operation::GetExtendedAgentCard, &json!({})).await
+}
+
+async fn not_offered(bench: &Bench) -> Done {
+    refused(bench).await.map(|_| ())
+}
+
+async fn code(bench: &Bench) -> Done {
+    let error = refused(bench).await?;
     let fits = [
         "AuthenticatedExtendedCardNotConfiguredError",
         "ExtendedAgentCardNotConfiguredError",

@@ -50,6 +50,21 @@ pub(super) fn is_refusal(error: &WireError) -> bool {
     (error.status < 500 || error.status == 501) && error.name.as_deref() != Some("InternalError")
 }
 
+/// Cancels; a server that does not cancel what is at work is within its rights, and the case does not apply.
+pub(super) async fn cancel(bench: &Bench, id: &Value) -> Done<Value> {
+    match bench.call(Operation::CancelTask, &json!({ "id": id })).await? {
+        Answer::Reply { root: Some(root), .. } => Ok(root),
+        Answer::Error(error)
+            if ["TaskNotCancelableError", "UnsupportedOperationError"]
+                .iter()
+                .any(|name| bench.is_named(&error, name)) =>
+        {
+            Err(skip("the agent does not cancel tasks that are at work, which is allowed"))
+        }
+        other => Err(differs("the canceled task", other.summary())),
+    }
+}
+
 /// A stream that was read to its end: the id of the request that opened it, the frames and their objects.
 #[derive(Debug)]
 pub(super) struct Seen {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{compare_artifacts, final_faults, is_refusal, streamed, task_id};
+use super::{cancel, compare_artifacts, final_faults, is_refusal, streamed, task_id};
 use crate::acts::assertion::{Mismatch, show};
 use crate::acts::stream::{is_terminal, state_of};
 use crate::case::Verdict;
@@ -97,7 +97,7 @@ pub(in crate::native) async fn canceled(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
     let first = watch.event().await?;
     let id = task_id(&first);
-    bench.reply(Operation::CancelTask, &json!({ "id": id })).await?;
+    cancel(bench, &id).await?;
     let mut events = vec![first];
     events.extend(watch.rest().await?);
     match events.iter().rev().find_map(state_of) {

@@ -7,7 +7,7 @@ use crate::acts::assertion::show;
 use crate::native::older::is_refusal;
 use crate::native::receiver::Receiver;
 use crate::native::shape::{faults, judge};
-use crate::native::talk::{SOON, fresh_id, skip};
+use crate::native::talk::{SOON, Say, fresh_id, skip};
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
 use crate::wire::Answer;
@@ -93,23 +93,24 @@ async fn https(bench: &Bench) -> Done {
 /// What is posted is the server's choice; it should name the task and its state.
 async fn delivered(bench: &Bench) -> Done {
     let receiver = Receiver::open(bench).await?;
-    let task = bench.running().await?;
+    // It ends by itself: whether somebody who cancels is told what they did is the server's choice.
+    let task = bench.task(&Say::text("tck-stream-basic")).await?;
     let answer = bench.call(Operation::CreatePushConfig, &params(&task, &receiver.url)).await?;
-    bench.clean_up(&task).await;
     if let Answer::Error(error) = answer {
         let why = error.summary();
         return Err(skip(format!("the agent refuses the webhook {} ({why})", receiver.url)));
     }
     let named = |body: &str| task["id"].as_str().is_some_and(|id| body.contains(id));
-    let fits = receiver.wait(SOON, |call| {
+    let patience = SOON.min(bench.probe().timeout() / 2);
+    let fits = receiver.wait(patience, |call| {
         let body = String::from_utf8_lossy(&call.body);
-        call.method == "POST" && named(&body) && body.contains("canceled")
+        call.method == "POST" && named(&body) && shapes::STATES.iter().any(|state| body.contains(state))
     });
     match fits.await {
         Some(_) => Ok(()),
         None => Err(differs(
             format!("a call of {} that tells the task {} and its state", receiver.url, task["id"]),
-            format!("{} other calls within 10 s", receiver.calls().len()),
+            format!("{} other calls", receiver.calls().len()),
         )),
     }
 }

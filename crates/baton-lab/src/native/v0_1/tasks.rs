@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::shapes::{self, without_nulls};
 use crate::acts::assertion::{Mismatch, show};
-use crate::native::older::{is_refusal, list};
+use crate::native::older::{self, is_refusal, list};
 use crate::native::shape::{fault, faults, judge};
 use crate::native::talk::{COMPLETE, Say, fresh_id, has_ended, skip, state};
 use crate::native::v1::{cancel, hostile, lifecycle, many};
@@ -197,7 +197,7 @@ async fn history_length(bench: &Bench) -> Done {
 async fn cancel_twice(bench: &Bench) -> Done {
     let task = bench.running().await?;
     let id = json!({ "id": task["id"] });
-    bench.reply(Operation::CancelTask, &id).await?;
+    older::cancel(bench, &task["id"]).await?;
     match bench.call(Operation::CancelTask, &id).await? {
         Answer::Error(error) if is_refusal(&error) => {
             bench.note(format!("a second cancel is refused: {}", error.summary()));

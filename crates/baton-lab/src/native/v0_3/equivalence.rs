@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::acts::assertion::Mismatch;
 use crate::acts::stream::state_of;
 use crate::generation::Binding;
-use crate::native::older::{list, streamed};
+use crate::native::older::{self, list, streamed};
 use crate::native::shape::{fault, judge};
 use crate::native::talk::{Say, fresh_id, has_ended, skip, state};
 use crate::native::v1::equivalence::differences;
@@ -87,7 +87,7 @@ async fn canceled(bench: &Bench) -> Done {
     let rest = other(bench)?;
     for (maker, other) in [(bench, &rest), (&rest, bench)] {
         let task = maker.running().await?;
-        other.reply(Operation::CancelTask, &json!({ "id": task["id"] })).await?;
+        older::cancel(other, &task["id"]).await?;
         let now = maker.settled(&task).await?;
         if state(&now) != "CANCELED" {
             return Err(differs("CANCELED in both bindings", state(&now)));

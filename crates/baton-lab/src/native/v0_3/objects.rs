@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::shapes;
 use crate::acts::assertion::show;
-use crate::native::older::{is_refusal, list};
+use crate::native::older::{self, is_refusal, list};
 use crate::native::shape::{fault, faults, judge, kind_faults};
 use crate::native::talk::{COMPLETE, Said, Say, filled, has_ended, is_interrupted, skip, state};
 use crate::native::v1::{cancel, hostile, lifecycle, many, rpc, send};
@@ -35,7 +35,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.lifecycle.final" => lifecycle::is_final,
     "v0_3.lifecycle.polled" => lifecycle::polled,
     "v0_3.cancel.any-agent" => cancel::any_agent,
-    "v0_3.cancel.twice" => cancel::twice,
+    "v0_3.cancel.twice" => cancel_twice,
     "v0_3.send.media-type" => send::media_type,
     "v0_3.send.text-survives" => send::text_survives,
 };
@@ -177,6 +177,22 @@ async fn sign_in(bench: &Bench) -> Done {
         Ok(())
     } else {
         Err(differs("the same task to go on", after["id"].to_string()))
+    }
+}
+
+async fn cancel_twice(bench: &Bench) -> Done {
+    let task = bench.running().await?;
+    older::cancel(bench, &task["id"]).await?;
+    match bench.call(Operation::CancelTask, &json!({ "id": task["id"] })).await? {
+        Answer::Reply { root: Some(root), .. } if state(&root) == "CANCELED" => {
+            bench.note("a second cancel answers with the canceled task");
+            Ok(())
+        }
+        Answer::Error(error) => {
+            bench.note("a second cancel is refused");
+            bench.expect_named(&error, "TaskNotCancelableError")
+        }
+        other => Err(differs("the canceled task, or TaskNotCancelableError", other.summary())),
     }
 }
 

@@ -107,7 +107,12 @@ async fn get(bench: &Bench) -> Done {
 
 async fn configs(bench: &Bench, task: &Value) -> Done<Vec<Value>> {
     let root = bench.reply(Operation::ListPushConfigs, &json!({"id": task["id"]})).await?;
-    root.as_array().cloned().ok_or_else(|| differs("a list of configs", show(&root)))
+    match root {
+        Value::Array(configs) => Ok(configs),
+        // ProtoJSON leaves an empty list out.
+        Value::Object(members) if members.is_empty() && bench.binding() == Binding::Rest => Ok(Vec::new()),
+        other => Err(differs("a list of configs", show(&other))),
+    }
 }
 
 async fn listed(bench: &Bench) -> Done {
@@ -215,6 +220,11 @@ async fn not_offered(bench: &Bench) -> Done {
     Ok(())
 }
 
+/// How long a call may take to come.
+fn patience(bench: &Bench) -> Duration {
+    SOON.min(bench.probe().timeout() / 2)
+}
+
 /// The calls of a webhook that watched a task from its start to its end.
 async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     let receiver = Receiver::open(bench).await?;
@@ -227,8 +237,8 @@ async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     if let Answer::Error(error) = asked_to_set(bench, &task, &config).await? {
         return Err(skip(format!("the agent refuses the webhook {} ({})", receiver.url, error.summary())));
     }
-    if receiver.wait(SOON, tells_an_end).await.is_none() && receiver.calls().is_empty() {
-        let wanted = format!("a call of {} within 10 s after the task ended", receiver.url);
+    if receiver.wait(patience(bench), tells_an_end).await.is_none() && receiver.calls().is_empty() {
+        let wanted = format!("a call of {} after the task ended", receiver.url);
         return Err(differs(wanted, "none"));
     }
     Ok((task, receiver.calls()))
@@ -275,9 +285,9 @@ async fn with_send(bench: &Bench) -> Done {
         }
         other => return Err(differs("a task", other.summary())),
     }
-    match receiver.wait(SOON, |_| true).await {
+    match receiver.wait(patience(bench), |_| true).await {
         Some(_) => Ok(()),
-        None => Err(differs(format!("a call of {} within 10 s after the task ended", receiver.url), "none")),
+        None => Err(differs(format!("a call of {} after the task ended", receiver.url), "none")),
     }
 }
 

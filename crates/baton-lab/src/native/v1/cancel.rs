@@ -54,7 +54,7 @@ fn quicker(state: &str) -> Verdict {
 }
 
 /// One section says a cancel may be repeated, another that an ended task cannot be canceled.
-pub(in crate::native) async fn twice(bench: &Bench) -> Done {
+async fn twice(bench: &Bench) -> Done {
     let task = bench.running().await?;
     let id = json!({ "id": task["id"] });
     bench.reply(Operation::CancelTask, &id).await?;

@@ -86,6 +86,7 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
         let actual = target.capability_in(case.generation, name);
         if actual != *wanted {
             return Some(match wanted {
+                // No capability of A2A: whether the card asks for credentials.
                 Value::Bool(true) if name == "authentication" => {
                     "the card asks for no credentials".to_owned()
                 }

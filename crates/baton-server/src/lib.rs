@@ -16,13 +16,14 @@
 //!
 //! A request's path reads like the folders: `binding` → `service` → `engine` → `store`.
 
+pub mod a2a;
 pub mod auth;
+pub mod card;
 pub mod engine;
 pub mod service;
 pub mod store;
 
 mod binding;
-mod card;
 mod control;
 mod media;
 mod mount;
@@ -30,12 +31,14 @@ mod net;
 mod proxy;
 mod server;
 mod site;
+mod telemetry;
 
 pub use control::Control;
-pub use engine::Stop;
 pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
-pub use mount::Mount;
+pub use engine::{Content, File, FileContent, InputError, NotJson, ReadMessage, Stop};
+pub use mount::{Mount, SkillEntry};
 pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};
 pub use server::{Builder, Server, StartError};
+pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

@@ -49,6 +49,15 @@ impl IpRange {
     }
 }
 
+/// Did a proxy hand this on? A plain client sends none of these headers, and a proxy most likely one: who claims to be
+/// one is taken at its word, since being one gives no rights.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str();
+        name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "via" | "x-real-ip")
+    })
+}
+
 /// The base URL a trusted proxy was asked for, as `Forwarded` or the `X-Forwarded-*` headers tell. The last word
 /// counts: it is the nearest proxy's, the others may be anybody's.
 pub(crate) fn forwarded_base(headers: &HeaderMap) -> Option<String> {

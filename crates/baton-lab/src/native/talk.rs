@@ -179,10 +179,13 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes is not its business, and not in its evidence.
+    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business, nor in its
+    /// evidence.
     pub(super) async fn clean_up(&self, task: &Value) {
         if let Ok(request) = self.request(Operation::CancelTask, &json!({ "id": task["id"] })) {
-            let _ = self.probe().fresh().ask(self.generation(), self.binding(), &request).await;
+            let probe = self.probe().fresh();
+            let asked = probe.ask(self.generation(), self.binding(), &request);
+            let _ = tokio::time::timeout(SOON / 2, asked).await;
         }
     }
 

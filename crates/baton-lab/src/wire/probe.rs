@@ -79,6 +79,10 @@ impl Probe {
         other
     }
 
+    pub fn credentials(&self) -> &Credentials {
+        &self.options.credentials
+    }
+
     pub fn timeout(&self) -> Duration {
         self.options.timeout
     }

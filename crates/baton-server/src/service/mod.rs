@@ -22,6 +22,7 @@ use crate::card::ServedCard;
 use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
 use crate::mount::Place;
+use crate::telemetry::{AgentIndex, trace};
 
 /// Bounds on what comes in.
 #[derive(Debug, Clone)]
@@ -103,6 +104,7 @@ pub struct Service {
 struct Inner {
     engine: Engine,
     agent: Arc<str>,
+    index: AgentIndex,
     prefix: String,
     tenant: Option<Arc<str>>,
     card: ServedCard,
@@ -124,12 +126,19 @@ impl Service {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
         engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
-        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits, streams }) }
+        let index = engine.telemetry().agent(&agent);
+        let inner = Inner { engine, agent, index, prefix, tenant, card, cursors, limits, streams };
+        Service { inner: Arc::new(inner) }
     }
 
     /// The agent's name in stores and logs.
     pub(crate) fn id(&self) -> &str {
         &self.inner.agent
+    }
+
+    /// The agent's place among the numbers.
+    pub(crate) fn index(&self) -> AgentIndex {
+        self.inner.index
     }
 
     /// What the agent's paths begin with.
@@ -220,6 +229,7 @@ impl Service {
     }
 
     async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
+        trace::about(&get.id, None);
         let snapshot = self.engine().get(&context.scope, &get.id).await?;
         let mut task = Arc::unwrap_or_clone(snapshot).task;
         get.history_length.trim(&mut task.history);
@@ -227,6 +237,7 @@ impl Service {
     }
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
+        trace::about(&cancel.id, None);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
             Canceled::Before(_) if context.generation == Generation::V0_1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));

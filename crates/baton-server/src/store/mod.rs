@@ -14,6 +14,7 @@ pub mod postgres;
 pub mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -26,6 +27,8 @@ use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, Ta
 use bytes::Bytes;
 
 pub use record::{StoredEvent, StoredSnapshot};
+
+use crate::telemetry::histogram::Values;
 
 /// The task's internal key: unique in the whole store, above 0, never given again after a purge, never shown to
 /// peers. Hub, webhook ids and logs use it.
@@ -237,6 +240,16 @@ pub enum StoreError {
     Fatal(String),
 }
 
+/// What a store knows about itself without asking anybody.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Measures {
+    /// Tasks by state, in the order of [`TaskState::ALL`].
+    pub tasks: Option<[u64; TaskState::ALL.len()]>,
+    /// Writes per commit.
+    pub(crate) batches: Option<Values>,
+}
+
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
@@ -304,4 +317,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Removes up to `limit` message records older than `before` whose task is gone (or never was).
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    /// For `/metrics`: answered at once, from numbers at hand.
+    fn measures(&self) -> Measures {
+        Measures::default()
+    }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::same::same;
 use super::talk::{COMPLETE, SOON, Said, Say, has_ended, is_interrupted, skip, state};
 use crate::acts::assertion::show;
 use crate::native::{Checks, Done, checks, differs};
@@ -83,7 +84,7 @@ pub(in crate::native) async fn is_final(bench: &Bench) -> Done {
     bench.clean_up(&task).await;
     let after = bench.get(&task["id"]).await?;
     for member in ["status", "artifacts", "history"] {
-        if before.get(member) != after.get(member) {
+        if !same(before.get(member), after.get(member)) {
             let shown = |task: &Value| task.get(member).map_or("nothing".to_owned(), show);
             return Err(differs(format!("`{member}` unchanged: {}", shown(&before)), shown(&after)));
         }

@@ -25,6 +25,7 @@ pub(super) mod objects;
 pub(super) mod push;
 mod raw_socket;
 pub(super) mod rpc;
+mod same;
 pub(super) mod send;
 pub(super) mod shapes;
 pub(super) mod streams;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::same::same;
 use super::talk::{COMPLETE, Said, Say, fresh_id, has_ended, is_interrupted, skip, state};
 use crate::acts::assertion::show;
 use crate::native::{Checks, Done, checks, differs};
@@ -35,7 +36,7 @@ async fn reply_is_latest(bench: &Bench) -> Done {
     }
     let now = bench.get(&reply["id"]).await?;
     for member in ["status", "artifacts"] {
-        if reply.get(member) != now.get(member) {
+        if !same(reply.get(member), now.get(member)) {
             let shown = |task: &Value| task.get(member).map_or("nothing".to_owned(), show);
             return Err(differs(
                 format!("`{member}` of the reply as GetTask has it: {}", shown(&now)),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::same::plain;
 use super::shape::{fault, judge};
 use super::talk::{Next, SOON, Say, Watch, has_ended, state};
 use crate::acts::assertion::{Mismatch, show};
@@ -94,7 +95,7 @@ pub(super) fn compare(one: &[Value], two: &[Value]) -> Done {
 }
 
 fn updates(events: &[Value]) -> Vec<Value> {
-    events.iter().skip(1).filter(|event| kind_of(event) != "task").cloned().collect()
+    events.iter().skip(1).filter(|event| kind_of(event) != "task").map(plain).collect()
 }
 
 async fn one_leaves(bench: &Bench) -> Done {

@@ -83,18 +83,23 @@ pub fn differs(expected: impl Into<String>, actual: impl Into<String>) -> Verdic
 }
 
 impl Bench {
+    /// What an operation is called in this case's generation.
+    pub fn called(&self, operation: Operation) -> &'static str {
+        operation.method(self.generation()).unwrap_or_else(|| operation.name())
+    }
+
     /// Asks for an operation; no answer at all is a failure.
     pub async fn call(&self, operation: Operation, params: &Value) -> Done<Answer> {
         let request = self.request(operation, params).map_err(|none| Verdict::Skip(none.0))?;
         let asked = self.ask(operation, &request).await;
-        asked.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
+        asked.map_err(|error| fail(format!("{}: no answer: {error}", self.called(operation))))
     }
 
     /// The object an operation answers with; an error is a failure.
     pub async fn reply(&self, operation: Operation, params: &Value) -> Done<Value> {
         match self.call(operation, params).await? {
             Answer::Reply { root: Some(root), .. } => Ok(root),
-            other => Err(differs(format!("an answer to {}", operation.name()), other.summary())),
+            other => Err(differs(format!("an answer to {}", self.called(operation)), other.summary())),
         }
     }
 
@@ -103,7 +108,7 @@ impl Bench {
         match self.call(operation, params).await? {
             Answer::Error(error) => Ok(error),
             Answer::Stream { error: Some(error), events, .. } if events.is_empty() => Ok(error),
-            other => Err(differs(format!("{} to be refused", operation.name()), other.summary())),
+            other => Err(differs(format!("{} to be refused", self.called(operation)), other.summary())),
         }
     }
 

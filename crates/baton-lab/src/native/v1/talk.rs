@@ -203,7 +203,7 @@ impl Bench {
     /// Opens a stream; an answer of another kind is a failure.
     pub(super) async fn watch(&self, operation: Operation, params: &Value) -> Done<Watch> {
         let mut request = self.request(operation, params).map_err(|none| skip(none.0))?;
-        let lost = |error| fail(format!("{}: no answer: {error}", operation.name()));
+        let lost = |error| fail(format!("{}: no answer: {error}", self.called(operation)));
         let mut open = self.probe().open(&request).await.map_err(lost)?;
         if !open.is_stream() && request.method == "GET" && matches!(open.received.status, 404 | 405) {
             "POST".clone_into(&mut request.method);
@@ -214,7 +214,7 @@ impl Bench {
         }
         let body = open.rest().await.map_err(lost)?;
         let answer = crate::wire::answer::read(self.generation(), self.binding(), &open.received, &body);
-        Err(differs(format!("{} to open a stream of events", operation.name()), said(&answer)))
+        Err(differs(format!("{} to open a stream of events", self.called(operation)), said(&answer)))
     }
 
     pub(super) async fn send_stream(&self, say: &Say) -> Done<Watch> {

@@ -283,11 +283,9 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };
         request.headers.extend(target::extensions_header(&target.card, *generation));
-        let reply = probe.ask(*generation, *binding, &request).await;
-        let asks = |task: &Value| state_of(task).as_deref() == Some("INPUT_REQUIRED");
-        if let Ok(Answer::Reply { root: Some(root), .. }) = reply {
-            let task = root.get("task").unwrap_or(&root);
-            if asks(task) || asks(&later(probe, *generation, *binding, interface, task).await) {
+        if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
+            let task = root.get("task").unwrap_or(&root).clone();
+            if asks(task, *generation, *binding, interface, probe).await {
                 return Behaviours::Prefixes;
             }
         }
@@ -296,31 +294,30 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
     Behaviours::Examples(examples)
 }
 
-/// The older generations may answer a send at once: the task a little later, when it has come to something.
-async fn later(
-    probe: &Probe,
+/// Does the task stop at a question? An agent that does not wait for that with its answer is given a moment.
+async fn asks(
+    mut task: Value,
     generation: Generation,
     binding: Binding,
     interface: &Interface,
-    task: &Value,
-) -> Value {
-    let mut now = task.clone();
-    for round in 0..6 {
-        let busy = state_of(&now).is_some_and(|state| state == "SUBMITTED" || state == "WORKING");
-        let id = json!({ "id": now["id"] });
-        let Ok(request) = request::operation(generation, binding, interface, Operation::GetTask, &id) else {
-            break;
-        };
-        if !busy {
-            break;
+    probe: &Probe,
+) -> bool {
+    for _ in 0..10 {
+        match state_of(&task).as_deref() {
+            Some("INPUT_REQUIRED") => return true,
+            Some("SUBMITTED" | "WORKING") => {}
+            _ => return false,
         }
-        tokio::time::sleep(Duration::from_millis(20 << round)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let params = json!({ "id": task["id"] });
+        let built = request::operation(generation, binding, interface, Operation::GetTask, &params);
+        let Ok(request) = built else { return false };
         match probe.ask(generation, binding, &request).await {
-            Ok(Answer::Reply { root: Some(root), .. }) => now = root,
-            _ => break,
+            Ok(Answer::Reply { root: Some(root), .. }) => task = root,
+            _ => return false,
         }
     }
-    now
+    false
 }
 
 #[cfg(test)]

@@ -105,18 +105,23 @@ pub fn differs(expected: impl Into<String>, actual: impl Into<String>) -> Verdic
 }
 
 impl Bench {
+    /// What an operation is called in this case's generation.
+    pub fn called(&self, operation: Operation) -> &'static str {
+        operation.method(self.generation()).unwrap_or_else(|| operation.name())
+    }
+
     /// Asks for an operation; no answer at all is a failure.
     pub async fn call(&self, operation: Operation, params: &Value) -> Done<Answer> {
         let request = self.request(operation, params).map_err(|none| Verdict::Skip(none.0))?;
         let asked = self.ask(operation, &request).await;
-        asked.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
+        asked.map_err(|error| fail(format!("{}: no answer: {error}", self.called(operation))))
     }
 
     /// The object an operation answers with; an error is a failure.
     pub async fn reply(&self, operation: Operation, params: &Value) -> Done<Value> {
         match self.call(operation, params).await? {
             Answer::Reply { root: Some(root), .. } => Ok(root),
-            other => Err(differs(format!("an answer to {}", operation.name()), other.summary())),
+            other => Err(differs(format!("an answer to {}", self.called(operation)), other.summary())),
         }
     }
 
@@ -125,7 +130,7 @@ impl Bench {
         match self.call(operation, params).await? {
             Answer::Error(error) => Ok(error),
             Answer::Stream { error: Some(error), events, .. } if events.is_empty() => Ok(error),
-            other => Err(differs(format!("{} to be refused", operation.name()), other.summary())),
+            other => Err(differs(format!("{} to be refused", self.called(operation)), other.summary())),
         }
     }
 
@@ -133,6 +138,7 @@ impl Bench {
     pub async fn events(&self, operation: Operation, params: &Value) -> Done<Vec<Value>> {
         match self.call(operation, params).await? {
             Answer::Stream { events, closed: true, error: None, .. } => Ok(events),
+            Answer::Stream { error: Some(error), .. } => Err(differs("events only", error.summary())),
             other => Err(differs("a stream that closes", other.summary())),
         }
     }

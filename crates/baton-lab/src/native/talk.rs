@@ -106,6 +106,11 @@ pub(super) fn skip(reason: impl Into<String>) -> Verdict {
     Verdict::Skip(reason.into())
 }
 
+/// The last state that events tell.
+pub(super) fn last_state(events: &[Value]) -> String {
+    events.iter().rev().find_map(state_of).unwrap_or_else(|| "no state".to_owned())
+}
+
 /// A text that is there and not empty.
 pub(super) fn filled<'a>(object: &'a Value, member: &str) -> Option<&'a str> {
     object.get(member)?.as_str().filter(|text| !text.is_empty())
@@ -189,17 +194,27 @@ impl Bench {
         }
     }
 
-    /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own.
+    /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own; and an error that names
+    /// no reason may be any that has its status (that it has to name one is a case of its own).
     pub(super) fn is_named(&self, error: &WireError, name: &str) -> bool {
         if error.name.as_deref() == Some(name) {
             return true;
         }
-        if error.name.is_none() && (self.generation(), self.binding()) == (Generation::V0_3, Binding::Rest) {
+        if self.binding() != Binding::Rest || error.name.is_some() {
+            return false;
+        }
+        // 0.3 has neither a table of statuses nor a form of errors.
+        if self.generation() == Generation::V0_3 {
             return errors::fits_v0_3(name, error.status);
         }
+        if error.body.is_none() {
+            return false;
+        }
         let invalid = ["InvalidParamsError", "InvalidRequestError", "JSONParseError"].contains(&name);
-        let bare = self.binding() == Binding::Rest && error.name.is_none();
-        bare && invalid && matches!(error.status, 400 | 422)
+        match errors::http_status(name) {
+            Some(status) => error.status == status,
+            None => invalid && matches!(error.status, 400 | 422),
+        }
     }
 
     pub(super) fn expect_named(&self, error: &WireError, name: &str) -> Done {
@@ -209,7 +224,7 @@ impl Bench {
     /// Opens a stream; an answer of another kind is a failure.
     pub(super) async fn watch(&self, operation: Operation, params: &Value) -> Done<Watch> {
         let mut request = self.request(operation, params).map_err(|none| skip(none.0))?;
-        let lost = |error| fail(format!("{}: no answer: {error}", operation.name()));
+        let lost = |error| fail(format!("{}: no answer: {error}", self.called(operation)));
         let mut open = self.probe().open(&request).await.map_err(lost)?;
         if !open.is_stream() && request.method == "GET" && matches!(open.received.status, 404 | 405) {
             "POST".clone_into(&mut request.method);
@@ -220,7 +235,7 @@ impl Bench {
         }
         let body = open.rest().await.map_err(lost)?;
         let answer = crate::wire::answer::read(self.generation(), self.binding(), &open.received, &body);
-        Err(differs(format!("{} to open a stream of events", operation.name()), said(&answer)))
+        Err(differs(format!("{} to open a stream of events", self.called(operation)), said(&answer)))
     }
 
     pub(super) async fn send_stream(&self, say: &Say) -> Done<Watch> {

@@ -74,7 +74,11 @@ impl Answer {
             Self::Reply { status, root: Some(root), .. } => {
                 format!("HTTP {status} with {}", crate::acts::assertion::show(root))
             }
-            Self::Reply { status, root: None, .. } => format!("HTTP {status} without a result"),
+            Self::Reply { status, body: Some(_), .. } => format!("HTTP {status} without a result"),
+            Self::Reply { status, .. } => {
+                let kind = self.header("content-type").unwrap_or("no content type");
+                format!("HTTP {status} without JSON ({kind})")
+            }
             Self::Error(error) => error.summary(),
             Self::Stream { events, closed, .. } => {
                 format!("a stream of {} events{}", events.len(), if *closed { "" } else { ", still open" })
@@ -109,8 +113,8 @@ pub fn read(generation: Generation, binding: Binding, received: &Received, body:
         return Answer::Error(error);
     }
     if status >= 400 {
-        let name = errors::of_status(status).filter(|_| generation == Generation::V1).map(str::to_owned);
-        let (code, message, details) = (None, None, Value::Null);
+        // An error has a body that says so; a web server's plain 404 is no task that is missing.
+        let (code, name, message, details) = (None, None, None, Value::Null);
         return Answer::Error(WireError { status, headers, code, name, message, details, body });
     }
     let root = match binding {

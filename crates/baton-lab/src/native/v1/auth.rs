@@ -30,7 +30,7 @@ pub(in crate::native) async fn asked(
 ) -> Done<Answer> {
     let request = bench.request(operation, params).map_err(|none| skip(none.0))?;
     let answer = probe.ask(bench.generation(), bench.binding(), &request).await;
-    answer.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
+    answer.map_err(|error| fail(format!("{}: no answer: {error}", bench.called(operation))))
 }
 
 /// An error that says who you are not, rather than what there is not.
@@ -62,9 +62,10 @@ pub(in crate::native) async fn refuses_strangers(
 ) -> Done {
     match asked(bench, &bench.probe().stranger(), operation, params).await? {
         Answer::Error(error) if is_about_the_caller(&error) => Ok(()),
-        other => {
-            Err(differs(format!("{} to be refused without credentials", operation.name()), other.summary()))
-        }
+        other => Err(differs(
+            format!("{} to be refused without credentials", bench.called(operation)),
+            other.summary(),
+        )),
     }
 }
 
@@ -241,7 +242,7 @@ async fn foreign_changes(bench: &Bench) -> Done {
         match asked(bench, &other, operation, params).await? {
             Answer::Error(error) if bench.is_named(&error, "TaskNotFoundError") => {}
             other => {
-                let wanted = format!("TaskNotFoundError for {} by another user", operation.name());
+                let wanted = format!("TaskNotFoundError for {} by another user", bench.called(operation));
                 return Err(differs(wanted, other.summary()));
             }
         }

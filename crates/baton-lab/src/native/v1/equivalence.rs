@@ -101,7 +101,7 @@ async fn errors(bench: &Bench) -> Done {
         if one.name != two.name && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
             found.push(Mismatch {
-                path: operation.name().to_owned(),
+                path: bench.called(operation).to_owned(),
                 expected: format!("{one} in both"),
                 actual: two,
             });

@@ -285,7 +285,7 @@ pub(in crate::native) async fn odd_ids(bench: &Bench) -> Done {
             let answer = bench.call(operation, &json!({ "id": id })).await?;
             if !blames_the_client(&answer) {
                 let shown: String = id.chars().take(40).collect();
-                let wanted = format!("{} of the id {} to be refused", operation.name(), json!(shown));
+                let wanted = format!("{} of the id {} to be refused", bench.called(operation), json!(shown));
                 return Err(differs(wanted, answer.summary()));
             }
         }

@@ -11,6 +11,7 @@ use crate::wire::Answer;
 use crate::wire::request::Operation;
 
 pub(in crate::native) const CHECKS: Checks = checks! {
+    "v1.send.task-or-message" => task_or_message,
     "v1.send.blocks" => blocks,
     "v1.send.reply-is-latest" => reply_is_latest,
     "v1.send.part-kinds" => part_kinds,
@@ -19,6 +20,10 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.send.text-survives" => text_survives,
     "v1.send.repeated" => repeated,
 };
+
+async fn task_or_message(bench: &Bench) -> Done {
+    bench.say(&Say::text(COMPLETE)).await.map(|_| ())
+}
 
 /// Without `returnImmediately` a task comes back when nothing more happens to it by itself.
 async fn blocks(bench: &Bench) -> Done {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{fault, judge};
-use super::talk::{COMPLETE, Next, SOON, Say, skip};
+use super::talk::{COMPLETE, Next, SOON, Say, last_state, skip};
 use crate::acts::assertion::{Mismatch, show};
 use crate::acts::stream::{inner, is_terminal, kind_of, state_of};
 use crate::native::{Checks, Done, checks, differs};
@@ -108,12 +108,9 @@ async fn ends(bench: &Bench) -> Done {
         }
         other => return Err(differs("a stream that closes", other.summary())),
     };
-    match events.iter().rev().find_map(state_of) {
-        Some(state) if is_terminal(&state) => Ok(()),
-        other => {
-            let last = other.unwrap_or_else(|| "no state".to_owned());
-            Err(differs("the stream to close at a terminal state", last))
-        }
+    match last_state(&events) {
+        state if is_terminal(&state) => Ok(()),
+        other => Err(differs("the stream to close at a terminal state", other)),
     }
 }
 

@@ -37,7 +37,7 @@ async fn task(bench: &Bench) -> Done {
 }
 
 /// Where two objects are not the same.
-fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
+pub(in crate::native) fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
     match (one, two) {
         (Value::Object(a), Value::Object(b)) => {
             let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -101,7 +101,7 @@ async fn errors(bench: &Bench) -> Done {
         if one.name != two.name && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
             found.push(Mismatch {
-                path: operation.name().to_owned(),
+                path: bench.called(operation).to_owned(),
                 expected: format!("{one} in both"),
                 actual: two,
             });

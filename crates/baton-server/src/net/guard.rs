@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use http::header::{CONNECTION, HOST, ORIGIN};
-use http::{HeaderValue, Method, Request, Response, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use tower::Service as _;
 
@@ -20,6 +20,7 @@ use super::hosts::Hosts;
 use super::options::Connections;
 use super::pulse::Pulse;
 use super::refusal::{self, Refusal};
+use crate::telemetry::Telemetry;
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -30,6 +31,16 @@ pub(super) struct Door {
     pub(super) registry: Arc<Registry>,
     pub(super) options: Arc<Connections>,
     pub(super) body_room: Arc<BodyRoom>,
+    pub(super) telemetry: Option<Telemetry>,
+}
+
+impl Door {
+    /// Somebody was sent away before the application heard of it.
+    pub(super) fn refused(&self, status: StatusCode) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.refused(status.as_u16());
+        }
+    }
 }
 
 /// Who asks, over which connection. In HTTP/2 each request has its own watch.
@@ -54,7 +65,10 @@ impl Caller {
             None => None,
         };
         let mut response = match self.refuse(&request) {
-            Some(response) => response,
+            Some(response) => {
+                self.door.refused(response.status());
+                response
+            }
             None => self.pass_on(request, watch.as_ref()).await,
         };
         if let Some(cors) = &self.door.cors {

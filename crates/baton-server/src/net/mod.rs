@@ -35,6 +35,7 @@ pub use options::{Connections, Cors};
 use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
+use crate::telemetry::Telemetry;
 use bodies::BodyRoom;
 use caps::Registry;
 use cors::Origins;
@@ -80,11 +81,13 @@ impl Network {
         StreamPlaces::new(self.connections.max_streams, self.connections.max_streams_per_owner)
     }
 
-    /// Serves the application until `stop`, then until `drained` and a moment longer.
+    /// Serves the application until `stop`, then until `drained` and a moment longer. What goes on is counted, if
+    /// there is somebody to count it.
     pub(crate) async fn serve(
         &self,
         listener: TcpListener,
         app: Router,
+        telemetry: Option<Telemetry>,
         stop: impl Future<Output = ()>,
         drained: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
@@ -94,7 +97,7 @@ impl Network {
         let (public, base_path) = (self.public.clone(), self.base_path.clone());
         let hosts = Hosts::new(listener.local_addr()?, &self.allowed, public, base_path);
         let (cors, body_room) = (self.origins.clone(), Arc::new(BodyRoom::new(options.max_bodies_bytes)));
-        let door = Door { app, hosts, cors, registry, options, body_room };
+        let door = Door { app, hosts, cors, registry, options, body_room, telemetry };
         accept::serve(listener, Arc::new(door), stop, drained).await;
         Ok(())
     }

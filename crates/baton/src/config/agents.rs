@@ -117,7 +117,7 @@ impl Planner<'_> {
         let made = exec.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
         let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
         let Base { id, mut limits, whereabouts, .. } = base;
-        limits.max_running.get_or_insert(MOST_PROGRAMS);
+        self.few_programs(&mut limits);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
         Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
     }
@@ -145,7 +145,7 @@ impl Planner<'_> {
         let card_file = self.card_file(card)?;
         let Base { id, mut limits, whereabouts, source } = base;
         if skills.iter().any(|skill| skill.exec.is_some()) {
-            limits.max_running.get_or_insert(MOST_PROGRAMS);
+            self.few_programs(&mut limits);
         }
         let (card, skills) = match &card_file {
             Some(file) => self.matched(file, skills)?,
@@ -252,6 +252,13 @@ impl Planner<'_> {
             if *source != Source::Default {
                 self.refuse(source, key, "the card's file lists the skills; write it there");
             }
+        }
+    }
+
+    /// A process costs far more than a future: unless somebody said how many may run, fewer do.
+    fn few_programs(&self, limits: &mut Limits) {
+        if !self.config.limits.max_running.is_set() {
+            limits.max_running.get_or_insert(MOST_PROGRAMS);
         }
     }
 

@@ -19,6 +19,7 @@ impl Config {
         options.turn_deadline = *limits.turn_deadline;
         options.turn_idle = *limits.turn_idle;
         options.answer_wait = *limits.answer_wait;
+        options.store_patience = *limits.store_patience;
         options.text_merge = *limits.text_merge;
         options.max_event_bytes = limits.max_event.bytes();
         options.max_parts = *limits.max_parts;

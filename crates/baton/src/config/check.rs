@@ -5,17 +5,19 @@ use std::collections::HashMap;
 use super::problem::{Problem, Problems};
 use super::schema::{Agent, Card, Config, Skill};
 use super::setting::{Setting, Source};
+use super::value::Value as _;
 
 pub(crate) fn rules(config: &Config, problems: &mut Problems) {
-    let mut rules = Rules { problems, prefix: "" };
-    rules.addresses(config);
-    rules.pages(config);
+    let mut rules = Rules { config, problems, prefix: "" };
+    rules.addresses();
+    rules.pages();
     rules.card(&config.card);
     rules.skills(&config.skills);
-    rules.agents(config);
+    rules.agents();
 }
 
 struct Rules<'a> {
+    config: &'a Config,
     problems: &'a mut Problems,
     /// Of the keys: empty, or `agent.`.
     prefix: &'static str,
@@ -26,7 +28,8 @@ impl Rules<'_> {
         self.problems.add(Problem::new(source.clone(), format!("{}{key}", self.prefix), text));
     }
 
-    fn addresses(&mut self, config: &Config) {
+    fn addresses(&mut self) {
+        let config = self.config;
         if *config.allow_public {
             return;
         }
@@ -40,7 +43,8 @@ impl Rules<'_> {
         }
     }
 
-    fn pages(&mut self, config: &Config) {
+    fn pages(&mut self) {
+        let config = self.config;
         let (usual, most) = (&config.limits.default_page, &config.limits.max_page);
         if **usual > **most {
             let source = if usual.is_set() { usual.source() } else { most.source() };
@@ -133,14 +137,26 @@ impl Rules<'_> {
                 let text = format!("skill `{name}` has `exec`, too; it can have only one of them");
                 self.refuse(skill.builtin.source(), "skill.builtin", text);
             }
-            (true, false) => {}
+            (true, false) => {
+                let patience = *self.config.limits.cancel_grace;
+                if let Some(grace) = *skill.kill_grace
+                    && grace >= patience
+                {
+                    let (grace, patience) = (grace.show().toml(), patience.show().toml());
+                    let text = format!("{grace} is not less than `limits.cancel_grace`, {patience}");
+                    self.refuse(skill.kill_grace.source(), "skill.kill_grace", text);
+                }
+            }
             (false, true) => {
-                let of_programs: [(&str, &Source, bool); 6] = [
+                let of_programs: [(&str, &Source, bool); 9] = [
                     of("skill.exec_input", &skill.exec_input),
                     of("skill.exec_output", &skill.exec_output),
                     of("skill.directory", &skill.directory),
                     of("skill.environment", &skill.environment),
+                    of("skill.chunk", &skill.chunk),
                     of("skill.max_output", &skill.max_output),
+                    of("skill.timeout", &skill.timeout),
+                    of("skill.kill_grace", &skill.kill_grace),
                     of("skill.rerunnable", &skill.rerunnable),
                 ];
                 for (key, source, set) in of_programs {
@@ -156,7 +172,8 @@ impl Rules<'_> {
         }
     }
 
-    fn agents(&mut self, config: &Config) {
+    fn agents(&mut self) {
+        let config = self.config;
         let mut ids: HashMap<&str, &Source> = HashMap::new();
         let mut paths: HashMap<String, &Source> = HashMap::new();
         let root = config.has_root_agent();

@@ -22,6 +22,7 @@ const OTHERS: &[&str] = &[
     "BATON_CONTEXT_ID",
     "BATON_ATTEMPT",
     "BATON_SKILL",
+    "BATON_RUN",
     // Of the tests and tools of this repository.
     "BATON_TOOLS",
     "BATON_KILLS",

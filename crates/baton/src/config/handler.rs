@@ -7,7 +7,7 @@ use baton_server::Logic;
 
 use super::schema::Skill;
 use super::value::{Builtin, CommandLine, ExecInput, ExecOutput, Replies};
-use crate::agents::exec::{self, ExecAgent, ExecOptions, ExecReplies};
+use crate::agents::exec::{self, Chunk, ExecAgent, ExecOptions, ExecReplies};
 use crate::agents::{demo, echo};
 
 /// `exec` or `builtin`, answering with tasks or messages; the reason if that cannot be.
@@ -52,9 +52,12 @@ fn program(skill: &Skill) -> Result<Logic, String> {
             .variables()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
+        chunk: skill.chunk.as_ref().map_or(usual.chunk, |chunk| Chunk::Delimiter(chunk.clone())),
+        timeout: *skill.timeout,
+        kill_grace: skill.kill_grace.unwrap_or(usual.kill_grace),
         max_output_bytes: skill.max_output.map_or(usual.max_output_bytes, |size| size.bytes()),
         rerunnable: skill.rerunnable.unwrap_or(usual.rerunnable),
-        ..usual
+        ..ExecOptions::default()
     };
     Ok(match *skill.replies {
         Replies::Task => Logic::Task(Arc::new(ExecAgent::new(options)?)),

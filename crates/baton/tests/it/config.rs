@@ -211,6 +211,37 @@ async fn several_agents_are_served_each_in_its_place() {
     }
 }
 
+/// Programs run where the file is, with what it gives them.
+#[tokio::test]
+async fn a_program_of_a_file_is_at_home_there() {
+    let folder = Folder::with("");
+    fs::create_dir_all(folder.path("conf/sub")).unwrap();
+    fs::write(folder.path("conf/here.txt"), "in conf").unwrap();
+    fs::write(folder.path("conf/sub/here.txt"), "in sub").unwrap();
+    let skill = |id: &str, more: &str| {
+        format!(
+            "[[agent]]\nid = \"{id}\"\n[[agent.skill]]\nid = \"{id}\"\nexec = \"cat; cat here.txt; echo $NAME\"\n{more}"
+        )
+    };
+    let file = [
+        "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n",
+        &skill("plain", ""),
+        &skill("sub", "directory = \"sub\"\nenvironment = { NAME = \", named\" }\n"),
+        &skill("message", "replies = \"message\"\n"),
+    ];
+    fs::write(folder.path("conf/agents.toml"), file.concat()).unwrap();
+    let server = Served::of(&mut folder.baton(&["serve", "--config", "conf/agents.toml"]));
+    for (agent, expected) in [("plain", "hello in conf\n"), ("sub", "hello in sub, named\n")] {
+        let task = server.at(&format!("/{agent}")).send(text(agent, "hello ")).await;
+        let parts = task["artifacts"][0]["parts"].as_array().unwrap();
+        let said: String = parts.iter().map(|part| part["text"].as_str().unwrap()).collect();
+        assert_eq!(said, expected, "{task}");
+    }
+    let answer = server.at("/message").post("SendMessage", json!({"message": text("m", "hello ")})).await;
+    let answer: Value = answer.json().await.unwrap();
+    assert_eq!(answer["result"]["message"]["parts"][0]["text"], "hello in conf", "{answer}");
+}
+
 /// Names, pages and patience reach the door: a page of another site is let in only if the file says so.
 #[tokio::test]
 async fn the_doors_rules_come_from_the_file() {
@@ -239,7 +270,7 @@ async fn the_doors_rules_come_from_the_file() {
 fn the_log_can_be_json() {
     let folder = Folder::with("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n[log]\nformat = \"json\"\n");
     let server = Served::of(&mut folder.baton(&["serve"]));
-    let log = server.log();
+    let log = server.log_with("listening");
     let listening = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let listening: Vec<_> = listening.filter(|line| line["message"] == "listening").collect();
     assert_eq!(listening.len(), 1, "{log}");

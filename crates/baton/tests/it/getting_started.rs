@@ -69,14 +69,15 @@ fn commands<'a>(block: &'a [&'a str]) -> impl Iterator<Item = (String, String)> 
 fn looks_like(shown: &str, text: &str) -> bool {
     let mut rest = text.trim();
     let parts: Vec<&str> = shown.trim().split('…').map(str::trim).collect();
-    for (at, part) in parts.iter().enumerate() {
+    let [first, between @ .., last] = &parts[..] else { return rest == shown.trim() };
+    for (at, part) in std::iter::once(first).chain(between).enumerate() {
         let found = if at == 0 { rest.starts_with(part).then_some(0) } else { rest.find(part) };
         match found {
             Some(start) => rest = &rest[start + part.len()..],
             None => return false,
         }
     }
-    (parts.len() > 1 && parts.last().is_some_and(|last| last.is_empty())) || rest.trim().is_empty()
+    rest.ends_with(last)
 }
 
 struct Desk {

@@ -17,7 +17,9 @@ pub(crate) fn baton(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     command.args(args);
     for (name, _) in std::env::vars_os() {
-        if name == "PORT" || name.to_string_lossy().starts_with("BATON_") {
+        let text = name.to_string_lossy().to_ascii_uppercase();
+        let read = ["BATON_", "OTEL_"].iter().any(|prefix| text.starts_with(prefix));
+        if read || text == "PORT" || text.ends_with("_PROXY") {
             command.env_remove(name);
         }
     }
@@ -85,6 +87,20 @@ impl Served {
         found.unwrap_or_else(|| panic!("no {label} in {}", self.welcome)).trim()
     }
 
+    /// The log once it holds these words: it comes by another pipe than the welcome.
+    pub(crate) fn log_with(&self, words: &str) -> String {
+        let since = Instant::now();
+        loop {
+            let log = self.log();
+            // Whole lines only: the last one may still be on its way.
+            if log.contains(words) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words} in the log:\n{log}");
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -103,6 +119,14 @@ impl Served {
     pub(crate) fn terminate(self) -> ExitStatus {
         self.signal("-TERM");
         self.ended().0
+    }
+
+    /// Asks it to stop, for all that it has logged until its end.
+    pub(crate) fn stop_and_log(self) -> String {
+        self.signal("-TERM");
+        let (status, log) = self.ended();
+        assert!(status.success(), "{log}");
+        log
     }
 
     /// Waits until it has ended, by itself; how, and what it logged.
@@ -130,6 +154,15 @@ impl Served {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
+    /// The card, as a client of no particular version gets it.
+    pub(crate) async fn card(&self) -> Value {
+        let url = format!("{}/.well-known/agent-card.json", self.url);
+        let sent = self.client.get(url).timeout(PATIENCE).send().await;
+        let response = sent.unwrap_or_else(|error| panic!("card: {error}\n{}", self.log()));
+        assert_eq!(response.status(), 200, "{}", self.log());
+        response.json().await.unwrap()
+    }
+
     /// The response as it begins; a stream is still open then.
     pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
         self.post_to(&self.url, method, params).await
@@ -149,6 +182,19 @@ impl Served {
     /// The result of a call that must succeed.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
+        assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
+        response["result"].take()
+    }
+
+    /// The same, with more headers.
+    pub(crate) async fn call_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut sent =
+            self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
+        for (name, value) in headers {
+            sent = sent.header(*name, *value);
+        }
+        let mut response: Value = sent.send().await.unwrap().json().await.unwrap();
         assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
         response["result"].take()
     }

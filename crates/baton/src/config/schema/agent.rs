@@ -1,6 +1,7 @@
 //! Cards, skills, and agents at paths of their own.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::AgentLimits;
 use crate::config::setting::{Field, Place, Section, Sections, Setting, Source, Visit};
@@ -44,7 +45,10 @@ pub(crate) struct Skill {
     pub(crate) exec_output: Setting<Option<ExecOutput>>,
     pub(crate) directory: Setting<Option<PathBuf>>,
     pub(crate) environment: Setting<Environment>,
+    pub(crate) chunk: Setting<Option<String>>,
     pub(crate) max_output: Setting<Option<Size>>,
+    pub(crate) timeout: Setting<Option<Duration>>,
+    pub(crate) kill_grace: Setting<Option<Duration>>,
     pub(crate) rerunnable: Setting<Option<bool>>,
     /// Where it begins; none for what flags made.
     pub(crate) place: Option<Place>,
@@ -135,7 +139,10 @@ impl Default for Skill {
             exec_output: Setting::default(),
             directory: Setting::default(),
             environment: Setting::default(),
+            chunk: Setting::default(),
             max_output: Setting::default(),
+            timeout: Setting::default(),
+            kill_grace: Setting::default(),
             rerunnable: Setting::default(),
             place: None,
             broken: false,
@@ -181,7 +188,10 @@ impl Section for Skill {
         visit.field("exec_output", &mut self.exec_output);
         visit.field("directory", &mut self.directory);
         visit.field("environment", &mut self.environment);
+        visit.field("chunk", &mut self.chunk);
         visit.field("max_output", &mut self.max_output);
+        visit.field("timeout", &mut self.timeout);
+        visit.field("kill_grace", &mut self.kill_grace);
         visit.field("rerunnable", &mut self.rerunnable);
     }
 

@@ -27,6 +27,7 @@ pub(crate) struct Limits {
     pub(crate) turn_deadline: Setting<Duration>,
     pub(crate) turn_idle: Setting<Duration>,
     pub(crate) answer_wait: Setting<Duration>,
+    pub(crate) store_patience: Setting<Duration>,
     pub(crate) text_merge: Setting<Duration>,
     pub(crate) max_event: Setting<Size>,
     pub(crate) max_parts: Setting<usize>,
@@ -77,6 +78,7 @@ impl Default for Limits {
             turn_deadline: Setting::new(engine.turn_deadline).at_least(moment),
             turn_idle: Setting::new(engine.turn_idle).at_least(moment),
             answer_wait: Setting::new(engine.answer_wait),
+            store_patience: Setting::new(engine.store_patience),
             text_merge: Setting::new(engine.text_merge).at_most(Duration::from_secs(10)),
             max_event: Setting::new(Size::of(engine.max_event_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
             max_parts: Setting::new(engine.max_parts).at_least(1),
@@ -116,6 +118,7 @@ impl Section for Limits {
         visit.field("turn_deadline", &mut self.turn_deadline);
         visit.field("turn_idle", &mut self.turn_idle);
         visit.field("answer_wait", &mut self.answer_wait);
+        visit.field("store_patience", &mut self.store_patience);
         visit.field("text_merge", &mut self.text_merge);
         visit.field("max_event", &mut self.max_event);
         visit.field("max_parts", &mut self.max_parts);

@@ -29,6 +29,14 @@ max_running = 4
 id = "jams"
 builtin = "demo"
 replies = "message"
+[[agent.skill]]
+id = "roads"
+exec = ["sh", "-c", "cat"]
+environment = { API_KEY = "canary-3", LANG = "canary-4" }
+
+[agent.card]
+name = "Traffic"
+description = "d"
 "#;
 
 fn loaded() -> Config {
@@ -49,10 +57,11 @@ fn values_are_shown_with_their_sources() {
 fn what_is_shown_can_be_read_again() {
     let mut config = loaded();
     let shown = show_toml(&mut config, true);
-    // All but the secret, which is not in there.
+    // All but the secrets, which are not in there.
     let again = file(&shown).config;
     let changes = crate::config::changes(&config, &again);
-    assert_eq!((changes.live, changes.restart), (Vec::new(), vec!["traces.otlp".to_owned()]));
+    let secrets = ["agent[traffic].skill[roads].environment", "traces.otlp"].map(str::to_owned).to_vec();
+    assert_eq!((changes.live, changes.restart), (Vec::new(), secrets));
 }
 
 #[test]
@@ -91,7 +100,8 @@ fn secrets_are_hidden_wherever_they_are_said() {
         ] {
             assert!(!seen.contains("canary"), "{seen}");
         }
-        assert!(show_toml(&mut config, false).contains("***"));
+        let shown = show_toml(&mut config, false);
+        assert!(shown.contains("{ API_KEY = \"***\", LANG = \"***\" }"), "{shown}");
     }
     // What is refused is not repeated either.
     for (key, value) in [

@@ -101,6 +101,11 @@ impl Value for Environment {
         for (name, value) in table.iter() {
             let name = name.get_ref();
             let well_named = !name.is_empty() && !name.contains(['=', '\0']);
+            if name.starts_with("BATON_") {
+                let text = format!("{}: names that start with BATON_ are the server's own", quoted(name));
+                refused.push(Refused::new(text));
+                continue;
+            }
             match value.get_ref().as_str() {
                 Some(text) if well_named && !text.contains('\0') => {
                     variables.push((name.clone().into_owned(), Secret::new(text)));

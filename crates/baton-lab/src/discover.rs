@@ -1,0 +1,372 @@
+//! The first look: is there an agent, what does its card say, what does it know.
+//!
+//! Diagnosis comes before verdicts: when nothing can be tested, one sentence says why.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::acts::stream::state_of;
+use crate::generation::{Binding, Generation};
+use crate::target::{self, Behaviours, Interface, Target};
+use crate::wire::request::{self, Operation};
+use crate::wire::{Answer, Exchange, Probe, Request};
+
+/// Why nothing could be tested, in one sentence that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    pub sentence: String,
+    /// An agent that is only starting looks like this: waiting may help.
+    pub temporary: bool,
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+/// What the first look found.
+#[derive(Debug)]
+pub struct Discovery {
+    pub target: Target,
+    /// What is odd, though testing can go on.
+    pub warnings: Vec<String>,
+    pub evidence: Vec<Exchange>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How long to wait for an agent that is only starting.
+    pub wait: Duration,
+    /// Generations asked for by name: looked for even where the card does not tell.
+    pub generations: Vec<Generation>,
+    pub second: Option<String>,
+    /// Skills whose examples are used; all of them when empty.
+    pub skills: Vec<String>,
+}
+
+const CARD: &str = "/.well-known/agent-card.json";
+const LEGACY_CARD: &str = "/.well-known/agent.json";
+
+/// Looks at the agent at `url`: its base address, or that of its card.
+pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
+    let base = base_of(url)?;
+    let probe = probe.fresh();
+    let (card, legacy_card) = cards(&base, &probe, options.wait).await?;
+    let main = card.as_ref().or(legacy_card.as_ref()).cloned().unwrap_or(Value::Null);
+    let mut warnings = Vec::new();
+    let mut interfaces = target::interfaces(&main);
+    add_legacy(&mut interfaces, legacy_card.as_ref(), &main, &probe, options).await;
+    if interfaces.is_empty() {
+        return Err(Diagnosis {
+            temporary: false,
+            sentence: format!(
+                "The card at {base}{CARD} declares no interface this runner knows: `supportedInterfaces` needs entries \
+                 with `url`, `protocolBinding` (JSONRPC or HTTP+JSON) and `protocolVersion`."
+            ),
+        });
+    }
+    for ((generation, binding), interface) in &interfaces {
+        if let Some(warning) = odd_address(&base, &interface.url) {
+            warnings.push(format!("{generation} {}: {warning}", binding.in_cards()));
+        }
+    }
+    let mut target = Target {
+        base,
+        card: main,
+        legacy_card,
+        interfaces,
+        behaviours: Behaviours::Examples(Vec::new()),
+        second: options.second.clone(),
+    };
+    target.behaviours = behaviours(&target, &probe, options).await;
+    Ok(Discovery { target, warnings, evidence: probe.exchanges() })
+}
+
+/// The address everything is below.
+pub fn base_of(url: &str) -> Result<String, Diagnosis> {
+    let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let known = with_scheme.starts_with("http://") || with_scheme.starts_with("https://");
+    let host = with_scheme.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+    if !known || host.is_empty() || host.starts_with('/') {
+        return Err(Diagnosis {
+            temporary: false,
+            sentence: format!("`{url}` is no address; give one such as http://127.0.0.1:3000"),
+        });
+    }
+    let base = with_scheme.split(['?', '#']).next().unwrap_or_default();
+    let base = base.split_once("/.well-known/").map_or(base, |(base, _)| base);
+    Ok(base.trim_end_matches('/').to_owned())
+}
+
+/// Both cards, as far as they are there.
+async fn cards(
+    base: &str,
+    probe: &Probe,
+    wait: Duration,
+) -> Result<(Option<Value>, Option<Value>), Diagnosis> {
+    let started = Instant::now();
+    loop {
+        match (card(base, CARD, probe).await, card(base, LEGACY_CARD, probe).await) {
+            (Err(first), Err(_)) => {
+                if !first.temporary || started.elapsed() >= wait {
+                    return Err(first);
+                }
+                tokio::time::sleep(Duration::from_millis(250)).await;
+            }
+            (one, two) => return Ok((one.ok(), two.ok())),
+        }
+    }
+}
+
+async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis> {
+    let url = format!("{base}{path}");
+    let say = |sentence: String| Diagnosis { sentence, temporary: false };
+    let for_now = |sentence: String| Diagnosis { sentence, temporary: true };
+    let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+    let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
+    let mut open = probe.open(&request).await.map_err(|error| {
+        for_now(format!(
+            "Nothing answers at {base}: {error}. Is the agent running, and is the address right?"
+        ))
+    })?;
+    let body = open.rest().await.map_err(|error| say(format!("{url} broke off: {error}.")))?;
+    let status = open.received.status;
+    let header = |name: &str| {
+        let found = open.received.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    };
+    match status {
+        200..=299 => {}
+        300..=399 => {
+            let to = header("location");
+            return Err(say(format!(
+                "{url} redirects to {to} (HTTP {status}); clients do not follow that everywhere: give the address it \
+                 leads to, or serve the card where it is asked for."
+            )));
+        }
+        401 | 403 => {
+            return Err(say(format!(
+                "{url} asks for credentials (HTTP {status}); the card must be public, so that clients can learn how to \
+                 authenticate."
+            )));
+        }
+        404 => {
+            return Err(say(format!(
+                "No agent card is at {url} (HTTP 404). An A2A agent serves it there; is the base path right?"
+            )));
+        }
+        502..=504 => {
+            return Err(for_now(format!("{url} answers HTTP {status}: the agent behind it is not there.")));
+        }
+        _ => return Err(say(format!("{url} answers HTTP {status} instead of the card."))),
+    }
+    let text = String::from_utf8_lossy(&body);
+    let looks_like_html = text.trim_start().starts_with('<');
+    let parsed: Value = match serde_json::from_slice(&body) {
+        Ok(parsed) => parsed,
+        Err(_) if looks_like_html => {
+            return Err(say(format!(
+                "{url} answers with a web page (HTML), not with a card: a proxy, a login page or a single-page \
+                 application is in the way."
+            )));
+        }
+        Err(error) => return Err(say(format!("{url} answers with something that is not JSON: {error}."))),
+    };
+    if !parsed.is_object() || parsed.get("name").is_none() {
+        return Err(say(format!(
+            "{url} answers with JSON that is no agent card (it has no `name`); is this an A2A agent?"
+        )));
+    }
+    Ok(parsed)
+}
+
+/// Cards of 0.1, and the first of 0.2, do not say what they are: no version, one address.
+async fn add_legacy(
+    interfaces: &mut BTreeMap<(Generation, Binding), Interface>,
+    legacy_card: Option<&Value>,
+    main: &Value,
+    probe: &Probe,
+    options: &Options,
+) {
+    let asked = options.generations.contains(&Generation::V0_1);
+    let url = legacy_card.unwrap_or(main).get("url").and_then(Value::as_str).map(str::to_owned);
+    let Some(url) = url.or_else(|| Some(interfaces.values().next()?.url.clone())) else { return };
+    let interface = Interface { url, tenant: None };
+    if asked || speaks(Generation::V0_1, &interface, probe).await {
+        interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface.clone());
+    }
+    // The first cards of 0.2 look like those of 0.1, too.
+    if interfaces.keys().all(|(generation, _)| *generation == Generation::V0_1)
+        && speaks(Generation::V0_3, &interface, probe).await
+    {
+        interfaces.insert((Generation::V0_3, Binding::Jsonrpc), interface);
+    }
+}
+
+/// Is the generation's way to send known here?
+async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) -> bool {
+    let ask = |params: Value| async move {
+        let built =
+            request::operation(generation, Binding::Jsonrpc, interface, Operation::SendMessage, &params);
+        probe.ask(generation, Binding::Jsonrpc, &built.ok()?).await.ok()
+    };
+    match generation {
+        // A message for a task nobody has leaves nothing behind.
+        Generation::V1 | Generation::V0_3 => {
+            let nobody = json!({"taskId": uuid::Uuid::new_v4().to_string()});
+            is_known(ask(crate::speak::send_params(generation, "hello", nobody)).await.as_ref()) == Some(true)
+        }
+        // In the oldest any id makes a task, so it is asked without params first; servers of the time answered that and
+        // unknown methods alike.
+        Generation::V0_1 => match is_known(ask(json!({})).await.as_ref()) {
+            Some(known) => known,
+            None => {
+                let send = crate::speak::send_params(generation, "hello", json!({}));
+                matches!(ask(send).await, Some(Answer::Reply { .. }))
+            }
+        },
+    }
+}
+
+/// `None` where the answer may be to an unknown method or to bad params.
+fn is_known(answer: Option<&Answer>) -> Option<bool> {
+    match answer {
+        Some(Answer::Reply { .. }) => Some(true),
+        Some(Answer::Error(error)) if matches!(error.status, 401 | 403) => None,
+        Some(Answer::Error(error)) if error.status == 404 || error.status >= 500 => Some(false),
+        Some(Answer::Error(error)) => match error.code {
+            None | Some(-32601) => Some(false),
+            Some(-32600) => None,
+            Some(_) => Some(true),
+        },
+        Some(Answer::Stream { .. }) | None => Some(false),
+    }
+}
+
+/// An address in the card that leads elsewhere than where the card was found.
+fn odd_address(base: &str, url: &str) -> Option<String> {
+    let host = |url: &str| {
+        url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default().to_owned())
+    };
+    let (own, declared) = (host(base)?, host(url));
+    let Some(declared) = declared else {
+        return Some(format!(
+            "the card's address `{url}` has no scheme; most clients need http:// or https://"
+        ));
+    };
+    if declared == own {
+        return None;
+    }
+    Some(format!(
+        "the card was found at {own}, but sends clients to {declared}; behind a proxy that is a common mistake \
+         (set the agent's public URL)"
+    ))
+}
+
+/// Does the agent know the `tck-` prefixes? One that does stops at a question where others would answer.
+async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behaviours {
+    let chosen = |skill: &Value| {
+        let id = skill["id"].as_str().unwrap_or_default();
+        options.skills.is_empty() || options.skills.iter().any(|wanted| wanted == id)
+    };
+    let skills: Vec<Value> = target.skills().iter().filter(|skill| chosen(skill)).cloned().collect();
+    let examples = target::examples(&json!({ "skills": skills }));
+    for ((generation, binding), interface) in &target.interfaces {
+        if *binding == Binding::Grpc {
+            continue;
+        }
+        let params = crate::speak::send_params(*generation, "tck-multi-turn are you there?", json!({}));
+        let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
+        let Ok(mut request) = built else { continue };
+        request.headers.extend(target::extensions_header(&target.card, *generation));
+        if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
+            let task = root.get("task").unwrap_or(&root).clone();
+            if asks(task, *generation, *binding, interface, probe).await {
+                return Behaviours::Prefixes;
+            }
+        }
+        break;
+    }
+    Behaviours::Examples(examples)
+}
+
+/// Does the task stop at a question? An agent that does not wait for that with its answer is given a moment.
+async fn asks(
+    mut task: Value,
+    generation: Generation,
+    binding: Binding,
+    interface: &Interface,
+    probe: &Probe,
+) -> bool {
+    for _ in 0..10 {
+        match state_of(&task).as_deref() {
+            Some("INPUT_REQUIRED") => return true,
+            Some("SUBMITTED" | "WORKING") => {}
+            _ => return false,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let params = json!({ "id": task["id"] });
+        let built = request::operation(generation, binding, interface, Operation::GetTask, &params);
+        let Ok(request) = built else { return false };
+        match probe.ask(generation, binding, &request).await {
+            Ok(Answer::Reply { root: Some(root), .. }) => task = root,
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_method_is_told_from_an_unknown_one() {
+        let error = |status: u16, code: Option<i64>| {
+            Answer::Error(crate::wire::WireError {
+                status,
+                headers: Vec::new(),
+                code,
+                name: None,
+                message: None,
+                details: Value::Null,
+                body: None,
+            })
+        };
+        let reply = Answer::Reply { status: 200, headers: Vec::new(), root: None, body: None };
+        for (answer, known) in [
+            (reply, Some(true)),
+            (error(200, Some(-32602)), Some(true)),
+            (error(200, Some(-32001)), Some(true)),
+            (error(200, Some(-32601)), Some(false)),
+            (error(400, Some(-32600)), None),
+            (error(401, Some(-32000)), None),
+            (error(404, None), Some(false)),
+            (error(405, None), Some(false)),
+            (error(500, Some(-32603)), Some(false)),
+        ] {
+            assert_eq!(is_known(Some(&answer)), known, "{answer:?}");
+        }
+        assert_eq!(is_known(None), Some(false));
+    }
+
+    #[test]
+    fn an_address_may_be_given_in_many_ways() {
+        for (given, base) in [
+            ("http://h:1", "http://h:1"),
+            ("http://h:1/", "http://h:1"),
+            ("h:1/a", "http://h:1/a"),
+            ("https://h/a/.well-known/agent-card.json", "https://h/a"),
+            ("https://h/?x=1", "https://h"),
+        ] {
+            assert_eq!(base_of(given).unwrap(), base);
+        }
+        for bad in ["", "ftp://h", "http://", "http:///x"] {
+            base_of(bad).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! One agent, two bindings: the same tasks, lists, errors and streams through both.
+
+use serde_json::{Value, json};
+
+use super::same::plain;
+use super::shape::{fault, judge};
+use super::talk::{COMPLETE, Say, fresh_id, has_ended, skip, state};
+use super::watchers;
+use crate::acts::assertion::{Mismatch, show};
+use crate::generation::Binding;
+use crate::native::{Checks, Done, checks, differs};
+use crate::run::Bench;
+use crate::wire::request::Operation;
+
+pub(in crate::native) const CHECKS: Checks = checks! {
+    "v1.equivalence.task" => task,
+    "v1.equivalence.list" => list,
+    "v1.equivalence.errors" => errors,
+    "v1.equivalence.continued" => continued,
+    "v1.equivalence.stream" => stream,
+    "v1.equivalence.canceled" => canceled,
+    "v1.equivalence.auth" => auth,
+};
+
+fn other(bench: &Bench) -> Done<Bench> {
+    bench.on(Binding::Rest).ok_or_else(|| skip("the card declares no HTTP+JSON interface to compare with"))
+}
+
+async fn task(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    for (maker, reader) in [(bench, &rest), (&rest, bench)] {
+        let made = maker.ended().await?;
+        let (one, two) = (maker.get(&made["id"]).await?, reader.get(&made["id"]).await?);
+        judge(differences(&plain(&one), &plain(&two), ""))?;
+    }
+    Ok(())
+}
+
+/// Where two objects are not the same.
+pub(in crate::native) fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
+    match (one, two) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            names
+                .into_iter()
+                .flat_map(|name| {
+                    let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    match (a.get(name), b.get(name)) {
+                        (Some(one), Some(two)) => differences(one, two, &place),
+                        (one, two) => {
+                            let wanted = one.map_or("nothing".to_owned(), show);
+                            vec![fault(&place, &format!("{wanted}, as the other binding has it"), two)]
+                        }
+                    }
+                })
+                .collect()
+        }
+        _ if one == two => Vec::new(),
+        _ => vec![fault(path, &format!("{}, as the other binding has it", show(one)), Some(two))],
+    }
+}
+
+async fn list(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    let made = bench.ended().await?;
+    let Some(context) = made.get("contextId") else {
+        return Err(skip("the task has no contextId to list by"));
+    };
+    rest.ended_with(&Say::text(COMPLETE).within(context)).await?;
+    let params = json!({"contextId": context, "includeArtifacts": true, "pageSize": 10});
+    let (mut one, mut two) =
+        (bench.reply(Operation::ListTasks, &params).await?, rest.reply(Operation::ListTasks, &params).await?);
+    // Tokens are opaque.
+    for page in [&mut one, &mut two] {
+        page["nextPageToken"] = json!(page["nextPageToken"] != "");
+    }
+    judge(differences(&plain(&one), &plain(&two), ""))
+}
+
+async fn errors(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    let ended = bench.ended().await?;
+    let (id, none) = (json!({ "id": ended["id"] }), json!({ "id": fresh_id() }));
+    let late = Say::text(COMPLETE).to(&ended).params(bench);
+    let lost = Say::text(COMPLETE).member("taskId", json!(fresh_id())).params(bench);
+    let mut asked = vec![
+        ("TaskNotFoundError", Operation::GetTask, &none),
+        ("TaskNotFoundError", Operation::CancelTask, &none),
+        ("TaskNotFoundError", Operation::SendMessage, &lost),
+        ("TaskNotCancelableError", Operation::CancelTask, &id),
+        ("UnsupportedOperationError", Operation::SendMessage, &late),
+    ];
+    if bench.target().capability("streaming") == true {
+        asked.push(("TaskNotFoundError", Operation::SubscribeToTask, &none));
+        asked.push(("UnsupportedOperationError", Operation::SubscribeToTask, &id));
+    }
+    let mut found = Vec::new();
+    for (name, operation, params) in asked {
+        let (one, two) = (bench.refusal(operation, params).await?, rest.refusal(operation, params).await?);
+        // Which error it is, other cases say; here it is that both say the same.
+        if one.name != two.name && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
+            let (one, two) = (one.summary(), two.summary());
+            found.push(Mismatch {
+                path: bench.called(operation).to_owned(),
+                expected: format!("{one} in both"),
+                actual: two,
+            });
+        }
+    }
+    judge(found)
+}
+
+async fn continued(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    let first = bench.task(&Say::text("tck-multi-turn")).await?;
+    let second = rest.task(&Say::text("second turn").to(&first)).await?;
+    if second["id"] != first["id"] {
+        return Err(differs(format!("the task {} to go on", first["id"]), second["id"].to_string()));
+    }
+    let third = bench.task(&Say::text("done").to(&first)).await?;
+    if has_ended(&third) { Ok(()) } else { Err(differs("the task to end at `done`", state(&third))) }
+}
+
+async fn stream(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    let task = rest.task(&Say::text("tck-stream-basic").at_once()).await?;
+    let (mut one, mut two) = (bench.subscribe(&task).await?, rest.subscribe(&task).await?);
+    let (one, two) = tokio::join!(one.rest(), two.rest());
+    watchers::compare(&one?, &two?)
+}
+
+async fn canceled(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    for (maker, other) in [(bench, &rest), (&rest, bench)] {
+        let task = maker.running().await?;
+        other.reply(Operation::CancelTask, &json!({ "id": task["id"] })).await?;
+        let now = maker.settled(&task).await?;
+        if state(&now) != "CANCELED" {
+            return Err(differs("CANCELED in both bindings", state(&now)));
+        }
+    }
+    Ok(())
+}
+
+async fn auth(bench: &Bench) -> Done {
+    let rest = other(bench)?;
+    for one in [bench, &rest] {
+        super::auth::refuses_strangers(one, Operation::GetTask, &json!({ "id": fresh_id() })).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named() {
+        let one = json!({"id": "t", "status": {"state": "A"}, "list": [1]});
+        assert_eq!(differences(&one, &one, ""), []);
+        let two = json!({"id": "t", "status": {"state": "B"}, "more": 1});
+        let places: Vec<_> = differences(&one, &two, "").into_iter().map(|fault| fault.path).collect();
+        assert_eq!(places, ["list", "more", "status.state"]);
+    }
+}

@@ -11,9 +11,11 @@ use super::options::Cors;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 const HEADERS: HeaderValue = HeaderValue::from_static(
-    "Content-Type, Authorization, A2A-Version, A2A-Extensions, Last-Event-ID, X-API-Key",
+    "Content-Type, Authorization, A2A-Version, A2A-Extensions, Last-Event-ID, X-API-Key, X-Request-Id, traceparent, \
+     tracestate",
 );
-const EXPOSED: HeaderValue = HeaderValue::from_static("A2A-Idempotent-Replay, A2A-Extensions, Retry-After");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("A2A-Idempotent-Replay, A2A-Extensions, Retry-After, X-Request-Id");
 /// Seconds for which a browser need not ask again.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 

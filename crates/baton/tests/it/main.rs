@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
 /// A receiver of spans.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "otel"))]
 mod collector;
 /// A served process and the calls a test makes to it.
 mod served;
@@ -49,10 +49,10 @@ mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
 /// Secrets planted everywhere are found nowhere: not in the log, not in traces, not in metrics.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "otel"))]
 mod secrets;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
 /// Traces by OTLP: a task is one tree, whatever happens to it.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "otel"))]
 mod traces;

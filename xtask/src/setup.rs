@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::interop::clients::{self, Client};
-use crate::interop::environments;
+use crate::interop::{environments, metrics};
 use crate::process::{output, run as execute, succeeds};
 use crate::workspace::Workspace;
 
@@ -21,7 +21,8 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
     step("strace", has_strace(), || apt_install(&["strace"]))?;
-    environments::install(workspace, &clients::tested())
+    environments::install(workspace, &clients::tested())?;
+    environments::install(workspace, &[&metrics::PARSER])
 }
 
 /// What these clients need, and nothing else.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::acts::assertion::Mismatch;
 use crate::acts::document::{Level, Test};
 use crate::generation::{Binding, Generation};
-use crate::wire::Exchange;
+use crate::wire::{Exchange, Secrets};
 
 /// The report's five categories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -49,6 +49,8 @@ pub struct Case {
     pub source: Arc<Source>,
     /// Names of the corrections that were made to it.
     pub corrections: Vec<&'static str>,
+    /// The level its file gives it, before any correction.
+    pub written_level: Level,
 }
 
 /// Where a case comes from.
@@ -156,6 +158,38 @@ pub struct Outcome {
     pub duration: Duration,
     /// The agent did not answer any more after this case.
     pub crashed: bool,
+}
+
+impl Outcome {
+    /// Takes the user's secrets out of everything that was kept.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        self.verdict.hide(secrets);
+        self.steps.iter_mut().for_each(|step| step.verdict.hide(secrets));
+        self.notes.iter_mut().for_each(|note| secrets.hide(note));
+        for exchange in &mut self.evidence {
+            let Exchange { sent, received, trouble, .. } = exchange;
+            secrets.hide(&mut sent.url);
+            let sent = sent.headers.iter_mut().map(|(_, value)| value).chain(&mut sent.body);
+            let received = received.iter_mut().flat_map(|received| {
+                received.headers.iter_mut().map(|(_, value)| value).chain([&mut received.body])
+            });
+            sent.chain(received).chain(trouble).for_each(|text| secrets.hide(text));
+        }
+    }
+}
+
+impl Verdict {
+    fn hide(&mut self, secrets: &Secrets) {
+        match self {
+            Self::Pass => {}
+            Self::Fail(failure) => {
+                secrets.hide(&mut failure.message);
+                let rest = [&mut failure.step, &mut failure.path, &mut failure.expected, &mut failure.actual];
+                rest.into_iter().flatten().for_each(|text| secrets.hide(text));
+            }
+            Self::Skip(why) | Self::Inconclusive(why) | Self::Error(why) => secrets.hide(why),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -18,6 +18,8 @@ use crate::wire::{Answer, Exchange, Probe, Request};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     pub sentence: String,
+    /// An agent that is only starting looks like this: waiting may help.
+    pub temporary: bool,
 }
 
 impl fmt::Display for Diagnosis {
@@ -60,6 +62,7 @@ pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Dis
     add_legacy(&mut interfaces, legacy_card.as_ref(), &main, &probe, options).await;
     if interfaces.is_empty() {
         return Err(Diagnosis {
+            temporary: false,
             sentence: format!(
                 "The card at {base}{CARD} declares no interface this runner knows: `supportedInterfaces` needs entries \
                  with `url`, `protocolBinding` (JSONRPC or HTTP+JSON) and `protocolVersion`."
@@ -90,6 +93,7 @@ pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     let host = with_scheme.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     if !known || host.is_empty() || host.starts_with('/') {
         return Err(Diagnosis {
+            temporary: false,
             sentence: format!("`{url}` is no address; give one such as http://127.0.0.1:3000"),
         });
     }
@@ -108,7 +112,7 @@ async fn cards(
     loop {
         match (card(base, CARD, probe).await, card(base, LEGACY_CARD, probe).await) {
             (Err(first), Err(_)) => {
-                if started.elapsed() >= wait {
+                if !first.temporary || started.elapsed() >= wait {
                     return Err(first);
                 }
                 tokio::time::sleep(Duration::from_millis(250)).await;
@@ -120,11 +124,14 @@ async fn cards(
 
 async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis> {
     let url = format!("{base}{path}");
-    let say = |sentence: String| Diagnosis { sentence };
+    let say = |sentence: String| Diagnosis { sentence, temporary: false };
+    let for_now = |sentence: String| Diagnosis { sentence, temporary: true };
     let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
     let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
     let mut open = probe.open(&request).await.map_err(|error| {
-        say(format!("Nothing answers at {base}: {error}. Is the agent running, and is the address right?"))
+        for_now(format!(
+            "Nothing answers at {base}: {error}. Is the agent running, and is the address right?"
+        ))
     })?;
     let body = open.rest().await.map_err(|error| say(format!("{url} broke off: {error}.")))?;
     let status = open.received.status;
@@ -151,6 +158,9 @@ async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis>
             return Err(say(format!(
                 "No agent card is at {url} (HTTP 404). An A2A agent serves it there; is the base path right?"
             )));
+        }
+        502..=504 => {
+            return Err(for_now(format!("{url} answers HTTP {status}: the agent behind it is not there.")));
         }
         _ => return Err(say(format!("{url} answers HTTP {status} instead of the card."))),
     }

@@ -16,8 +16,10 @@
 //! | [`case`](mod@case) | what can be run: a case with its requirement, and its verdict |
 //! | [`plan`], [`run`] | which cases run where, and running them |
 //! | [`report`] | what people read |
+//! | [`baseline`] | the failures that are expected |
 
 pub mod acts;
+pub mod baseline;
 pub mod case;
 pub mod discover;
 pub mod generation;

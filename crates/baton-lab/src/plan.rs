@@ -78,11 +78,15 @@ fn decide(
 
 /// The first precondition that is not met.
 fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> {
+    if let Some(reason) = &case.test.off {
+        return Some(reason.clone());
+    }
     let conditions = &case.test.preconditions;
     for (name, wanted) in &conditions.capabilities {
         let actual = target.capability(name);
         if actual != *wanted {
             return Some(match wanted {
+                // No capability of A2A: whether the card asks for credentials.
                 Value::Bool(true) if name == "authentication" => {
                     "the card asks for no credentials".to_owned()
                 }

@@ -17,7 +17,7 @@ use crate::plan::{Decision, Planned};
 use crate::target::{self, Interface, Target};
 use crate::wire::probe::NoAnswer;
 use crate::wire::request::{self, NoSuchRequest, Operation};
-use crate::wire::{Answer, Probe, Request, errors};
+use crate::wire::{Answer, Probe, Request, Secrets, errors};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -77,6 +77,11 @@ impl Bench {
 
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// The same, with another way of sending.
+    pub(crate) fn with(&self, probe: Probe) -> Self {
+        Bench { probe, ..self.clone() }
     }
 
     pub fn client(&self) -> Option<&dyn ClientAdapter> {
@@ -149,6 +154,11 @@ impl Bench {
         variables.given = self.options.given.clone();
         variables.document = self.case.source.variables.clone();
         variables.environment = self.options.environment.clone();
+        // Both names the files have for the agent's address.
+        for name in ["SUT_BASE_URL", "A2A_BASE_URL"] {
+            let base = || self.target.base.clone();
+            variables.environment.entry(name.to_owned()).or_insert_with(base);
+        }
         variables
     }
 }
@@ -171,21 +181,21 @@ pub async fn run(
 ) -> Vec<Outcome> {
     let (options, tell) = (Arc::new(options), &tell);
     let parallel = options.parallel.max(1);
+    // The case after which the agent was gone for good: asking it more would only take time.
+    let gone: Mutex<Option<String>> = Mutex::default();
+    let gone = &gone;
+    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
+    let secrets = &secrets;
     let cases = plan.into_iter().map(|planned| {
         let (target, options, client) = (Arc::clone(&target), Arc::clone(&options), client.clone());
         let probe = probe.fresh();
         async move {
-            let outcome = match planned.decision {
-                Decision::Skip(reason) => Outcome {
-                    case: planned.case,
-                    binding: planned.binding,
-                    verdict: Verdict::Skip(reason),
-                    notes: Vec::new(),
-                    steps: Vec::new(),
-                    evidence: Vec::new(),
-                    duration: Duration::ZERO,
-                    crashed: false,
-                },
+            let decision = match gone.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                Some(id) => Decision::Skip(format!("the agent has not answered since {id}")),
+                None => planned.decision,
+            };
+            let outcome = match decision {
+                Decision::Skip(reason) => skipped(planned.case, planned.binding, reason),
                 Decision::Run(interface) => {
                     tell(Progress::Started { id: planned.case.id().to_owned(), binding: planned.binding });
                     let bench = Bench {
@@ -198,7 +208,13 @@ pub async fn run(
                         client,
                         notes: Arc::default(),
                     };
-                    run_case(bench).await
+                    let mut outcome = run_case(bench.clone()).await;
+                    if outcome.crashed && !comes_back(&bench).await {
+                        let id = outcome.case.id().to_owned();
+                        gone.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(id);
+                    }
+                    outcome.hide(secrets);
+                    outcome
                 }
             };
             tell(Progress::Ended(Box::new(outcome.clone())));
@@ -210,6 +226,19 @@ pub async fn run(
     let mut done: Vec<_> = futures_util::stream::iter(numbered).buffer_unordered(parallel).collect().await;
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn skipped(case: Arc<Case>, binding: Binding, reason: String) -> Outcome {
+    Outcome {
+        case,
+        binding,
+        verdict: Verdict::Skip(reason),
+        notes: Vec::new(),
+        steps: Vec::new(),
+        evidence: Vec::new(),
+        duration: Duration::ZERO,
+        crashed: false,
+    }
 }
 
 async fn run_case(bench: Bench) -> Outcome {
@@ -247,15 +276,31 @@ async fn run_case(bench: Bench) -> Outcome {
     }
 }
 
+/// How long the card may take to show that somebody is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// How long a supervisor may take to start an agent again.
+const RESTART: Duration = Duration::from_secs(5);
+
 /// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash.
 async fn is_alive(bench: &Bench) -> bool {
     let url = bench.card_url();
     let request = Request { method: "GET".to_owned(), url, headers: Vec::new(), body: None, streams: false };
-    let probe = bench.probe.fresh();
+    let probe = bench.probe.fresh().within(SIGN_OF_LIFE);
     for _ in 0..2 {
         if probe.open(&request).await.is_ok() {
             return true;
         }
+    }
+    false
+}
+
+async fn comes_back(bench: &Bench) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < RESTART {
+        if is_alive(bench).await {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
     }
     false
 }

@@ -68,6 +68,7 @@ fn cases_of(
         });
         for mut test in suite.tests {
             test.tags.extend(suite.tags.iter().cloned());
+            let written_level = test.level;
             let corrections = if correct { corrections::apply(&mut test) } else { Vec::new() };
             let category = match &test.category {
                 Some(name) => Category::named(name)
@@ -75,7 +76,8 @@ fn cases_of(
                 None => category_of(&test.id),
             };
             let source = Arc::clone(&source);
-            cases.push(Arc::new(Case { test: Arc::new(test), category, generation, source, corrections }));
+            let test = Arc::new(test);
+            cases.push(Arc::new(Case { test, category, generation, source, corrections, written_level }));
         }
     }
     Ok(cases)
@@ -85,10 +87,10 @@ fn cases_of(
 fn category_of(id: &str) -> Category {
     let mut words = id.split('-');
     match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {
+        ("INTEROP" | "CLIENT", _) => Category::Interop,
         ("CARD", _) => Category::AgentCard,
         ("STREAM", _) | (_, "SSE") => Category::Streaming,
         (_, "ERR" | "CAP" | "AUTH") | ("SEC" | "VER", _) => Category::ErrorHandling,
-        ("INTEROP" | "CLIENT", _) => Category::Interop,
         _ => Category::Lifecycle,
     }
 }

@@ -144,6 +144,7 @@ impl Mount {
         self
     }
 
+    /// Bounds for its requests and turns.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

@@ -12,6 +12,7 @@ pub struct IpRange {
     bits: u8,
 }
 
+/// A text that is no range of addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address or a range such as 10.0.0.0/8")]
 pub struct BadRange(String);
@@ -33,6 +34,7 @@ impl FromStr for IpRange {
 }
 
 impl IpRange {
+    /// Is the address in the range?
     pub fn contains(&self, address: IpAddr) -> bool {
         // A v4 peer on a dual-stack socket is still that v4 peer.
         let leading = |a: u128, b: u128, width: u32| {

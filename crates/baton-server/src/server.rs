@@ -36,16 +36,22 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// The text names the member of the card.
     #[error("the agent card promises what is not there: {0}")]
     Card(String),
+    /// An agent cannot be put where it was to be, or as it was to be.
     #[error("{0}")]
     Mount(String),
+    /// A card could not be read.
     #[error(transparent)]
     CardText(#[from] CardError),
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The address cannot be had.
     #[error("cannot listen: {0}")]
     Listen(std::io::Error),
+    /// The listener is broken.
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
     /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
@@ -123,6 +129,7 @@ impl Server {
         }
     }
 
+    /// The engine, to look at tasks and change caps.
     pub fn engine(&self) -> &Engine {
         self.site.engine()
     }
@@ -288,16 +295,19 @@ impl Builder {
         self
     }
 
+    /// Bounds for the turns and tasks of all agents.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
+    /// Where the time comes from; the machine's clock unless told.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
+    /// Who tells callers apart; everybody is `anonymous` unless told.
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.authenticator = authenticator;
         self

@@ -18,6 +18,7 @@ Examples:
   baton serve --exec ./greet.py          a program of yours as the agent
   baton serve --config agents.toml       the agents of a configuration file
   baton config default                   what such a file can hold
+  baton test http://127.0.0.1:3000       test any agent, this one or another
   BATON_LOG=debug baton serve            with a longer log, on stderr";
 
 const LAYERS: &str = "\

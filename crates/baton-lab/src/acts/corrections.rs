@@ -1,8 +1,182 @@
-//! What the official files get wrong, and what is done about it: a named list, printable, and off on request.
+//! What the draft and the official files get wrong, and what is done about it: a named list, printable, and off on
+//! request.
+//!
+//! A correction looks for the mistake it mends and does nothing where it is not found: a file that was mended since,
+//! or somebody's own test under the same id, runs as written.
 
-use super::document::Test;
+mod cards;
+mod client;
+mod data;
+mod errors;
+mod format;
+mod operations;
+mod push;
+mod security;
+mod streams;
+
+use serde_json::Value;
+
+use super::document::{Level, Step, Test};
+
+/// What is done about a mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The right form is run.
+    Fix,
+    /// A failure counts at a lower level.
+    Soften,
+    /// Skipped, with the reason.
+    Off,
+    /// Read with tolerance whether corrections are on or off, or only worth knowing.
+    Note,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fix => "fix",
+            Self::Soften => "soften",
+            Self::Off => "off",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// Changes a test; says whether it found what it mends.
+type Change = fn(&mut Test) -> bool;
+
+#[derive(Debug, Clone, Copy)]
+enum Remedy {
+    None,
+    Change(Change),
+    /// A native check stands for the steps, where they have the form that is wrong.
+    Native(&'static str, fn(&Test) -> bool),
+}
+
+/// One line of the list.
+#[derive(Debug, Clone, Copy)]
+pub struct Correction {
+    /// `F…` for the files' format, `D…` for the draft's text, otherwise the test it is for.
+    pub id: &'static str,
+    pub kind: Kind,
+    /// The tests it is for; empty where the form of a test decides.
+    pub tests: &'static [&'static str],
+    /// What is wrong.
+    pub wrong: &'static str,
+    /// What is done instead.
+    pub right: &'static str,
+    remedy: Remedy,
+}
+
+impl Correction {
+    /// Under the id of its first test.
+    const fn of(
+        kind: Kind,
+        tests: &'static [&'static str],
+        wrong: &'static str,
+        right: &'static str,
+        change: Change,
+    ) -> Self {
+        Correction { id: tests[0], kind, tests, wrong, right, remedy: Remedy::Change(change) }
+    }
+
+    const fn native(
+        tests: &'static [&'static str],
+        wrong: &'static str,
+        right: &'static str,
+        check: &'static str,
+        found: fn(&Test) -> bool,
+    ) -> Self {
+        let remedy = Remedy::Native(check, found);
+        Correction { id: tests[0], kind: Kind::Fix, tests, wrong, right, remedy }
+    }
+
+    const fn note(
+        id: &'static str,
+        tests: &'static [&'static str],
+        wrong: &'static str,
+        right: &'static str,
+    ) -> Self {
+        Correction { id, kind: Kind::Note, tests, wrong, right, remedy: Remedy::None }
+    }
+
+    const fn named(mut self, id: &'static str) -> Self {
+        self.id = id;
+        self
+    }
+}
+
+/// In this order: the format first, so that the others find every test in the same form.
+const AREAS: &[&[Correction]] = &[
+    format::LIST,
+    operations::LIST,
+    data::LIST,
+    cards::LIST,
+    errors::LIST,
+    streams::LIST,
+    push::LIST,
+    security::LIST,
+    client::LIST,
+];
+
+pub fn list() -> impl Iterator<Item = &'static Correction> {
+    AREAS.iter().copied().flatten()
+}
 
 /// Makes the corrections a test needs; answers their names.
-pub fn apply(_test: &mut Test) -> Vec<&'static str> {
-    Vec::new()
+pub fn apply(test: &mut Test) -> Vec<&'static str> {
+    let mut made = Vec::new();
+    for correction in list() {
+        if !(correction.tests.is_empty() || correction.tests.contains(&test.id.as_str())) {
+            continue;
+        }
+        let found = match correction.remedy {
+            Remedy::None => false,
+            Remedy::Change(change) => change(test),
+            Remedy::Native(check, found) => {
+                let found = test.native.is_none() && found(test);
+                if found {
+                    test.native = Some(check.to_owned());
+                }
+                found
+            }
+        };
+        if found {
+            made.push(correction.id);
+        }
+    }
+    made
 }
+
+/// The file says itself that its steps are not the test.
+fn is_prose(test: &Test) -> bool {
+    test.tags.iter().any(|tag| tag == "runner-special" || tag == "schema-validation")
+}
+
+/// Sets another level, where the test has the one that is wrong.
+fn relevel(test: &mut Test, from: &[Level], to: Level) -> bool {
+    let wrong = from.contains(&test.level);
+    if wrong {
+        test.level = to;
+    }
+    wrong
+}
+
+/// Replaces what is at a place of a step's `expect`, if it is what the official file has there.
+fn replace_in_expect(step: &mut Step, pointer: &str, wrong: &Value, right: Value) -> bool {
+    let place = step.expect.as_mut().and_then(|expect| expect.pointer_mut(pointer));
+    match place {
+        Some(place) if place == wrong => {
+            *place = right;
+            true
+        }
+        _ => false,
+    }
+}
+
+fn step<'a>(test: &'a mut Test, id: &str) -> Option<&'a mut Step> {
+    test.steps.iter_mut().find(|step| step.id.as_deref() == Some(id))
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::condition::Condition;
+use super::reading;
 use crate::generation::Binding;
 
 /// The part of the format we read.
@@ -13,6 +15,7 @@ const MAJOR: &str = "1";
 /// Longest chain of files that include one another.
 const MOST_INCLUDES: usize = 64;
 
+/// A file that cannot be run. `file` says the line, too, where it is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct BadDocument {
@@ -113,6 +116,9 @@ pub struct Test {
     /// The check is Rust: its name in the table of native checks. There are no steps then.
     #[serde(default)]
     pub native: Option<String>,
+    /// Why a correction switched it off. Never in a file.
+    #[serde(skip)]
+    pub off: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -181,6 +187,9 @@ pub struct Raw {
     pub body: Option<Value>,
     #[serde(default)]
     pub body_raw: Option<String>,
+    /// Ours: the user's credentials are left out.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -271,7 +280,14 @@ pub struct Nodes {
 /// Reads one document and checks what its types do not say.
 pub fn parse(file: &str, text: &str) -> Result<Document, BadDocument> {
     let bad = |reason: String| BadDocument { file: file.to_owned(), reason };
-    let document: Document = serde_saphyr::from_str(text).map_err(|error| bad(error.to_string()))?;
+    let at_line = |line: Option<u64>, reason: String| BadDocument {
+        file: line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")),
+        reason,
+    };
+    let document: Document = serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map(|place| place.line());
+        at_line(line, in_one_line(&error.without_snippet().to_string()))
+    })?;
     let major = document.acts_version.split('.').next().unwrap_or_default();
     if major != MAJOR {
         let version = &document.acts_version;
@@ -282,12 +298,34 @@ pub fn parse(file: &str, text: &str) -> Result<Document, BadDocument> {
     }
     let mut ids = std::collections::HashSet::new();
     for test in document.suites.iter().flat_map(|suite| &suite.tests) {
+        let wrong = |reason: String| {
+            let line = line_of(text, &test.id);
+            at_line(line, format!("{}: {reason}", test.id))
+        };
         if !ids.insert(&test.id) {
-            return Err(bad(format!("{}: the id is there twice", test.id)));
+            return Err(wrong("the id is there twice".to_owned()));
         }
-        check(test).map_err(|reason| bad(format!("{}: {reason}", test.id)))?;
+        check(test).map_err(wrong)?;
     }
     Ok(document)
+}
+
+/// The parser says the place once more in its text.
+fn in_one_line(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    match first.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
+        Some((_, reason)) => reason.to_owned(),
+        None => first.to_owned(),
+    }
+}
+
+/// Where a test begins; found by its id, for what the parser cannot tell any more.
+fn line_of(text: &str, id: &str) -> Option<u64> {
+    let begins = |line: &str| {
+        let rest = line.trim_start().trim_start_matches("- ").trim_start().strip_prefix("id:");
+        rest.is_some_and(|rest| rest.trim().trim_matches(['"', '\'']) == id)
+    };
+    (1..).zip(text.lines()).find(|(_, line)| begins(line)).map(|(number, _)| number)
 }
 
 fn check(test: &Test) -> Result<(), String> {
@@ -314,6 +352,14 @@ fn check(test: &Test) -> Result<(), String> {
         if step.expect.is_some() && step.expect_error.is_some() {
             return Err(format!("{name}: `expect` and `expect_error` exclude each other"));
         }
+        if let Some(operation) = &step.operation
+            && reading::operation(operation).is_none()
+        {
+            return Err(format!("{name}: no operation is called `{operation}`"));
+        }
+        if let Some(repeat) = &step.repeat {
+            Condition::parse(&repeat.until).map_err(|reason| format!("{name}: repeat.until: {reason}"))?;
+        }
         if step.client_response.is_some() && step.expect_parsed.is_none() {
             return Err(format!("{name}: a client step needs `expect_parsed`"));
         }
@@ -324,14 +370,18 @@ fn check(test: &Test) -> Result<(), String> {
 /// A file and all it includes, each with its name. The variables of a master file are defaults for what it includes.
 pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
     let mut loaded = Vec::new();
-    let mut open = vec![(path.to_owned(), BTreeMap::new())];
-    while let Some((path, defaults)) = open.pop() {
+    let mut open: Vec<(PathBuf, BTreeMap<String, Value>, Option<String>)> =
+        vec![(path.to_owned(), BTreeMap::new(), None)];
+    while let Some((path, defaults, from)) = open.pop() {
         let shown = path.display().to_string();
-        let bad = |reason: String| BadDocument { file: shown.clone(), reason };
         if loaded.len() >= MOST_INCLUDES {
-            return Err(bad(format!("more than {MOST_INCLUDES} files; do they include one another?")));
+            let reason = format!("more than {MOST_INCLUDES} files; do they include one another?");
+            return Err(BadDocument { file: shown, reason });
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| match from {
+            Some(file) => BadDocument { file, reason: format!("includes {shown}: {error}") },
+            None => BadDocument { file: shown.clone(), reason: error.to_string() },
+        })?;
         let mut document = parse(&shown, &text)?;
         for (name, value) in defaults {
             document.variables.entry(name).or_insert(value);
@@ -339,7 +389,7 @@ pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
         let folder = path.parent().unwrap_or(Path::new(""));
         // Reversed: the first named is read first.
         for name in document.include.iter().rev() {
-            open.push((folder.join(name), document.variables.clone()));
+            open.push((folder.join(name), document.variables.clone(), Some(shown.clone())));
         }
         loaded.push((path, document));
     }

@@ -8,12 +8,14 @@ use super::assertion::{self, Mismatch};
 use super::condition::Condition;
 use super::document::{Backoff, Named, Raw, Repeat, Step};
 use super::path;
+use super::reading;
 use super::stream;
 use super::variables::{Unresolved, Variables};
 use crate::case::{Failure, StepOutcome, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::run::Bench;
 use crate::target::Behaviours;
+use crate::wire::errors;
 use crate::wire::request::{self, NoSuchRequest, Operation};
 use crate::wire::{Answer, Request, WireError};
 
@@ -67,9 +69,7 @@ pub async fn run(bench: &Bench, steps: &[Step], last: &[Named]) -> (Verdict, Vec
     }
     match check_named(last, &variables) {
         Ok(()) => (Verdict::Pass, outcomes),
-        Err(Stop::Fail(failure)) => (Verdict::Fail(failure), outcomes),
-        Err(Stop::Skip(reason)) => (Verdict::Skip(reason), outcomes),
-        Err(Stop::Error(reason)) => (Verdict::Error(reason), outcomes),
+        Err(stop) => (stop.into(), outcomes),
     }
 }
 
@@ -160,19 +160,30 @@ async fn ask(bench: &Bench, step: &Step, variables: &Variables) -> Result<Answer
         (None, None) => return Err(Stop::Error("the step asks nothing".to_owned())),
     };
     let (generation, binding) = (bench.generation(), bench.binding());
-    let card = step.operation.as_deref() == Some("get_agent_card");
     // The card is plain JSON in every binding; a raw step looks at the whole body.
+    let card = request.method == "GET" && request.url == bench.card_url();
     let binding = if card || step.raw.is_some() { Binding::Rest } else { binding };
-    let asked = match step.operation.as_deref().and_then(Operation::named).filter(|_| !card) {
-        Some(operation) => bench.ask(operation, &request).await,
-        None => bench.probe().ask(generation, binding, &request).await,
+    let mut probe = bench.probe().clone();
+    // Raw steps that are about missing or other credentials do not get the user's own.
+    if let Some(raw) = &step.raw
+        && (raw.anonymous || raw.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")))
+    {
+        probe = probe.stranger();
+    }
+    if let Some(timeout) = step.expect_stream.as_ref().and_then(|stream| stream.timeout_ms) {
+        probe = probe.within(Duration::from_millis(timeout));
+    }
+    let operation = step.operation.as_deref().and_then(reading::operation).filter(|_| !card);
+    let asked = match operation {
+        Some(operation) => bench.with(probe).ask(operation, &request).await,
+        None => probe.ask(generation, binding, &request).await,
     };
     asked.map_err(|error| Stop::Fail(Failure::new(format!("no answer: {error}"))))
 }
 
 /// An operation by its ACTS name, in this bench's generation and binding.
 fn operation_request(bench: &Bench, name: &str, params: Value) -> Result<Request, Stop> {
-    let Some(operation) = Operation::named(name) else {
+    let Some((operation, params)) = reading::read(bench.generation(), name, params) else {
         return Err(Stop::Error(format!("no operation is called `{name}`")));
     };
     if operation == Operation::GetAgentCard {
@@ -205,6 +216,25 @@ fn with_message_id(mut params: Value, generation: Generation) -> Value {
         message.entry("messageId").or_insert_with(|| json!(uuid::Uuid::new_v4().to_string()));
     }
     params
+}
+
+/// Why a raw step could not be sent: a variable without a value.
+impl From<Stop> for Verdict {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Fail(failure) => Verdict::Fail(failure),
+            Stop::Skip(reason) => Verdict::Skip(reason),
+            Stop::Error(reason) => Verdict::Error(reason),
+        }
+    }
+}
+
+/// The request of a raw step, for native checks that stand for a file's own steps.
+pub(crate) fn raw_of(bench: &Bench, step: &Step) -> Result<Request, Verdict> {
+    let Some(raw) = &step.raw else {
+        return Err(Verdict::Error("the step is not a raw one".to_owned()));
+    };
+    Ok(raw_request(bench, raw, &bench.variables())?)
 }
 
 fn raw_request(bench: &Bench, raw: &Raw, variables: &Variables) -> Result<Request, Stop> {
@@ -295,8 +325,8 @@ fn judge(
             return Err(Stop::Fail(Failure::expected("events only", error.summary())));
         }
         if !closed {
-            let seconds = bench.probe().timeout().as_secs_f32();
-            let open = format!("still open after {seconds} s and {} events", events.len());
+            let limit = expected.timeout_ms.map_or(bench.probe().timeout(), Duration::from_millis);
+            let open = format!("still open after {} s and {} events", limit.as_secs_f32(), events.len());
             return Err(Stop::Fail(Failure::expected("the stream to close", open)));
         }
         let json = serde_json::to_value(&expected.events).unwrap_or_default();
@@ -431,10 +461,17 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
     // A status alone fits several names in some bindings: then it is enough that it fits the wanted one.
     if plain
         && error.body.is_some()
-        && wanted.as_str().and_then(crate::wire::errors::http_status) == Some(error.status)
+        && let Some(wanted) = wanted.as_str()
     {
-        bench.note(format!("only the HTTP status {} tells the error; its body names none", error.status));
-        return Ok(());
+        let status = error.status;
+        if errors::http_status(wanted) == Some(status) {
+            bench.note(format!("only the HTTP status {status} tells the error; its body names none"));
+            return Ok(());
+        }
+        if errors::first_http_status(wanted) == Some(status) {
+            bench.note(format!("HTTP {status} is what 1.0.0 had for {wanted}; 1.0.1 changed it"));
+            return Ok(());
+        }
     }
     Err(Stop::Fail(Failure::expected(in_words(wanted), error.summary())))
 }

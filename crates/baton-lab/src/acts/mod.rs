@@ -9,5 +9,6 @@ pub mod corrections;
 pub mod document;
 pub mod execute;
 pub mod path;
+pub mod reading;
 pub mod stream;
 pub mod variables;

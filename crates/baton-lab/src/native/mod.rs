@@ -4,6 +4,7 @@
 //! checks; the areas are listed below. Whoever needs the second agent, a webhook receiver or raw sockets says so in the
 //! case's `runner_requirements`.
 
+mod acts;
 mod v1;
 
 use std::future::Future;
@@ -37,6 +38,7 @@ pub(crate) use checks;
 
 /// Every area.
 const AREAS: &[Checks] = &[
+    acts::CHECKS,
     v1::auth::CHECKS,
     v1::cancel::CHECKS,
     v1::caching::CHECKS,

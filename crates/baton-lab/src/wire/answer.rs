@@ -151,6 +151,7 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
 }
 
 /// The object of one stream event, or the error it carries.
+#[allow(clippy::result_large_err, reason = "an error is what many cases are about, not the rare way out")]
 pub fn read_event(generation: Generation, binding: Binding, event: &Event) -> Result<Value, WireError> {
     let value: Value = match json::read(event.data.as_bytes()) {
         Some(value) => value,

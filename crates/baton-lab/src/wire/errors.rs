@@ -76,6 +76,16 @@ pub fn http_status(name: &str) -> Option<u16> {
     V1.iter().find(|row| row.0 == name).map(|row| row.2)
 }
 
+/// The HTTP status 1.0.0 gave an error, where 1.0.1 gives another.
+pub fn first_http_status(name: &str) -> Option<u16> {
+    match name {
+        "TaskNotCancelableError" => Some(409),
+        "ContentTypeNotSupportedError" => Some(415),
+        "InvalidAgentResponseError" => Some(502),
+        _ => None,
+    }
+}
+
 /// The JSON-RPC code of a name.
 pub fn code_of(generation: Generation, name: &str) -> Option<i64> {
     if let Some(row) = RPC.iter().find(|row| row.0 == name) {

@@ -1,6 +1,6 @@
 //! What was sent and what came back, as a report shows it. Secrets are masked before they get here.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Most bytes of a body that are kept.
 pub const MOST_BODY: usize = 64 * 1024;
@@ -8,27 +8,27 @@ pub const MOST_BODY: usize = 64 * 1024;
 pub const MOST_EVENTS: usize = 200;
 
 /// One request and its answer, or why there is none.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exchange {
     pub sent: Sent,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Received>,
     /// Why nothing came, or why no more came.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     pub duration_ms: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sent {
     pub method: String,
     pub url: String,
     pub headers: Vec<(String, String)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Received {
     pub status: u16,
     pub headers: Vec<(String, String)>,

@@ -10,9 +10,11 @@ pub mod evidence;
 pub mod json;
 pub mod probe;
 pub mod request;
+pub mod secrets;
 pub mod sse;
 
 pub use answer::{Answer, WireError};
 pub use evidence::{Exchange, Received, Sent};
 pub use probe::{Credentials, Probe, ProbeOptions};
 pub use request::Request;
+pub use secrets::Secrets;

@@ -72,6 +72,17 @@ impl Probe {
         Probe { http: self.http.clone(), options, exchanges: Arc::clone(&self.exchanges) }
     }
 
+    /// With less patience.
+    pub fn within(&self, timeout: Duration) -> Self {
+        let mut other = self.clone();
+        other.options.timeout = timeout.min(self.options.timeout);
+        other
+    }
+
+    pub fn credentials(&self) -> &Credentials {
+        &self.options.credentials
+    }
+
     pub fn timeout(&self) -> Duration {
         self.options.timeout
     }
@@ -109,7 +120,8 @@ impl Probe {
         }
         let (mut events, mut frames, mut error) = (Vec::new(), Vec::new(), None);
         let mut closed = false;
-        let deadline = Instant::now() + self.options.timeout;
+        // A moment before the connection's own: a stream that stays open is an observation, not a broken answer.
+        let deadline = open.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(open.deadline);
         while error.is_none() && !enough(&events) {
             let left = deadline.saturating_duration_since(Instant::now());
             match tokio::time::timeout(left, open.next_frame()).await {

@@ -21,6 +21,7 @@ use super::turn::Turn;
 /// the next start.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
+    /// One turn.
     async fn run(&self, turn: Turn) -> Result<(), AgentError>;
 
     /// May a turn that a crash cut short be run again? If not, its task fails with a reason.
@@ -114,14 +115,19 @@ impl Asked {
 /// A skill: what the card says about it, and the logic behind it.
 #[derive(Clone)]
 pub struct Skill {
+    /// What the card says about it.
     pub card: AgentSkill,
+    /// What it does.
     pub logic: Logic,
 }
 
 /// `replies = task` or `replies = message`.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Logic {
+    /// Works on tasks.
     Task(Arc<dyn Agent>),
+    /// Answers messages with messages.
     Message(Arc<dyn MessageAgent>),
 }
 
@@ -150,10 +156,12 @@ pub struct AgentError {
 }
 
 impl AgentError {
+    /// The text is the reason the client reads.
     pub fn new(message: impl Into<String>) -> Self {
         AgentError { message: message.into() }
     }
 
+    /// The reason the client reads.
     pub fn message(&self) -> &str {
         &self.message
     }

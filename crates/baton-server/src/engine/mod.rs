@@ -107,6 +107,7 @@ impl fmt::Debug for Inner {
 }
 
 impl Engine {
+    /// An engine for these agents, by the `agent` of their scopes.
     pub fn new(
         store: Arc<dyn Store>,
         agents: HashMap<Arc<str>, AgentLogic>,
@@ -144,6 +145,7 @@ impl Engine {
         Engine { inner }
     }
 
+    /// The bounds of now.
     pub fn options(&self) -> Arc<Options> {
         self.inner.options()
     }
@@ -167,10 +169,12 @@ impl Engine {
         }
     }
 
+    /// The store, as the engine sees it.
     pub fn store(&self) -> &WatchedStore {
         &self.inner.store
     }
 
+    /// What is counted about it.
     pub fn telemetry(&self) -> &Telemetry {
         &self.inner.telemetry
     }
@@ -185,6 +189,7 @@ impl Engine {
         self.inner.store.fatal()
     }
 
+    /// The time by the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }

@@ -26,6 +26,7 @@ use crate::telemetry::trace;
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
 pub struct Incoming {
+    /// The message itself.
     pub message: Message,
     /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
     pub record_id: MessageId,
@@ -33,6 +34,7 @@ pub struct Incoming {
     pub hash: [u8; 32],
     /// A task the client named: continued if it exists, else created under that id.
     pub client_task_id: Option<TaskId>,
+    /// The generation its client speaks; a task's birth keeps it.
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
@@ -51,11 +53,15 @@ impl Incoming {
 
 /// What became of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Accepted {
+    /// A turn of a task.
     Turn(TurnRef),
     /// A message skill's answer.
     Reply {
+        /// The answer.
         message: Message,
+        /// The same message had been answered before.
         replayed: bool,
     },
 }
@@ -71,10 +77,12 @@ pub struct TurnRef {
     pub(crate) event: Option<u64>,
     /// The task as of that number, when it is at hand.
     pub(crate) start: Option<Arc<Snapshot>>,
+    /// The same message had been taken in before.
     pub replayed: bool,
 }
 
 impl TurnRef {
+    /// The task the turn belongs to.
     pub fn task_id(&self) -> &TaskId {
         &self.id
     }

@@ -43,6 +43,7 @@ struct News {
     open: bool,
 }
 
+#[allow(missing_docs, reason = "each is what the method of `Store` is")]
 impl WatchedStore {
     pub(super) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);

@@ -94,10 +94,8 @@ impl Hosts {
     /// `.well-known` and take messages, so there is a look at what is asked for there.
     pub(super) fn is_for_everybody(&self, method: &Method, path: &str) -> bool {
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let mut parts = path.trim_end_matches('/').rsplit('/');
-        let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
-        match folder {
-            Some(".well-known") => reads || name.ends_with(".json"),
+        match path.trim_end_matches('/').rsplit_once('/') {
+            Some((folder, name)) if folder.ends_with("/.well-known") => reads || name.ends_with(".json"),
             _ => reads && self.is_health(path),
         }
     }

@@ -80,6 +80,7 @@ pub struct Cors {
 }
 
 impl Cors {
+    /// These origins.
     pub fn of(origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Cors { origins: origins.into_iter().map(Into::into).collect() }
     }

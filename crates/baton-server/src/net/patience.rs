@@ -66,17 +66,17 @@ impl Clock {
     ) -> Poll<RanOut> {
         loop {
             let Some((due, what)) = self.due(pulse, options) else { return Poll::Pending };
-            if pulse.now() >= due {
-                return Poll::Ready(what);
-            }
+            // As a rule the timer rings no later than that, and the time need not be asked for.
             if self.set_for.is_none_or(|set_for| due < set_for) {
+                if pulse.now() >= due {
+                    return Poll::Ready(what);
+                }
                 self.timer.as_mut().reset(pulse.moment(due));
                 self.set_for = Some(due);
             }
             if self.timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // It rang for what has been done since.
             self.set_for = None;
         }
     }

@@ -32,6 +32,7 @@ pub struct Limits {
     pub max_body_bytes: usize,
     /// Tasks on a page unless asked otherwise, and at most.
     pub default_page: u32,
+    /// See `default_page`.
     pub max_page: u32,
     /// How long `tasks/send` waits for the task to come to rest; at once by default.
     pub legacy_wait: std::time::Duration,
@@ -69,8 +70,11 @@ impl Default for Limits {
 
 /// What a binding knows about a call beside the call itself.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CallContext {
+    /// Whose tasks the call may see.
     pub scope: Scope,
+    /// The generation the caller speaks.
     pub generation: Generation,
     /// The `Last-Event-ID` header, as sent.
     pub last_event_id: Option<String>,
@@ -82,14 +86,20 @@ pub struct CallContext {
 
 /// What a call comes to.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
+    /// One reply.
     Reply {
+        /// What the caller gets.
         reply: Reply,
         /// The same message had been answered before.
         replayed: bool,
     },
+    /// Events as they come.
     Stream {
+        /// The events.
         stream: EventStream,
+        /// The same message had been sent before.
         replayed: bool,
     },
 }
@@ -210,6 +220,7 @@ impl Service {
         self.declared().capabilities.state_transition_history == Some(true)
     }
 
+    /// Does what the call asks for, or says why not.
     pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {
         capability::check(&self.declared(), context, &call)?;
         match call {

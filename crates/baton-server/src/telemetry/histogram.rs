@@ -65,6 +65,7 @@ pub(crate) const APPEND_BOUNDS: Bounds = &[
 ];
 
 /// Writes that share one commit.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "only that store commits in batches"))]
 pub(crate) const BATCH_BOUNDS: Bounds = &[1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 #[derive(Debug)]
@@ -110,6 +111,7 @@ impl Histogram {
         self.values(SECOND as f64)
     }
 
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "only that store commits in batches"))]
     pub(crate) fn numbers(&self) -> Values {
         self.values(1.0)
     }

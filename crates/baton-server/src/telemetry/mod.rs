@@ -44,6 +44,7 @@ pub enum MetricsAccess {
     /// Whoever asks from this machine, and not through a proxy on it.
     #[default]
     Loopback,
+    /// Whoever can reach the server.
     Everyone,
 }
 

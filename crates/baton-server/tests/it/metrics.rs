@@ -197,6 +197,25 @@ async fn failures_of_the_store_are_counted_by_kind() {
     assert_eq!(numbers.requests("jsonrpc", "1.0", "GetTask", "UNAVAILABLE"), 2.0);
 }
 
+#[tokio::test]
+async fn every_metric_is_in_the_documentation() {
+    let page = include_str!("../../../../docs/observability.md");
+    let store = Backend::Sqlite(tempfile::tempdir().unwrap()).open().await;
+    let server = serve(with_agent(obedient).store(store)).await;
+    let text = server.server.metrics().await;
+    let types: Vec<_> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
+    assert!(types.len() > 20, "{text}");
+    for (name, kind) in types {
+        let suffix = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        assert!(page.contains(&format!("`{name}{suffix}`")), "{name}{suffix} is not there");
+    }
+}
+
 /// Whatever a peer sends, it cannot make a new label value.
 #[tokio::test]
 async fn labels_come_from_closed_sets() {

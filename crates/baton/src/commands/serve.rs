@@ -215,7 +215,7 @@ fn store_failed(error: &StoreError, said: &str) -> Failure {
             "{said}; make some room on that file system (1 MiB is enough to start), or choose another place with \
              --store"
         )),
-        StoreError::Unavailable(_) | StoreError::Damaged(_) => Failure::failed(said),
+        _ => Failure::failed(said),
     }
 }
 

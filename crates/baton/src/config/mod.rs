@@ -38,7 +38,7 @@ pub(crate) use schema::{Config, Log, Traces};
 pub(crate) use show::{json as show_json, toml as show_toml};
 #[cfg(feature = "otel")]
 pub(crate) use value::HttpUrl;
-pub(crate) use value::{LogFormat, StoreUrl};
+pub(crate) use value::{LogFormat, StoreUrl, duration};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -239,7 +239,8 @@ mod tests {
     fn the_flag_wins_then_the_environment_as_opentelemetry_reads_it() {
         const BASE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://base:4318/");
         const EXACT: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://exact:4318/spans");
-        let rows: &[(Option<&str>, &[(&str, &str)], Option<&str>)] = &[
+        type Row<'a> = (Option<&'a str>, &'a [(&'a str, &'a str)], Option<&'a str>);
+        let rows: &[Row<'_>] = &[
             (None, &[], None),
             (Some("http://flag:4318"), &[], Some("http://flag:4318/v1/traces")),
             (Some("http://flag:4318/"), &[BASE, EXACT], Some("http://flag:4318/v1/traces")),

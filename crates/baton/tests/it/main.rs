@@ -35,6 +35,8 @@ mod failed_sync;
 mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
+mod lab;
 /// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
 mod lab_v1;
 /// What the log says of requests, and where the numbers are.

@@ -29,6 +29,8 @@ async fn a_task_is_one_tree_from_send_to_rerun() {
     let first = json!({"message": text("first", "begin")});
     let asking = server.call_with("SendMessage", first, &[("traceparent", &parent)]).await["task"].take();
     assert_eq!(asking["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{asking}");
+    // A program that still runs would get the answer in its first turn.
+    collector.until("the first turn", |spans| of_task(spans, &asking).len() == 2);
     let task = server.start_task(to(&asking, text("second", "go on"))).await;
     until_started(&program, &server, &task).await;
     // What is ended is sent within a moment; the turn under way dies with its process.

@@ -135,7 +135,7 @@ async fn listen(listener: TcpListener, kept: Arc<Kept>) {
     {
         let kept = Arc::clone(&kept);
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, serve(stream, &kept)).await;
+            let _ = tokio::time::timeout(PATIENCE, Box::pin(serve(stream, &kept))).await;
             drop(slot);
         });
     }
@@ -148,7 +148,7 @@ async fn serve(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
         if let Some(call) = parse(&bytes) {
             break call;
         }
-        let mut chunk = [0; 16 * 1024];
+        let mut chunk = vec![0; 16 * 1024];
         let count = stream.read(&mut chunk).await?;
         bytes.extend_from_slice(&chunk[..count]);
         if count == 0 || bytes.len() > MOST {

@@ -46,8 +46,10 @@ use super::{
 /// Before 3.51.3 two connections that write and checkpoint at once could corrupt a database.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
+/// How the file is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// How much a commit survives.
     pub synchronous: Synchronous,
     /// Threads that read.
     pub readers: usize,

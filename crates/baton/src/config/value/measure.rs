@@ -30,6 +30,11 @@ impl Value for Duration {
     }
 }
 
+/// A duration as the configuration reads it, for flags that are no part of it.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    Duration::from_text(text).ok()
+}
+
 /// One or more numbers with their units, largest first.
 fn milliseconds(text: &str) -> Option<u64> {
     let (mut rest, mut total, mut last) = (text.trim(), 0u64, u64::MAX);

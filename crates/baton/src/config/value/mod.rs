@@ -19,7 +19,7 @@ mod secret;
 mod shown;
 
 pub(crate) use choice::{Builtin, ExecInput, ExecOutput, LogFormat, Replies};
-pub(crate) use measure::Size;
+pub(crate) use measure::{Size, duration};
 pub(crate) use network::{AgentPath, HostName, Listen, Origin, PublicUrl, TrustedProxy};
 pub(crate) use plain::{Id, LogFilter, Tenant, Word};
 pub(crate) use program::{CommandLine, Environment};

@@ -1,0 +1,23 @@
+//! The lab against an agent that does what a test says, over a socket; reports against golden files.
+
+#![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
+
+/// An agent made for these tests: every answer is written down in one place.
+mod agent;
+/// Runs a document against an agent.
+mod bench;
+/// A run with one outcome of every kind, always the same.
+mod fixed;
+
+/// Documents that cannot be run say so, with the line.
+mod bad_files;
+/// Failures that are expected, and those that are not.
+mod baseline;
+/// Every feature of the document format, met and not met.
+mod grammar;
+/// Official ids whose checks are prose: native checks stand for them, and can fail.
+mod official;
+/// What is sent where, who is asked with which credentials, what is kept of it.
+mod probes;
+/// Every form of report against its golden file.
+mod reports;

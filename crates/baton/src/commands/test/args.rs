@@ -1,0 +1,233 @@
+//! The command line of `baton test`, as typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baton_lab::generation::{Binding, Generation};
+use clap::ValueEnum;
+
+use super::compare::Compare;
+
+const EXAMPLES: &str = "\
+Examples:
+  baton test http://127.0.0.1:3000                       everything that the agent's card declares
+  baton test URL --binding rest --select streaming       one binding, one category
+  baton test URL --select 3.1.6,V1-SUB                   a section of the specification, an area of ids
+  baton test URL --report report.html --report report.xml
+  baton test URL --bearer @token.txt --second URL2
+  baton test URL --suite acts/                           official ACTS files, with corrections
+  baton test --explain V1-SUB-001                        what a check asks and why
+  baton test compare before.json after.json
+
+Exit code: 0 the agent conforms, 1 it does not, 2 it could not be tested or a report could not be made.";
+
+const CREDENTIALS: &str = "Credentials";
+const CHOICE: &str = "Choice";
+const OUTPUT: &str = "Output";
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub(crate) struct Test {
+    #[command(subcommand)]
+    pub(super) verb: Option<Verb>,
+
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Put reports (made with `--report NAME.json`) side by side.
+    Compare(Compare),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// The agent's address, or that of its card [env: A2A_URL].
+    #[arg(value_name = "URL")]
+    pub(super) url: Option<String>,
+
+    /// A second agent, for the checks that need two.
+    #[arg(long, value_name = "URL")]
+    pub(super) second: Option<String>,
+
+    /// A generation: 1.0, 0.3 or 0.1. Several may be given; all that are there otherwise.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', help_heading = CHOICE)]
+    pub(super) generation: Vec<Generation>,
+
+    /// A binding: jsonrpc, rest or grpc. Several may be given; all that are there otherwise.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = CHOICE)]
+    pub(super) binding: Vec<Binding>,
+
+    /// Checks: an id or the beginning of one, a section, category, level, tag or suite; `!` in front leaves out.
+    #[arg(long, short = 's', value_name = "WORD", value_delimiter = ',', help_heading = CHOICE)]
+    pub(super) select: Vec<String>,
+
+    /// Skills whose example phrases are sent; all of the card's otherwise.
+    #[arg(long, value_name = "ID", value_delimiter = ',', help_heading = CHOICE)]
+    pub(super) skills: Vec<String>,
+
+    /// An ACTS file, or a folder of them, in the place of the built-in suites. Several may be given.
+    #[arg(long, value_name = "PATH", help_heading = CHOICE)]
+    pub(super) suite: Vec<PathBuf>,
+
+    /// Run ACTS files as they are written, mistakes and all.
+    #[arg(long, help_heading = CHOICE)]
+    pub(super) no_corrections: bool,
+
+    /// A value for `{{NAME}}` in ACTS files.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = CHOICE)]
+    pub(super) var: Vec<(String, String)>,
+
+    /// Recommendations (should) count like duties (must).
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// Longest time for one check.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(super) timeout: Duration,
+
+    /// How long to wait for an agent that is only starting.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub(super) wait: Duration,
+
+    /// Checks at a time.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) parallel: u16,
+
+    /// For checks that draw at random; every report says the seed of its run.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seed: Option<u64>,
+
+    /// A list of the failures that are expected: any other fails the run, and so does a listed one that passes.
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+
+    /// Write the failures of this run as such a list.
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    pub(super) write_baseline: Option<PathBuf>,
+
+    /// A bearer token; `@FILE` reads it from a file [env: A2A_BEARER_TOKEN, A2A_AUTH_TOKEN].
+    #[arg(long, value_name = "TOKEN", help_heading = CREDENTIALS)]
+    pub(super) bearer: Option<String>,
+
+    /// An API key, sent in the header that the card names, else in X-API-Key; `@FILE` reads it from a file
+    /// [env: A2A_AUTH_TYPE=apikey with A2A_AUTH_TOKEN and A2A_AUTH_HEADER].
+    #[arg(long, value_name = "KEY", help_heading = CREDENTIALS)]
+    pub(super) api_key: Option<String>,
+
+    /// A header that goes with every request [env: A2A_AUTH_TYPE=basic with A2A_AUTH_USERNAME and A2A_AUTH_PASSWORD
+    /// makes one].
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
+    pub(super) header: Vec<(String, String)>,
+
+    /// What is printed on stdout.
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = OUTPUT)]
+    pub(super) format: Format,
+
+    /// A file to write; its ending says the form: .json .md .xml (JUnit) .html .tap .svg .txt .acts.json. Several may
+    /// be given.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(super) report: Vec<PathBuf>,
+
+    /// Keep what was exchanged in reports for checks that passed, too.
+    #[arg(long, help_heading = OUTPUT)]
+    pub(super) all_evidence: bool,
+
+    /// Print only the level and the numbers.
+    #[arg(long, short, conflicts_with = "verbose", help_heading = OUTPUT)]
+    pub(super) quiet: bool,
+
+    /// Print every check, with notes and corrections.
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub(super) verbose: bool,
+
+    /// Colours in text: on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, help_heading = OUTPUT)]
+    pub(super) color: Colour,
+
+    /// List the checks, and run nothing.
+    #[arg(long, help_heading = CHOICE)]
+    pub(super) list: bool,
+
+    /// Say what a check asks, why, and what is sent; run nothing.
+    #[arg(long, value_name = "ID", help_heading = CHOICE)]
+    pub(super) explain: Option<String>,
+
+    /// List what is corrected in the official ACTS files, and run nothing.
+    #[arg(long, help_heading = CHOICE)]
+    pub(super) corrections: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Markdown,
+    Junit,
+    Acts,
+    Html,
+    Tap,
+    Badge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// `500ms`, `60s`, `2m`; a number alone is seconds.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = if bare { format!("{text}s") } else { text.to_owned() };
+    crate::config::duration(&text).ok_or_else(|| "write a time such as 500ms, 60s or 2m".to_owned())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// What is wrong with a header must not be repeated with its value: it may be a secret.
+fn header(text: &str) -> Result<(String, String), String> {
+    let Some((name, value)) = text.split_once(':') else { return Err("write 'NAME: VALUE'".to_owned()) };
+    let (name, value) = (name.trim(), value.trim());
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err("the header's name is not one".to_owned());
+    }
+    if value.chars().any(char::is_control) {
+        return Err("the header's value holds control characters".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, seconds) in [("60", 60.0), ("60s", 60.0), ("2m", 120.0), ("1500ms", 1.5), ("0", 0.0)] {
+            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds);
+        }
+        for bad in ["", "s", "1x", "-1s", "1.5"] {
+            duration(bad).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn headers_and_variables_are_pairs() {
+        assert_eq!(header("X-A:  b: c "), Ok(("X-A".to_owned(), "b: c".to_owned())));
+        assert_eq!(pair("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        for bad in ["X-A", ": v", "X A: v", "X-A: a\nb"] {
+            assert!(!header(bad).unwrap_err().contains('v'.to_string().repeat(2).as_str()), "{bad}");
+        }
+        pair("=x").unwrap_err();
+    }
+}

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::card::is_loopback;
+use super::card_security::is_loopback;
 use super::talk::{fresh_id, skip};
 use crate::native::{Done, fail};
 use crate::run::Bench;

@@ -83,7 +83,7 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
     }
     let conditions = &case.test.preconditions;
     for (name, wanted) in &conditions.capabilities {
-        let actual = target.capability(name);
+        let actual = target.capability_in(case.generation, name);
         if actual != *wanted {
             return Some(match wanted {
                 // No capability of A2A: whether the card asks for credentials.

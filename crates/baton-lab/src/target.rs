@@ -38,13 +38,41 @@ pub enum Behaviours {
 }
 
 impl Target {
+    /// The card that clients of a generation read.
+    pub fn card_of(&self, generation: Generation) -> &Value {
+        match generation {
+            Generation::V1 | Generation::V0_3 => &self.card,
+            Generation::V0_1 => self.legacy_card.as_ref().unwrap_or(&self.card),
+        }
+    }
+
     /// What a capability of the card is; a missing flag is `false`.
     pub fn capability(&self, name: &str) -> Value {
+        self.capability_in(Generation::V1, name)
+    }
+
+    /// The same of the card that clients of a generation read.
+    pub fn capability_in(&self, generation: Generation, name: &str) -> Value {
         if name == "authentication" {
-            return Value::Bool(self.requires_authentication());
+            return Value::Bool(match generation {
+                Generation::V1 | Generation::V0_3 => self.requires_authentication(),
+                Generation::V0_1 => self.requires_authentication() || self.names_schemes(),
+            });
         }
-        let found = self.card.get("capabilities").and_then(|capabilities| capabilities.get(name));
-        found.cloned().unwrap_or(Value::Bool(false))
+        let found =
+            self.card_of(generation).get("capabilities").and_then(|capabilities| capabilities.get(name));
+        found.filter(|found| !found.is_null()).cloned().unwrap_or(Value::Bool(false))
+    }
+
+    /// Does the legacy card name a way to authenticate? Cards of the time had words for "none", too.
+    fn names_schemes(&self) -> bool {
+        let schemes = self.card_of(Generation::V0_1)["authentication"]["schemes"].as_array();
+        let real = |scheme: &Value| {
+            scheme
+                .as_str()
+                .is_some_and(|name| !["none", "public"].contains(&name.to_ascii_lowercase().as_str()))
+        };
+        schemes.is_some_and(|schemes| schemes.iter().any(real) && schemes.iter().all(real))
     }
 
     /// Does the card ask for credentials, without an alternative that asks for none?

@@ -5,6 +5,12 @@
 //! case's `runner_requirements`.
 
 mod acts;
+mod older;
+mod receiver;
+mod shape;
+mod talk;
+mod v0_1;
+mod v0_3;
 mod v1;
 
 use std::future::Future;
@@ -39,6 +45,20 @@ pub(crate) use checks;
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,
+    v0_1::auth::CHECKS,
+    v0_1::card::CHECKS,
+    v0_1::generations::CHECKS,
+    v0_1::push::CHECKS,
+    v0_1::streams::CHECKS,
+    v0_1::tasks::CHECKS,
+    v0_3::auth::CHECKS,
+    v0_3::card::CHECKS,
+    v0_3::equivalence::CHECKS,
+    v0_3::generations::CHECKS,
+    v0_3::objects::CHECKS,
+    v0_3::push::CHECKS,
+    v0_3::rest::CHECKS,
+    v0_3::streams::CHECKS,
     v1::auth::CHECKS,
     v1::cancel::CHECKS,
     v1::caching::CHECKS,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::errors;
 use super::evidence::Received;
 use super::json;
+use super::proto_json;
 use super::sse::Event;
 use crate::generation::{Binding, Generation};
 
@@ -112,13 +113,13 @@ pub fn read(generation: Generation, binding: Binding, received: &Received, body:
         return Answer::Error(error);
     }
     if status >= 400 {
-        // In 1.0 an error has a body that says so; a web server's plain 404 is no task that is missing.
-        let name = errors::of_status(status).filter(|_| generation != Generation::V1).map(str::to_owned);
-        let (code, message, details) = (None, None, Value::Null);
+        // An error has a body that says so; a web server's plain 404 is no task that is missing.
+        let (code, name, message, details) = (None, None, None, Value::Null);
         return Answer::Error(WireError { status, headers, code, name, message, details, body });
     }
     let root = match binding {
         Binding::Jsonrpc => body.as_ref().and_then(|body| body.get("result")).cloned(),
+        Binding::Rest if generation == Generation::V0_3 => body.as_ref().map(proto_json::reply),
         Binding::Rest | Binding::Grpc => body.clone(),
     };
     Answer::Reply { status, headers, root, body }
@@ -137,7 +138,7 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
         // 0.3 REST puts the JSON-RPC code into the body, where it has one.
         Binding::Rest | Binding::Grpc => by_reason
             .or_else(|| errors::of_code(generation, code.filter(|code| *code < 0)?))
-            .or_else(|| errors::of_status(status)),
+            .or_else(|| errors::of_status(status).filter(|_| generation == Generation::V1)),
     };
     WireError {
         status,
@@ -179,6 +180,7 @@ pub fn read_event(generation: Generation, binding: Binding, event: &Event) -> Re
     }
     Ok(match binding {
         Binding::Jsonrpc => value.get("result").cloned().unwrap_or(Value::Null),
+        Binding::Rest if generation == Generation::V0_3 => proto_json::reply(&value),
         Binding::Rest | Binding::Grpc => value,
     })
 }

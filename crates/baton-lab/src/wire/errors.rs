@@ -86,6 +86,25 @@ pub fn first_http_status(name: &str) -> Option<u16> {
     }
 }
 
+/// Is it an HTTP status that 0.3 can mean this error by? Its text asks for "appropriate" ones and has no table, so
+/// all that was seen in the field, and what 1.0 settled on, counts.
+pub fn fits_v0_3(name: &str, status: u16) -> bool {
+    let statuses: &[u16] = match name {
+        "TaskNotFoundError" => &[404, 410],
+        "TaskNotCancelableError" => &[400, 409, 422, 501],
+        "PushNotificationNotSupportedError" => &[400, 404, 405, 501],
+        "UnsupportedOperationError" => &[400, 404, 405, 409, 422, 501],
+        "ContentTypeNotSupportedError" => &[400, 406, 415, 422],
+        "InvalidAgentResponseError" => &[500, 502],
+        "AuthenticatedExtendedCardNotConfiguredError" => &[400, 404, 501],
+        "JSONParseError" | "InvalidRequestError" | "InvalidParamsError" => &[400, 415, 422],
+        "MethodNotFoundError" => &[404, 405, 501],
+        "InternalError" => &[500],
+        _ => &[],
+    };
+    statuses.contains(&status)
+}
+
 /// The JSON-RPC code of a name.
 pub fn code_of(generation: Generation, name: &str) -> Option<i64> {
     if let Some(row) = RPC.iter().find(|row| row.0 == name) {

@@ -9,6 +9,7 @@ pub mod errors;
 pub mod evidence;
 pub mod json;
 pub mod probe;
+pub mod proto_json;
 pub mod request;
 pub mod secrets;
 pub mod sse;

@@ -242,6 +242,13 @@ impl Open {
         content_type.is_some_and(|(_, value)| value.to_ascii_lowercase().starts_with("text/event-stream"))
     }
 
+    /// How long it may still take. A moment before the connection's own end: a stream that stays open is an
+    /// observation, not a broken answer.
+    pub fn left(&self) -> Duration {
+        let early = self.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(self.deadline);
+        early.saturating_duration_since(Instant::now())
+    }
+
     /// The rest of the body, whole.
     pub async fn rest(&mut self) -> Result<Vec<u8>, NoAnswer> {
         while self.more().await? {}

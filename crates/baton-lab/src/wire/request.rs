@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::proto_json;
 use crate::generation::{Binding, Generation};
 use crate::target::Interface;
 
@@ -191,6 +192,10 @@ fn rest(
     params: &Value,
 ) -> Result<Request, NoSuchRequest> {
     let none = || NoSuchRequest(format!("{generation} has no path for {}", operation.name()));
+    let params = match generation {
+        Generation::V0_3 => &proto_json::request(operation, params),
+        Generation::V1 | Generation::V0_1 => params,
+    };
     let mut rest = params.as_object().cloned().unwrap_or_default();
     let mut take = |name: &str| match rest.remove(name) {
         Some(Value::String(text)) => encoded(&text),

@@ -46,7 +46,7 @@ pub(super) fn handle(
     place: WellKnown,
     peer: Option<IpAddr>,
     request: &Request<Body>,
-    seen: &mut Observed,
+    seen: &mut Observed<'_>,
 ) -> Response<Body> {
     seen.came_by(Binding::Card, Route::Fixed(place.path()));
     let mut response = match *request.method() {

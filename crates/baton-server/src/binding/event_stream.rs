@@ -55,7 +55,9 @@ pub(super) fn response(
     let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false, watched };
     let writes = futures_util::stream::unfold(writer, |mut writer| async move {
         let span = writer.watched.span();
-        let Some(bytes) = writer.next_write().instrument(span).await else {
+        let writing = writer.next_write();
+        let written = if span.is_disabled() { writing.await } else { writing.instrument(span).await };
+        let Some(bytes) = written else {
             writer.watched.complete();
             return None;
         };

@@ -16,7 +16,7 @@ use super::{http_json, metrics, respond};
 use crate::site::{Found, Site};
 use crate::telemetry::labels::Binding;
 
-pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Observed) -> Response<Body> {
+pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Observed<'_>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let path = request.uri().path().to_owned();
     // Of the whole server, whatever agents it has.

@@ -25,7 +25,7 @@ pub(super) async fn handle(
     service: &Service,
     path: &str,
     request: Request<Body>,
-    seen: &mut Observed,
+    seen: &mut Observed<'_>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // Before the path is looked at: what is here is not told to everybody.
@@ -84,7 +84,7 @@ async fn answer(
     asked: &AskedVersion,
     route: &Route,
     body: Body,
-    seen: &mut Observed,
+    seen: &mut Observed<'_>,
 ) -> Result<Response<Body>, Error> {
     check_version(asked, route.generation)?;
     let body = incoming::read_body(service.limits().max_body_bytes, &parts.headers, body).await?;
@@ -162,7 +162,12 @@ fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
     if plain_only && !says(CONTENT_TYPE, "application/a2a+json") { respond::JSON } else { respond::A2A_JSON }
 }
 
-fn failed(generation: Generation, headers: &HeaderMap, error: &Error, seen: &mut Observed) -> Response<Body> {
+fn failed(
+    generation: Generation,
+    headers: &HeaderMap,
+    error: &Error,
+    seen: &mut Observed<'_>,
+) -> Response<Body> {
     let mut json = Vec::with_capacity(512);
     http_json::write_error(&mut json, generation, error);
     let status = StatusCode::from_u16(http_json::http_status(generation, error.kind()));

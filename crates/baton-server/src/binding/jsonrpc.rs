@@ -61,7 +61,7 @@ pub(super) async fn handle(
     service: Option<&Service>,
     door: Door,
     request: Request<Body>,
-    seen: &mut Observed,
+    seen: &mut Observed<'_>,
 ) -> Response<Body> {
     seen.came_by(Binding::JsonRpc, Route::Fixed(door.path()));
     let (parts, body) = request.into_parts();
@@ -88,7 +88,7 @@ async fn answer(
     door: Door,
     parts: &Parts,
     body: Body,
-    seen: &mut Observed,
+    seen: &mut Observed<'_>,
 ) -> Result<Response<Body>, Failed> {
     let principal = site.authenticator().authenticate(&parts.headers).await?;
     seen.caller(&principal);

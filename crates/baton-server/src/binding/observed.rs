@@ -25,8 +25,14 @@ use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, milliseconds, tr
 /// The way in of every request.
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
     let mut seen = Observed::new(site.engine().telemetry(), &request);
-    let span = seen.facts.span.clone();
-    let mut response = front::handle(&site, request, &mut seen).instrument(span).await;
+    let span = &seen.facts.span;
+    // A request's future is large, and moving it into a span that nobody sees costs more than all the counting.
+    let mut response = if span.is_disabled() {
+        front::handle(&site, request, &mut seen).await
+    } else {
+        let span = span.clone();
+        Box::pin(front::handle(&site, request, &mut seen)).instrument(span).await
+    };
     response.headers_mut().insert(REQUEST_ID, seen.facts.id.value());
     seen.answered(&response);
     response
@@ -34,8 +40,8 @@ pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>
 
 /// One request under way. Dropped unanswered, its client has hung up.
 #[derive(Debug)]
-pub(super) struct Observed {
-    telemetry: Telemetry,
+pub(super) struct Observed<'a> {
+    telemetry: &'a Telemetry,
     facts: Facts,
     over: bool,
 }
@@ -67,8 +73,8 @@ pub(super) enum Route {
     Operation(&'static str, Operation),
 }
 
-impl Observed {
-    fn new(telemetry: &Telemetry, request: &Request<Body>) -> Self {
+impl<'a> Observed<'a> {
+    fn new(telemetry: &'a Telemetry, request: &Request<Body>) -> Self {
         let id = RequestId::of(request.headers());
         let span = if is_about_server(request.uri().path()) {
             Span::none()
@@ -101,7 +107,7 @@ impl Observed {
             cause: None,
             caller: None,
         };
-        Observed { telemetry: telemetry.clone(), facts, over: false }
+        Observed { telemetry, facts, over: false }
     }
 
     pub(super) fn came_by(&mut self, binding: Binding, route: Route) {
@@ -167,11 +173,11 @@ impl Observed {
 
     fn finish(&self, status: Option<u16>) {
         self.telemetry.request(self.facts.told(), self.facts.since.elapsed());
-        self.facts.tell(&self.telemetry, status, None);
+        self.facts.tell(self.telemetry, status, None);
     }
 }
 
-impl Drop for Observed {
+impl Drop for Observed<'_> {
     fn drop(&mut self) {
         if !self.over {
             self.facts.outcome = if std::thread::panicking() {
@@ -240,7 +246,7 @@ impl Facts {
                     parent: &self.span,
                     method = self.method,
                     // The span says it too, but a log of level `info` does not show that.
-                    request.id = self.id.as_str(),
+                    request.id = %self.id,
                     route = %self.route,
                     agent = telemetry.agent_name(self.agent),
                     binding = self.binding.name(),

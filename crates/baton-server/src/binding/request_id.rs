@@ -11,15 +11,18 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// Longest id that is taken over.
 const MOST: usize = 64;
 
-/// Held as it goes out.
+/// Spelled when it goes out, or when somebody reads the log.
 #[derive(Debug, Clone)]
-pub(super) struct RequestId(HeaderValue);
+pub(super) enum RequestId {
+    Given(HeaderValue),
+    Ours(u64),
+}
 
 impl RequestId {
     /// An id that could do harm in a log (long, spaces, control characters, markup) is not taken over.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         match headers.get(REQUEST_ID) {
-            Some(given) if is_sane(given.as_bytes()) => RequestId(given.clone()),
+            Some(given) if is_sane(given.as_bytes()) => RequestId::Given(given.clone()),
             _ => Self::fresh(),
         }
     }
@@ -29,23 +32,25 @@ impl RequestId {
     fn fresh() -> Self {
         static START: LazyLock<u64> = LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair().0);
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mut text = [0; 16];
-        write_hex(&mut text, scramble(START.wrapping_add(COUNT.fetch_add(1, Relaxed))));
-        RequestId(HeaderValue::from_bytes(&text).expect("hexadecimal digits may stand in a header"))
+        RequestId::Ours(scramble(START.wrapping_add(COUNT.fetch_add(1, Relaxed))))
     }
 
     pub(super) fn value(&self) -> HeaderValue {
-        self.0.clone()
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        self.0.to_str().unwrap_or_default()
+        match self {
+            RequestId::Given(given) => given.clone(),
+            RequestId::Ours(number) => {
+                HeaderValue::from_bytes(&hex(*number)).expect("hexadecimal digits may stand in a header")
+            }
+        }
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        match self {
+            RequestId::Given(given) => f.write_str(given.to_str().unwrap_or_default()),
+            RequestId::Ours(number) => write!(f, "{number:016x}"),
+        }
     }
 }
 
@@ -61,10 +66,8 @@ fn scramble(mut number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-fn write_hex(text: &mut [u8; 16], number: u64) {
-    for (at, digit) in text.iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(number >> (60 - 4 * at)) as usize & 0xf];
-    }
+fn hex(number: u64) -> [u8; 16] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(number >> (60 - 4 * at)) as usize & 0xf])
 }
 
 #[cfg(test)]
@@ -89,8 +92,9 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_bytes(given).unwrap());
             let id = RequestId::of(&headers);
-            assert_eq!(id.as_str().as_bytes() == given, taken, "{given:?}");
-            assert!(is_sane(id.as_str().as_bytes()));
+            assert_eq!(id.to_string().as_bytes() == given, taken, "{given:?}");
+            assert_eq!(id.value(), id.to_string());
+            assert!(is_sane(id.value().as_bytes()));
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body>
 }
 
 /// An error that goes out: when to come back is told, and what only the log may see is kept for it.
-pub(super) fn error(mut response: Response<Body>, error: &Error, seen: &mut Observed) -> Response<Body> {
+pub(super) fn error(mut response: Response<Body>, error: &Error, seen: &mut Observed<'_>) -> Response<Body> {
     seen.failed(error);
     if let Some(seconds) = error.retry_after_seconds() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -44,7 +44,7 @@ pub(super) fn answered(
     service: &Service,
     asked_extensions: &[String],
     replayed: bool,
-    seen: &Observed,
+    seen: &Observed<'_>,
 ) -> Response<Body> {
     if replayed {
         seen.replayed();

@@ -137,7 +137,12 @@ impl Inner {
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
         }
-        self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
+        // The future is large: it is not moved into a span that nobody sees.
+        if span.is_disabled() {
+            self.tracker.spawn(run.drive(agent, turn, permit));
+        } else {
+            self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
+        }
     }
 
     /// The next attempt at a task, with the skill that is to do it.

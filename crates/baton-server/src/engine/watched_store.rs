@@ -73,7 +73,8 @@ impl WatchedStore {
             task.id = %append.task,
             events = append.events.len() as i64,
         );
-        let result = self.store.append(scope, append).instrument(span).await;
+        let appending = self.store.append(scope, append);
+        let result = if span.is_disabled() { appending.await } else { appending.instrument(span).await };
         self.telemetry.appending(start.elapsed());
         if matches!(result, Ok(Appended::Written(_))) {
             self.telemetry.written(&written);

@@ -55,7 +55,8 @@ impl Head {
                 }
             }
             Some(Named::ContentLength) => {
-                if self.length.replace(content_length(value)?).is_some() {
+                let before = self.length.replace(content_length(value)?);
+                if before.is_some() {
                     return Err(Refusal::ContentLength);
                 }
             }
@@ -65,11 +66,8 @@ impl Head {
                 }
                 self.chunked = true;
             }
-            Some(Named::Expect) => {
-                if !value.eq_ignore_ascii_case(b"100-continue") {
-                    return Err(Refusal::Expect);
-                }
-            }
+            Some(Named::Expect) if value.eq_ignore_ascii_case(b"100-continue") => {}
+            Some(Named::Expect) => return Err(Refusal::Expect),
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ pub(super) fn is_local(url: &str) -> bool {
     }
 }
 
-pub(super) fn is_loopback(url: &str) -> bool {
+pub(in crate::native) fn is_loopback(url: &str) -> bool {
     let host = host_of(url);
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -37,7 +37,7 @@ async fn task(bench: &Bench) -> Done {
 }
 
 /// Where two objects are not the same.
-fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
+pub(in crate::native) fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
     match (one, two) {
         (Value::Object(a), Value::Object(b)) => {
             let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();

@@ -30,7 +30,7 @@ struct Talk {
     said: Value,
 }
 
-async fn sends(bench: &Bench) -> Done {
+pub(in crate::native) async fn sends(bench: &Bench) -> Done {
     let clients = if bench.target().behaviours == Behaviours::Prefixes { CLIENTS } else { FEW_CLIENTS };
     let all = join_all((0..clients).map(|number| one(bench, number))).await;
     let talks = all.into_iter().collect::<Done<Vec<_>>>()?;

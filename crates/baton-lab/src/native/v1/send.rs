@@ -87,7 +87,7 @@ fn takes_everything(card: &Value) -> bool {
     modes.any(|mode| mode.contains('*') || mode == "application/octet-stream" || mode == "file")
 }
 
-async fn media_type(bench: &Bench) -> Done {
+pub(in crate::native) async fn media_type(bench: &Bench) -> Done {
     if takes_everything(&bench.target().card) {
         return Err(skip("the card takes every media type"));
     }
@@ -117,7 +117,7 @@ async fn output_modes(bench: &Bench) -> Done {
 }
 
 /// What was sent is what the history shows, letter by letter.
-async fn text_survives(bench: &Bench) -> Done {
+pub(in crate::native) async fn text_survives(bench: &Bench) -> Done {
     let text = "äöü ŽŇ 漢字 🏃‍♀️ \"quoted\" back\\slash\ttab\nline\r\nline\u{2028}end";
     let say = Say::parts(json!([{ "text": COMPLETE }, { "text": text }]));
     let task = bench.task(&say).await?;

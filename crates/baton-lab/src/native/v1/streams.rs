@@ -159,7 +159,7 @@ fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
 }
 
 /// JSON-RPC: each event is a whole response to the request that opened the stream.
-async fn envelopes(bench: &Bench) -> Done {
+pub(in crate::native) async fn envelopes(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
     let request = bench.request(Operation::SendStreamingMessage, &params).map_err(|none| skip(none.0))?;
     let sent: Value =
@@ -178,7 +178,7 @@ async fn envelopes(bench: &Bench) -> Done {
 }
 
 /// What is wrong with the frame of a JSON-RPC response.
-pub(super) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
+pub(in crate::native) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if envelope["jsonrpc"] != "2.0" {
         found.push(fault(&format!("{place}.jsonrpc"), "\"2.0\"", envelope.get("jsonrpc")));

@@ -9,8 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::card_security::is_loopback;
 use super::talk::{fresh_id, skip};
+use super::v1::card_security::is_loopback;
 use crate::native::{Done, fail};
 use crate::run::Bench;
 

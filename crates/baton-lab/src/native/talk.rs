@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::acts::assertion::show;
 use crate::acts::stream::{is_terminal, state_of};
 use crate::case::Verdict;
-use crate::generation::Binding;
+use crate::generation::{Binding, Generation};
 use crate::native::{Done, differs, fail};
 use crate::run::Bench;
 use crate::target::Behaviours;
@@ -22,7 +22,7 @@ pub(super) const COMPLETE: &str = "tck-complete-task";
 /// How long a check waits for something that a working agent does at once.
 pub(super) const SOON: Duration = Duration::from_secs(10);
 
-/// A message about to be sent.
+/// A message about to be sent: put together in the words of 1.0, sent in those of the case's generation.
 #[derive(Debug, Clone)]
 pub(super) struct Say(Value);
 
@@ -66,7 +66,7 @@ impl Say {
 
     /// The params, in words the agent knows.
     pub(super) fn params(&self, bench: &Bench) -> Value {
-        let mut params = self.0.clone();
+        let mut params = crate::speak::spelled(bench.generation(), &self.0);
         if let Behaviours::Examples(examples) = &bench.target().behaviours
             && let (Some(text), Some(example)) =
                 (params.pointer_mut("/message/parts/0/text"), examples.first())
@@ -119,10 +119,20 @@ pub(super) fn filled<'a>(object: &'a Value, member: &str) -> Option<&'a str> {
 impl Bench {
     pub(super) async fn say(&self, say: &Say) -> Done<Said> {
         let root = self.reply(Operation::SendMessage, &say.params(self)).await?;
-        match (root.get("task"), root.get("message")) {
-            (Some(task), None) => Ok(Said::Task(task.clone())),
-            (None, Some(message)) => Ok(Said::Message(message.clone())),
-            _ => Err(differs("a reply with either `task` or `message`", show(&root))),
+        match self.generation() {
+            Generation::V1 => match (root.get("task"), root.get("message")) {
+                (Some(task), None) => Ok(Said::Task(task.clone())),
+                (None, Some(message)) => Ok(Said::Message(message.clone())),
+                _ => Err(differs("a reply with either `task` or `message`", show(&root))),
+            },
+            Generation::V0_3 => match root["kind"].as_str() {
+                Some("task") => Ok(Said::Task(root)),
+                Some("message") => Ok(Said::Message(root)),
+                _ => Err(differs("a reply of the kind `task` or `message`", show(&root))),
+            },
+            // The oldest has tasks alone.
+            Generation::V0_1 if root["status"]["state"].is_string() => Ok(Said::Task(root)),
+            Generation::V0_1 => Err(differs("a task", show(&root))),
         }
     }
 
@@ -174,10 +184,14 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business.
+    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business, nor in its
+    /// evidence.
     pub(super) async fn clean_up(&self, task: &Value) {
-        let params = json!({ "id": task["id"] });
-        let _ = tokio::time::timeout(SOON / 2, self.call(Operation::CancelTask, &params)).await;
+        if let Ok(request) = self.request(Operation::CancelTask, &json!({ "id": task["id"] })) {
+            let probe = self.probe().fresh();
+            let asked = probe.ask(self.generation(), self.binding(), &request);
+            let _ = tokio::time::timeout(SOON / 2, asked).await;
+        }
     }
 
     /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own; and an error that names
@@ -186,7 +200,14 @@ impl Bench {
         if error.name.as_deref() == Some(name) {
             return true;
         }
-        if self.binding() != Binding::Rest || error.name.is_some() || error.body.is_none() {
+        if self.binding() != Binding::Rest || error.name.is_some() {
+            return false;
+        }
+        // 0.3 has neither a table of statuses nor a form of errors.
+        if self.generation() == Generation::V0_3 {
+            return errors::fits_v0_3(name, error.status);
+        }
+        if error.body.is_none() {
             return false;
         }
         let invalid = ["InvalidParamsError", "InvalidRequestError", "JSONParseError"].contains(&name);
@@ -253,7 +274,7 @@ impl Watch {
     }
 
     pub(super) async fn within(&mut self, time: Duration) -> Done<Next> {
-        let frame = match tokio::time::timeout(time, self.open.next_frame()).await {
+        let frame = match tokio::time::timeout(time.min(self.open.left()), self.open.next_frame()).await {
             Ok(Ok(Some(frame))) => frame,
             Ok(Ok(None)) => return Ok(Next::Closed),
             Ok(Err(broken)) => return Err(fail(format!("the stream broke: {broken}"))),

@@ -63,6 +63,7 @@ const AREAS: &[Checks] = &[
     v1::cancel::CHECKS,
     v1::caching::CHECKS,
     v1::card::CHECKS,
+    v1::card_security::CHECKS,
     v1::contexts::CHECKS,
     v1::disconnect::CHECKS,
     v1::endpoints::CHECKS,

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::talk::{fresh_id, skip};
-use super::v1::card::is_loopback;
+use super::v1::card_security::is_loopback;
 use crate::native::{Done, fail};
 use crate::run::Bench;
 
@@ -135,7 +135,7 @@ async fn listen(listener: TcpListener, kept: Arc<Kept>) {
     {
         let kept = Arc::clone(&kept);
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, serve(stream, &kept)).await;
+            let _ = tokio::time::timeout(PATIENCE, Box::pin(serve(stream, &kept))).await;
             drop(slot);
         });
     }

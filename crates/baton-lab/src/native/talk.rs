@@ -212,7 +212,7 @@ impl Bench {
         }
         let invalid = ["InvalidParamsError", "InvalidRequestError", "JSONParseError"].contains(&name);
         match errors::http_status(name) {
-            Some(status) => error.status == status,
+            Some(status) => error.status == status || errors::first_http_status(name) == Some(error.status),
             None => invalid && matches!(error.status, 400 | 422),
         }
     }

@@ -27,16 +27,6 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.errors.bad-request" => bad_request,
 };
 
-/// Statuses of 1.0.0 that 1.0.1 changed; both are in the field.
-const OLDER: &[(&str, u16)] = &[
-    ("TaskNotCancelableError", 409),
-    ("ContentTypeNotSupportedError", 415),
-    ("InvalidAgentResponseError", 502),
-    ("UnsupportedOperationError", 501),
-    ("PushNotificationNotSupportedError", 501),
-    ("VersionNotSupportedError", 501),
-];
-
 async fn not_found(bench: &Bench) -> Done<WireError> {
     bench.refusal(Operation::GetTask, &json!({ "id": fresh_id() })).await
 }
@@ -101,7 +91,7 @@ fn row(bench: &Bench, name: &str, error: &WireError) -> Done {
             if Some(error.status) == status {
                 return bench.expect_named_or_bare(error, name);
             }
-            if OLDER.contains(&(name, error.status)) {
+            if errors::first_http_status(name) == Some(error.status) {
                 bench.note(format!("HTTP {} was right in 1.0.0; since 1.0.1 it is {status:?}", error.status));
                 return bench.expect_named_or_bare(error, name);
             }

@@ -7,6 +7,7 @@ pub(super) mod auth;
 pub(super) mod caching;
 pub(super) mod cancel;
 pub(super) mod card;
+pub(super) mod card_security;
 pub(super) mod contexts;
 pub(super) mod disconnect;
 pub(super) mod endpoints;

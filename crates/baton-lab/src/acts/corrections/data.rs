@@ -130,14 +130,14 @@ fn google_error(test: &mut Test) -> bool {
     let Some(body) = body.filter(|body| body.get("title").is_some()) else { return false };
     *body = json!({"error": {
         "code": 404,
-        "status": "NOT_is_prose",
+        "status": "NOT_FOUND",
         "message": {"type": "string"},
         "details": {"count_gte": 1}}});
     let step = test.steps.first_mut().expect("its body was just there");
     let id = step.id.clone().unwrap_or_else(|| "step-1".to_owned());
     let named = json!({"source": format!("{{{{{id}.response}}}}"), "any": {
         "path": "error.details[*]",
-        "match": {"@type": {"ends_with": "google.rpc.ErrorInfo"}, "reason": "TASK_NOT_is_prose"}}});
+        "match": {"@type": {"ends_with": "google.rpc.ErrorInfo"}, "reason": "TASK_NOT_FOUND"}}});
     step.assertions.extend(serde_json::from_value(named));
     true
 }

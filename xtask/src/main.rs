@@ -29,6 +29,7 @@ usage: cargo xtask COMMAND
       --all            run every client we know
       --only CLIENT    run this client alone (may be repeated)
       --exec           run the programs of examples/exec behind our binary, asked by a2a-sdk 1.3.0, and nothing else
+      --metrics        have /metrics read by Prometheus' own library, and nothing else
       --debug          take the debug binary
       --url URL        run against this agent instead
       --list           name the clients

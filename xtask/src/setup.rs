@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::interop::clients::{self, Client};
-use crate::interop::environments;
+use crate::interop::{environments, metrics};
 use crate::process::{output, run as execute, succeeds};
 use crate::workspace::Workspace;
 
@@ -20,7 +20,9 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
-    environments::install(workspace, &clients::tested())
+    step("strace", has_strace(), || apt_install(&["strace"]))?;
+    environments::install(workspace, &clients::tested())?;
+    environments::install(workspace, &[&metrics::PARSER])
 }
 
 /// What these clients need, and nothing else.
@@ -83,6 +85,11 @@ fn has_postgres() -> bool {
 
 fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
+}
+
+/// Makes system calls fail in the tests of failed syncs.
+fn has_strace() -> bool {
+    succeeds(Command::new("strace").arg("--version"))
 }
 
 pub fn apt_install(packages: &[&str]) -> Result<(), String> {

@@ -184,7 +184,7 @@ async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis>
     Ok(parsed)
 }
 
-/// 0.1 cards do not say what they are: no version, one address.
+/// Cards of 0.1, and the first of 0.2, do not say what they are: no version, one address.
 async fn add_legacy(
     interfaces: &mut BTreeMap<(Generation, Binding), Interface>,
     legacy_card: Option<&Value>,
@@ -196,19 +196,54 @@ async fn add_legacy(
     let url = legacy_card.unwrap_or(main).get("url").and_then(Value::as_str).map(str::to_owned);
     let Some(url) = url.or_else(|| Some(interfaces.values().next()?.url.clone())) else { return };
     let interface = Interface { url, tenant: None };
-    if asked || speaks_legacy(&interface, probe).await {
-        interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface);
+    if asked || speaks(Generation::V0_1, &interface, probe).await {
+        interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface.clone());
+    }
+    // The first cards of 0.2 look like those of 0.1, too.
+    if interfaces.keys().all(|(generation, _)| *generation == Generation::V0_1)
+        && speaks(Generation::V0_3, &interface, probe).await
+    {
+        interfaces.insert((Generation::V0_3, Binding::Jsonrpc), interface);
     }
 }
 
-/// A method nobody knows is answered with -32601; one that is known, without its params, with something else.
-async fn speaks_legacy(interface: &Interface, probe: &Probe) -> bool {
-    let built =
-        request::operation(Generation::V0_1, Binding::Jsonrpc, interface, Operation::SendMessage, &json!({}));
-    let Ok(request) = built else { return false };
-    match probe.ask(Generation::V0_1, Binding::Jsonrpc, &request).await {
-        Ok(Answer::Error(error)) => error.code.is_some_and(|code| code != -32601) && error.status < 404,
-        _ => false,
+/// Is the generation's way to send known here?
+async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) -> bool {
+    let ask = |params: Value| async move {
+        let built =
+            request::operation(generation, Binding::Jsonrpc, interface, Operation::SendMessage, &params);
+        probe.ask(generation, Binding::Jsonrpc, &built.ok()?).await.ok()
+    };
+    match generation {
+        // A message for a task nobody has leaves nothing behind.
+        Generation::V1 | Generation::V0_3 => {
+            let nobody = json!({"taskId": uuid::Uuid::new_v4().to_string()});
+            is_known(ask(crate::speak::send_params(generation, "hello", nobody)).await.as_ref()) == Some(true)
+        }
+        // In the oldest any id makes a task, so it is asked without params first; servers of the time answered that and
+        // unknown methods alike.
+        Generation::V0_1 => match is_known(ask(json!({})).await.as_ref()) {
+            Some(known) => known,
+            None => {
+                let send = crate::speak::send_params(generation, "hello", json!({}));
+                matches!(ask(send).await, Some(Answer::Reply { .. }))
+            }
+        },
+    }
+}
+
+/// `None` where the answer may be to an unknown method or to bad params.
+fn is_known(answer: Option<&Answer>) -> Option<bool> {
+    match answer {
+        Some(Answer::Reply { .. }) => Some(true),
+        Some(Answer::Error(error)) if matches!(error.status, 401 | 403) => None,
+        Some(Answer::Error(error)) if error.status == 404 || error.status >= 500 => Some(false),
+        Some(Answer::Error(error)) => match error.code {
+            None | Some(-32601) => Some(false),
+            Some(-32600) => None,
+            Some(_) => Some(true),
+        },
+        Some(Answer::Stream { .. }) | None => Some(false),
     }
 }
 
@@ -249,8 +284,8 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let Ok(mut request) = built else { continue };
         request.headers.extend(target::extensions_header(&target.card, *generation));
         if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
-            let task = root.get("task").unwrap_or(&root);
-            if state_of(task).as_deref() == Some("INPUT_REQUIRED") {
+            let task = root.get("task").unwrap_or(&root).clone();
+            if asks(task, *generation, *binding, interface, probe).await {
                 return Behaviours::Prefixes;
             }
         }
@@ -259,9 +294,65 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
     Behaviours::Examples(examples)
 }
 
+/// Does the task stop at a question? An agent that does not wait for that with its answer is given a moment.
+async fn asks(
+    mut task: Value,
+    generation: Generation,
+    binding: Binding,
+    interface: &Interface,
+    probe: &Probe,
+) -> bool {
+    for _ in 0..10 {
+        match state_of(&task).as_deref() {
+            Some("INPUT_REQUIRED") => return true,
+            Some("SUBMITTED" | "WORKING") => {}
+            _ => return false,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let params = json!({ "id": task["id"] });
+        let built = request::operation(generation, binding, interface, Operation::GetTask, &params);
+        let Ok(request) = built else { return false };
+        match probe.ask(generation, binding, &request).await {
+            Ok(Answer::Reply { root: Some(root), .. }) => task = root,
+            _ => return false,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_known_method_is_told_from_an_unknown_one() {
+        let error = |status: u16, code: Option<i64>| {
+            Answer::Error(crate::wire::WireError {
+                status,
+                headers: Vec::new(),
+                code,
+                name: None,
+                message: None,
+                details: Value::Null,
+                body: None,
+            })
+        };
+        let reply = Answer::Reply { status: 200, headers: Vec::new(), root: None, body: None };
+        for (answer, known) in [
+            (reply, Some(true)),
+            (error(200, Some(-32602)), Some(true)),
+            (error(200, Some(-32001)), Some(true)),
+            (error(200, Some(-32601)), Some(false)),
+            (error(400, Some(-32600)), None),
+            (error(401, Some(-32000)), None),
+            (error(404, None), Some(false)),
+            (error(405, None), Some(false)),
+            (error(500, Some(-32603)), Some(false)),
+        ] {
+            assert_eq!(is_known(Some(&answer)), known, "{answer:?}");
+        }
+        assert_eq!(is_known(None), Some(false));
+    }
 
     #[test]
     fn an_address_may_be_given_in_many_ways() {

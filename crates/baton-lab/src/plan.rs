@@ -86,6 +86,10 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
         let actual = target.capability_in(case.generation, name);
         if actual != *wanted {
             return Some(match wanted {
+                // No capability of A2A: whether the card asks for credentials.
+                Value::Bool(true) if name == "authentication" => {
+                    "the card asks for no credentials".to_owned()
+                }
                 Value::Bool(true) => format!("the card does not declare `capabilities.{name}`"),
                 Value::Bool(false) => {
                     format!("the card declares `capabilities.{name}`; this is for agents without")

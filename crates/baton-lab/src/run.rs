@@ -30,8 +30,6 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Makes what is random the same again.
     pub seed: u64,
-    /// What no report may show.
-    pub secrets: Secrets,
 }
 
 /// A client that can be tested: reads a wire payload and answers what it understood, as JSON.
@@ -183,21 +181,21 @@ pub async fn run(
 ) -> Vec<Outcome> {
     let (options, tell) = (Arc::new(options), &tell);
     let parallel = options.parallel.max(1);
+    // The case after which the agent was gone for good: asking it more would only take time.
+    let gone: Mutex<Option<String>> = Mutex::default();
+    let gone = &gone;
+    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
+    let secrets = &secrets;
     let cases = plan.into_iter().map(|planned| {
         let (target, options, client) = (Arc::clone(&target), Arc::clone(&options), client.clone());
         let probe = probe.fresh();
         async move {
-            let outcome = match planned.decision {
-                Decision::Skip(reason) => Outcome {
-                    case: planned.case,
-                    binding: planned.binding,
-                    verdict: Verdict::Skip(reason),
-                    notes: Vec::new(),
-                    steps: Vec::new(),
-                    evidence: Vec::new(),
-                    duration: Duration::ZERO,
-                    crashed: false,
-                },
+            let decision = match gone.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                Some(id) => Decision::Skip(format!("the agent has not answered since {id}")),
+                None => planned.decision,
+            };
+            let outcome = match decision {
+                Decision::Skip(reason) => skipped(planned.case, planned.binding, reason),
                 Decision::Run(interface) => {
                     tell(Progress::Started { id: planned.case.id().to_owned(), binding: planned.binding });
                     let bench = Bench {
@@ -210,9 +208,12 @@ pub async fn run(
                         client,
                         notes: Arc::default(),
                     };
-                    let secrets = bench.options.secrets.clone();
-                    let mut outcome = run_case(bench).await;
-                    outcome.hide(&secrets);
+                    let mut outcome = run_case(bench.clone()).await;
+                    if outcome.crashed && !comes_back(&bench).await {
+                        let id = outcome.case.id().to_owned();
+                        gone.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(id);
+                    }
+                    outcome.hide(secrets);
                     outcome
                 }
             };
@@ -225,6 +226,19 @@ pub async fn run(
     let mut done: Vec<_> = futures_util::stream::iter(numbered).buffer_unordered(parallel).collect().await;
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn skipped(case: Arc<Case>, binding: Binding, reason: String) -> Outcome {
+    Outcome {
+        case,
+        binding,
+        verdict: Verdict::Skip(reason),
+        notes: Vec::new(),
+        steps: Vec::new(),
+        evidence: Vec::new(),
+        duration: Duration::ZERO,
+        crashed: false,
+    }
 }
 
 async fn run_case(bench: Bench) -> Outcome {
@@ -262,15 +276,31 @@ async fn run_case(bench: Bench) -> Outcome {
     }
 }
 
+/// How long the card may take to show that somebody is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// How long a supervisor may take to start an agent again.
+const RESTART: Duration = Duration::from_secs(5);
+
 /// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash.
 async fn is_alive(bench: &Bench) -> bool {
     let url = bench.card_url();
     let request = Request { method: "GET".to_owned(), url, headers: Vec::new(), body: None, streams: false };
-    let probe = bench.probe.fresh();
+    let probe = bench.probe.fresh().within(SIGN_OF_LIFE);
     for _ in 0..2 {
         if probe.open(&request).await.is_ok() {
             return true;
         }
+    }
+    false
+}
+
+async fn comes_back(bench: &Bench) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < RESTART {
+        if is_alive(bench).await {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
     }
     false
 }

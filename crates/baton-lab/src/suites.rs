@@ -94,3 +94,6 @@ fn category_of(id: &str) -> Category {
         _ => Category::Lifecycle,
     }
 }
+
+#[cfg(test)]
+mod tests;

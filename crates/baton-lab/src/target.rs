@@ -59,7 +59,8 @@ impl Target {
                 Generation::V0_1 => self.requires_authentication() || self.names_schemes(),
             });
         }
-        let found = self.card_of(generation).get("capabilities").and_then(|capabilities| capabilities.get(name));
+        let found =
+            self.card_of(generation).get("capabilities").and_then(|capabilities| capabilities.get(name));
         found.filter(|found| !found.is_null()).cloned().unwrap_or(Value::Bool(false))
     }
 
@@ -67,7 +68,9 @@ impl Target {
     fn names_schemes(&self) -> bool {
         let schemes = self.card_of(Generation::V0_1)["authentication"]["schemes"].as_array();
         let real = |scheme: &Value| {
-            scheme.as_str().is_some_and(|name| !["none", "public"].contains(&name.to_ascii_lowercase().as_str()))
+            scheme
+                .as_str()
+                .is_some_and(|name| !["none", "public"].contains(&name.to_ascii_lowercase().as_str()))
         };
         schemes.is_some_and(|schemes| schemes.iter().any(real) && schemes.iter().all(real))
     }

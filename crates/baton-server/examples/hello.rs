@@ -9,5 +9,6 @@ async fn hello(turn: Turn) -> Result<(), AgentError> {
 
 #[tokio::main]
 async fn main() -> Result<(), StartError> {
-    Server::agent("hello", "Greets whoever writes", hello).build().await?.serve("127.0.0.1:3000").await
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+    Server::agent("hello", "Greets whoever writes", hello).build().await?.serve(address).await
 }

@@ -9,12 +9,23 @@ use http::HeaderMap;
 
 /// The authenticated caller. Its owner is part of every stored key.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Principal {
+    /// Unique among all callers; never shown to others.
     pub owner: Arc<str>,
 }
 
+impl Principal {
+    /// The caller of that name.
+    pub fn new(owner: &str) -> Self {
+        Principal { owner: Arc::from(owner) }
+    }
+}
+
+/// Tells who is calling.
 #[async_trait]
 pub trait Authenticator: Send + Sync + fmt::Debug + 'static {
+    /// The caller, or why there is none. Sees headers alone: the body is read only for somebody.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Error>;
 
     /// Does it refuse anybody? A card that declares security needs one that does.

@@ -1,4 +1,4 @@
-//! The card says what is mounted and enforced, no more, no less.
+//! Agent cards: read from files, and made to say what is mounted and enforced, no more, no less.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -7,12 +7,48 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use baton_protocol::Generation;
-use baton_protocol::domain::{AgentCard, AgentInterface, Timestamp};
+use baton_protocol::domain::{AgentCard, AgentInterface, AgentSkill, JsonObject, Timestamp};
+use baton_protocol::wire::card::read_any;
 use http::HeaderMap;
 
 use crate::engine::agent::Skill;
 use crate::mount::Place;
 use crate::proxy::{IpRange, forwarded_base};
+
+/// Reads a card from JSON, in the spelling of any generation. Where the agent listens need not be in it: that is filled
+/// in by the server, like capabilities that are not said.
+///
+/// ```
+/// let card = baton_server::card::read(
+///     r#"{"name": "Dice", "description": "Rolls dice", "version": "1.0.0",
+///         "skills": [{"id": "roll", "name": "Roll dice", "description": "Rolls one", "tags": ["dice"]}]}"#,
+/// )?;
+/// assert_eq!(card.skills[0].id, "roll");
+/// # Ok::<(), baton_server::card::CardError>(())
+/// ```
+pub fn read(json: &str) -> Result<AgentCard, CardError> {
+    let read = |text: &str| read_any(text).map(|(_, card)| card);
+    let object = JsonObject::parse(json).ok().filter(|object| !object.is_empty());
+    let said = |member| object.as_ref().is_none_or(|object| object.get(member).is_some());
+    let found = match &object {
+        // A card from the network has to say where its agent listens. This one will be told: first as a card of 1.0
+        // would be, then as one of 0.3, whose schemes are spelled otherwise.
+        Some(object) if !["url", "supportedInterfaces", "supported_interfaces"].into_iter().any(said) => {
+            let rest = &object.as_str()[1..];
+            let version = if said("protocolVersion") { "" } else { r#""protocolVersion":"0.3","# };
+            let older = format!(r#"{{"url":"http://localhost/",{version}{rest}"#);
+            read(&format!(r#"{{"supportedInterfaces":[],{rest}"#))
+                .or_else(|error| read(&older).map_err(|_| error))
+        }
+        _ => read(json),
+    };
+    found.map_err(|error| CardError(error.message().trim_start_matches("Invalid response: ").to_owned()))
+}
+
+/// Why a text is no card: which member, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this is no agent card: {0}")]
+pub struct CardError(String);
 
 /// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
 /// that names the member; what it leaves out is switched off.
@@ -44,6 +80,8 @@ pub(crate) fn mounted(
     if skills.is_empty() {
         return Err("skills: there is none; an agent needs at least one".to_owned());
     }
+    card.default_input_modes = modes(card.default_input_modes, &card.skills, |skill| &skill.input_modes);
+    card.default_output_modes = modes(card.default_output_modes, &card.skills, |skill| &skill.output_modes);
     let capabilities = &mut card.capabilities;
     match capabilities.streaming {
         None => capabilities.streaming = Some(true),
@@ -67,6 +105,24 @@ pub(crate) fn mounted(
     Ok(card)
 }
 
+/// A card must have default modes. One that says none means what its skills say, or text.
+fn modes(said: Vec<String>, skills: &[AgentSkill], own: impl Fn(&AgentSkill) -> &Vec<String>) -> Vec<String> {
+    if !said.is_empty() {
+        return said;
+    }
+    let mut all: Vec<String> = Vec::new();
+    for mode in skills.iter().flat_map(&own) {
+        if !all.contains(mode) {
+            all.push(mode.clone());
+        }
+    }
+    let text = "text/plain".to_owned();
+    if skills.iter().any(|skill| own(skill).is_empty()) && !all.contains(&text) {
+        all.push(text);
+    }
+    all
+}
+
 /// The card as it is served.
 #[derive(Debug)]
 pub(crate) struct ServedCard {
@@ -79,7 +135,10 @@ pub(crate) struct ServedCard {
 /// What is known about the address before anybody listens.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
+    /// Without a slash at the end…
     pub(crate) public_url: Option<String>,
+    /// …which was there, and is part of the address then: who passes on `/x` may not pass on `/x/`, nor the other way.
+    pub(crate) ends_with_slash: bool,
     /// Proxies whose word on the public address counts.
     pub(crate) trusted: Vec<IpRange>,
     pub(crate) place: Place,
@@ -129,11 +188,12 @@ impl ServedCard {
     }
 
     /// The whole card. A trusted proxy tells where the asker found it, unless the address is set; the request's
-    /// own `host` is used only when nothing better is known.
+    /// own `host`, and the path below which a router was nested, are used only when nothing better is known.
     pub(crate) fn complete(
         &self,
         peer: Option<IpAddr>,
         host: Option<&str>,
+        nested_at: &str,
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
         let (edition, address) = (self.edition.load(), &self.address);
@@ -141,16 +201,17 @@ impl ServedCard {
             && peer.is_some_and(|peer| address.trusted.iter().any(|range| range.contains(peer)))
             && let Some(base) = forwarded_base(headers)
         {
-            return Arc::new(address.complete(&edition.declared, &base));
+            return Arc::new(address.complete(&edition.declared, &base, true));
         }
         if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
-        let at = |base: &str| Arc::new(address.complete(&edition.declared, base));
+        let at = |base: &str, slash| Arc::new(address.complete(&edition.declared, base, slash));
         match address.public_url.as_ref().or(self.listening.get()) {
-            Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base))),
-            // Mounted in somebody's own application: where that listens only the request tells.
-            None => at(&format!("http://{}", host.unwrap_or("localhost"))),
+            Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base, address.ends_with_slash))),
+            // Mounted in somebody's own application: where that listens only the request tells. A nested router is
+            // not asked for what is at the path with a slash.
+            None => at(&format!("http://{}{nested_at}", host.unwrap_or("localhost")), false),
         }
     }
 }
@@ -174,8 +235,8 @@ pub(crate) fn base_path(public_url: Option<&str>) -> &str {
 }
 
 impl Address {
-    /// The card with its interfaces, for a server reached at `base`.
-    fn complete(&self, declared: &AgentCard, base: &str) -> AgentCard {
+    /// The card with its interfaces, for a server reached at `base`, with a slash behind its path or without.
+    fn complete(&self, declared: &AgentCard, base: &str, slash: bool) -> AgentCard {
         let mut card = declared.clone();
         let own = format!("{base}{}", self.place.prefix());
         let tenant = self.place.tenant().map(|tenant| tenant.to_string());
@@ -188,9 +249,11 @@ impl Address {
         };
         // Who sends the tenant along speaks to the root; who knows none needs a path of the agent's own.
         let first = if tenant.is_some() { base } else { &own };
+        let bare = !slash && !base_path(Some(base)).is_empty();
+        let door = |at: &str| if bare && at == base { at.to_owned() } else { format!("{at}/") };
         card.interfaces = vec![
-            interface("JSONRPC", format!("{first}/"), Generation::V1),
-            interface("JSONRPC", format!("{own}/"), Generation::V0_3),
+            interface("JSONRPC", door(first), Generation::V1),
+            interface("JSONRPC", door(&own), Generation::V0_3),
             interface("HTTP+JSON", first.to_owned(), Generation::V1),
             interface("HTTP+JSON", own.clone(), Generation::V0_3),
         ];
@@ -203,7 +266,6 @@ mod tests {
     use super::*;
     use crate::engine::agent::{AgentError, Logic};
     use crate::engine::turn::Turn;
-    use baton_protocol::domain::AgentSkill;
 
     fn skill(id: &str) -> Skill {
         async fn run(_turn: Turn) -> Result<(), AgentError> {
@@ -246,5 +308,59 @@ mod tests {
         let mounted = mounted(card(), &[skill("x")], false).unwrap();
         assert_eq!(mounted.capabilities.streaming, Some(true));
         assert_eq!(mounted.skills[0].id, "x");
+    }
+
+    #[test]
+    fn p08_a_card_file_is_read_in_any_generations_spelling() {
+        let own = r#""name": "n", "description": "d", "version": "1", "skills": [{"id": "s", "name": "s", "description": "s"}]"#;
+        for (more, schemes) in [
+            ("", 0),
+            (r#", "supportedInterfaces": []"#, 0),
+            (r#", "url": "http://a.example""#, 0),
+            (r#", "url": "http://a.example", "protocolVersion": "0.3.0""#, 0),
+            (
+                r#", "securitySchemes": {"k": {"apiKeySecurityScheme": {"location": "header", "name": "k"}}}"#,
+                1,
+            ),
+            (r#", "securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "k"}}"#, 1),
+        ] {
+            let card = read(&format!("{{{own}{more}}}")).unwrap_or_else(|error| panic!("{more}: {error}"));
+            assert_eq!((card.name.as_str(), card.skills.len()), ("n", 1), "{more}");
+            assert_eq!(card.security_schemes.len(), schemes, "{more}");
+        }
+        for (text, named) in [
+            ("{}", "name is required"),
+            (r#"{"name": "n"}"#, "description is required"),
+            (r#"{"name": 1, "description": "d", "version": "1"}"#, "name must be"),
+            ("[]", "must be an object"),
+            ("{", "not valid JSON"),
+        ] {
+            let refused = read(text).unwrap_err().to_string();
+            assert!(
+                refused.starts_with("this is no agent card: ") && refused.contains(named),
+                "{text}: {refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn p01_a_card_without_modes_has_those_of_its_skills_or_text() {
+        for (said, own, expected) in [
+            (vec!["a/b"], vec![vec!["c/d"]], vec!["a/b"]),
+            (vec![], vec![vec![]], vec!["text/plain"]),
+            (vec![], vec![vec!["c/d"], vec!["e/f", "c/d"]], vec!["c/d", "e/f"]),
+            (vec![], vec![vec!["c/d"], vec![]], vec!["c/d", "text/plain"]),
+        ] {
+            let owned = |modes: Vec<&str>| modes.into_iter().map(str::to_owned).collect::<Vec<_>>();
+            let mut card = AgentCard::new("a", "b", "1");
+            card.default_input_modes = owned(said);
+            let skills = own.into_iter().enumerate().map(|(at, modes)| {
+                let mut skill = skill(&at.to_string());
+                skill.card.input_modes = owned(modes);
+                skill
+            });
+            let mounted = mounted(card, &skills.collect::<Vec<_>>(), false).unwrap();
+            assert_eq!(mounted.default_input_modes, expected);
+        }
     }
 }

@@ -49,6 +49,11 @@ impl Control {
         self.site.engine().set_options(options);
     }
 
+    /// Whether every request leaves a line in the log, from now on.
+    pub fn log_requests(&self, wanted: bool) {
+        self.site.engine().telemetry().log_requests(wanted);
+    }
+
     fn agent(&self, id: &str) -> Result<&Service, StartError> {
         self.site.agent(id).ok_or_else(|| StartError::Mount(format!("there is no agent `{id}`")))
     }

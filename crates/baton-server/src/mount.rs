@@ -22,6 +22,32 @@ pub struct Mount {
     pub(crate) default_skill: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) place: Place,
+    /// Ids of skills that were to be on the card and are not.
+    unlisted: Vec<String>,
+}
+
+/// What the card says about a skill: written in code, or on a card that was read from a file.
+///
+/// Made from an [`AgentSkill`], or from an id.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum SkillEntry {
+    /// This. The card's own list of skills is made of such entries, or has to hold one of the same id.
+    Described(AgentSkill),
+    /// What the card says under that id.
+    Listed(String),
+}
+
+impl From<AgentSkill> for SkillEntry {
+    fn from(skill: AgentSkill) -> Self {
+        SkillEntry::Described(skill)
+    }
+}
+
+impl From<&str> for SkillEntry {
+    fn from(id: &str) -> Self {
+        SkillEntry::Listed(id.to_owned())
+    }
 }
 
 /// Where an agent is found.
@@ -68,19 +94,36 @@ impl Mount {
     /// `id` names the agent in stores, logs and metrics: it must stay the same from start to start.
     pub fn new(id: &str, card: AgentCard) -> Self {
         let (skills, limits, place) = (Vec::new(), Limits::default(), Place::Root);
-        Mount { id: Arc::from(id), card, skills, router: None, default_skill: None, limits, place }
+        let (router, default_skill, unlisted) = (None, None, Vec::new());
+        Mount { id: Arc::from(id), card, skills, router, default_skill, limits, place, unlisted }
     }
 
-    /// A skill that works on tasks.
-    pub fn task_skill(self, card: AgentSkill, agent: impl Agent) -> Self {
-        self.skill(Skill { card, logic: Logic::Task(Arc::new(agent)) })
+    /// A skill that works on tasks: what the card is to say about it, or the id of one that the card has.
+    pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
+        self.entry(skill.into(), Logic::Task(Arc::new(agent)))
     }
 
-    /// A skill that answers messages with messages.
-    pub fn message_skill(self, card: AgentSkill, agent: impl MessageAgent) -> Self {
-        self.skill(Skill { card, logic: Logic::Message(Arc::new(agent)) })
+    /// A skill that answers messages with messages: what the card is to say about it, or the id of one that the card
+    /// has.
+    pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
+        self.entry(skill.into(), Logic::Message(Arc::new(agent)))
     }
 
+    fn entry(mut self, entry: SkillEntry, logic: Logic) -> Self {
+        let card = match entry {
+            SkillEntry::Described(card) => card,
+            SkillEntry::Listed(id) => match self.card.skills.iter().find(|skill| skill.id == id) {
+                Some(card) => card.clone(),
+                None => {
+                    self.unlisted.push(id);
+                    return self;
+                }
+            },
+        };
+        self.skill(Skill { card, logic })
+    }
+
+    /// One more skill.
     pub fn skill(mut self, skill: Skill) -> Self {
         self.skills.push(skill);
         self
@@ -101,6 +144,7 @@ impl Mount {
         self
     }
 
+    /// Bounds for its requests and turns.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -126,6 +170,13 @@ impl Mount {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
             return Err(format!("agent `{id}`: an id is 1 to 64 of the characters A-Z a-z 0-9 . _ -"));
+        }
+        if let Some(unlisted) = self.unlisted.first() {
+            let ids: Vec<String> = self.card.skills.iter().map(|skill| format!("`{}`", skill.id)).collect();
+            let ids = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+            return Err(format!(
+                "agent `{id}`: `{unlisted}` has logic, but is not on the card, whose skills are {ids}"
+            ));
         }
         if let Some(default) = &self.default_skill
             && !self.skills.iter().any(|skill| skill.card.id == *default)

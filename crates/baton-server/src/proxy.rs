@@ -12,6 +12,7 @@ pub struct IpRange {
     bits: u8,
 }
 
+/// A text that is no range of addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address or a range such as 10.0.0.0/8")]
 pub struct BadRange(String);
@@ -33,6 +34,7 @@ impl FromStr for IpRange {
 }
 
 impl IpRange {
+    /// Is the address in the range?
     pub fn contains(&self, address: IpAddr) -> bool {
         // A v4 peer on a dual-stack socket is still that v4 peer.
         let leading = |a: u128, b: u128, width: u32| {
@@ -47,6 +49,15 @@ impl IpRange {
             _ => false,
         }
     }
+}
+
+/// Did a proxy hand this on? A plain client sends none of these headers, and a proxy most likely one: who claims to be
+/// one is taken at its word, since being one gives no rights.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str();
+        name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "via" | "x-real-ip")
+    })
 }
 
 /// The base URL a trusted proxy was asked for, as `Forwarded` or the `X-Forwarded-*` headers tell. The last word

@@ -11,19 +11,20 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator};
 use crate::binding;
-use crate::card::{self, Address, ServedCard};
+use crate::card::{self, Address, CardError, ServedCard};
 use crate::control::Control;
 use crate::engine::Engine;
 use crate::engine::agent::{Agent, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
-use crate::mount::Mount;
+use crate::mount::{Mount, SkillEntry};
 use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{Store, StoreError};
+use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
 const ONLY_AGENT: &str = "default";
@@ -31,18 +32,26 @@ const ONLY_AGENT: &str = "default";
 /// After the store has failed: what is under way has this long to be answered.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What keeps a server from starting, or from going on.
-#[derive(Debug, thiserror::Error)]
+/// What keeps a server from starting, or from going on. A `main` that returns it prints its text.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// The text names the member of the card.
     #[error("the agent card promises what is not there: {0}")]
     Card(String),
+    /// An agent cannot be put where it was to be, or as it was to be.
     #[error("{0}")]
     Mount(String),
+    /// A card could not be read.
+    #[error(transparent)]
+    CardText(#[from] CardError),
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The address cannot be had.
     #[error("cannot listen: {0}")]
     Listen(std::io::Error),
+    /// The listener is broken.
     #[error("the listener failed: {0}")]
     Serve(std::io::Error),
     /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
@@ -51,6 +60,12 @@ pub enum StartError {
     /// The text names the setting.
     #[error("{0}")]
     Setting(String),
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A server in the making.
@@ -65,6 +80,8 @@ pub struct Builder {
     trusted_proxies: Vec<IpRange>,
     net: net::Settings,
     drain: Duration,
+    metrics: MetricsAccess,
+    log_requests: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -107,9 +124,12 @@ impl Server {
             trusted_proxies: Vec::new(),
             net: net::Settings::default(),
             drain: Duration::from_secs(30),
+            metrics: MetricsAccess::default(),
+            log_requests: false,
         }
     }
 
+    /// The engine, to look at tasks and change caps.
     pub fn engine(&self) -> &Engine {
         self.site.engine()
     }
@@ -126,11 +146,48 @@ impl Server {
         Control::new(Arc::clone(&self.site))
     }
 
-    /// To mount in an application of one's own, at the root; await [`fatal`](Self::fatal) beside it. Limits on
-    /// connections, the checks of `Host` and `Origin` and CORS are that application's to make: they belong to whoever
-    /// owns the listener.
+    /// To mount in an application of one's own: at the root, merged with its routes, or nested below a path. It is a
+    /// `tower` service of any HTTP body, too.
+    ///
+    /// The card says where clients find the agent: at [`Builder::public_url`] if that is set, else where the request
+    /// for the card came in. Who serves the router also ends it, with [`shut_down`](Self::shut_down), and awaits
+    /// [`fatal`](Self::fatal) beside it. Limits on connections, the checks of `Host` and `Origin` and CORS are that
+    /// application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
-        binding::router(Arc::clone(&self.site))
+        binding::routes(Arc::clone(&self.site))
+    }
+
+    /// No new work; running turns have the drain time to end; then streams close. What still runs is left to the next
+    /// start. For applications that serve the [`router`](Self::router) themselves.
+    pub async fn shut_down(&self) {
+        self.engine().shut_down(self.drain).await;
+    }
+
+    /// What the server counts about itself, as OpenMetrics text.
+    pub async fn metrics(&self) -> String {
+        binding::metrics::text(self.engine(), Format::OpenMetrics).await
+    }
+
+    /// `GET /metrics` alone, for a listener of its own: whoever reaches it may read.
+    pub fn metrics_router(&self) -> axum::Router {
+        binding::metrics_router(self.engine().clone())
+    }
+
+    /// Serves [`metrics_router`](Self::metrics_router) until `shutdown`.
+    pub async fn serve_metrics_until(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
+        // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
+        let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
+        let served = network.serve(listener, self.metrics_router(), None, shutdown, std::future::ready(()));
+        served.await.map_err(StartError::Serve)
+    }
+
+    /// The numbers' own handle, for what counts from outside.
+    pub fn telemetry(&self) -> &Telemetry {
+        self.engine().telemetry()
     }
 
     /// Binds the address and serves until the process ends.
@@ -164,13 +221,15 @@ impl Server {
                 () = engine.shut_down(self.drain) => {}
             }
         };
+        let router = binding::router(Arc::clone(&self.site));
         let hopeless = async {
             let error = engine.fatal().await;
             tokio::time::sleep(LAST_WORDS).await;
             error
         };
+        let telemetry = Some(self.telemetry().clone());
         tokio::select! {
-            served = self.network.serve(listener, self.router(), stop, drained) => {
+            served = self.network.serve(listener, router, telemetry, stop, drained) => {
                 served.map_err(StartError::Serve)?;
                 engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
             }
@@ -186,14 +245,16 @@ impl Builder {
         self
     }
 
-    /// A skill that works on tasks, for the agent mounted last.
-    pub fn task_skill(self, card: AgentSkill, agent: impl Agent) -> Self {
-        self.last(|mount| mount.task_skill(card, agent))
+    /// A skill that works on tasks, for the agent mounted last: what the card is to say about it, or the id of one
+    /// that the card has.
+    pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
+        self.last(|mount| mount.task_skill(skill, agent))
     }
 
-    /// A skill that answers messages with messages, for the agent mounted last.
-    pub fn message_skill(self, card: AgentSkill, agent: impl MessageAgent) -> Self {
-        self.last(|mount| mount.message_skill(card, agent))
+    /// A skill that answers messages with messages, for the agent mounted last: what the card is to say about it, or
+    /// the id of one that the card has.
+    pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
+        self.last(|mount| mount.message_skill(skill, agent))
     }
 
     /// A skill for the agent mounted last.
@@ -234,24 +295,28 @@ impl Builder {
         self
     }
 
+    /// Bounds for the turns and tasks of all agents.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
+    /// Where the time comes from; the machine's clock unless told.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
+    /// Who tells callers apart; everybody is `anonymous` unless told.
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.authenticator = authenticator;
         self
     }
 
-    /// The address the cards give to clients, when it is not the one the server listens at.
+    /// The address the cards give to clients, when it is not the one the server listens at. JSON-RPC is then called at
+    /// exactly this address; everything else is below it.
     pub fn public_url(mut self, url: &str) -> Self {
-        self.public_url = Some(url.trim_end_matches('/').to_owned());
+        self.public_url = Some(url.to_owned());
         self
     }
 
@@ -286,6 +351,20 @@ impl Builder {
         self
     }
 
+    /// Who may read `/metrics` beside the agents; by default whoever asks from this machine.
+    /// [`Server::metrics_router`] gives them a listener of their own.
+    pub fn metrics(mut self, access: MetricsAccess) -> Self {
+        self.metrics = access;
+        self
+    }
+
+    /// Whether every request leaves a line in the log, at level `info`. Otherwise only those do that could not be
+    /// served; a log of level `debug` holds all of them anyhow.
+    pub fn log_requests(mut self, wanted: bool) -> Self {
+        self.log_requests = wanted;
+        self
+    }
+
     /// Checks the cards against what is mounted, puts everything together, and looks after the tasks an earlier
     /// process left behind.
     pub async fn build(self) -> Result<Server, StartError> {
@@ -307,12 +386,16 @@ impl Builder {
         let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
         let network = network.map_err(StartError::Setting)?;
         let cursors = Cursors::load(&*self.store).await?;
-        let engine = Engine::new(self.store, logics, self.options, self.clock);
+        let callers = Callers::load(&*self.store).await?;
+        let agents = mounts.iter().map(|mount| &mount.id);
+        let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
+        let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
         // One count for all agents.
         let streams = network.stream_places();
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
-                public_url: self.public_url.clone(),
+                public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+                ends_with_slash: self.public_url.as_ref().is_some_and(|url| url.ends_with('/')),
                 trusted: self.trusted_proxies.clone(),
                 place: mount.place.clone(),
             };

@@ -18,6 +18,7 @@ Examples:
   baton serve --exec ./greet.py          a program of yours as the agent
   baton serve --config agents.toml       the agents of a configuration file
   baton config default                   what such a file can hold
+  baton test http://127.0.0.1:3000       test any agent, this one or another
   BATON_LOG=debug baton serve            with a longer log, on stderr";
 
 const LAYERS: &str = "\
@@ -108,6 +109,25 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "ADDR")]
     trusted_proxy: Vec<String>,
 
+    /// How the log is written: `text` or `json` [env: BATON_LOG_FORMAT] [default: text].
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+
+    /// Write a line to the log for every request, not only for those that could not be served
+    /// [env: BATON_LOG_REQUESTS].
+    #[arg(long)]
+    log_requests: bool,
+
+    /// Serve `/metrics` at an address of its own, to whoever reaches it. Without this the numbers are beside the
+    /// agent, for requests from this machine [env: BATON_METRICS_LISTEN].
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<String>,
+
+    /// Send traces to this OTLP receiver, over HTTP in JSON: http://127.0.0.1:4318 [env: BATON_TRACES_OTLP, or
+    /// OTEL_EXPORTER_OTLP_ENDPOINT].
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+
     /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
     /// the port can read and change every task [env: BATON_ALLOW_PUBLIC].
     #[arg(long)]
@@ -126,6 +146,10 @@ impl Settings {
             ("--public-url", "public_url", self.public_url),
             ("--card", "card.file", self.card),
             ("--trusted-proxy", "trusted_proxies", proxies),
+            ("--log-format", "log.format", self.log_format),
+            ("--log-requests", "log.requests", self.log_requests.then(|| "true".to_owned())),
+            ("--metrics-listen", "metrics.listen", self.metrics_listen),
+            ("--otlp", "traces.otlp", self.otlp),
             ("--allow-public", "allow_public", self.allow_public.then(|| "true".to_owned())),
         ];
         let flags = flags.into_iter().filter_map(|(name, key, text)| Some(Flag { name, key, text: text? }));

@@ -49,3 +49,16 @@ pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_documented() {
+        let page = include_str!("../../../docs/operating.md");
+        for code in [0, FAILED, USAGE, STORE_LOST, INTERRUPTED] {
+            assert!(page.lines().any(|line| line.starts_with(&format!("| {code} |"))), "{code}");
+        }
+    }
+}

@@ -1,25 +1,62 @@
-//! What the process says about itself, on stderr.
+//! What the process says about itself: its log, on stderr, and its traces.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `text` | lines for people, with nothing in them that could move a cursor |
+//! | `panics` | what is told of a thread that panicked |
+//! | `traces` | spans by OTLP, with the feature `otel` |
+
+mod panics;
+mod text;
+#[cfg(feature = "otel")]
+mod traces;
+#[cfg(not(feature = "otel"))]
+#[path = "log/no_traces.rs"]
+mod traces;
 
 use std::io::{self, IsTerminal as _};
+use std::sync::{Mutex, PoisonError};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::config::{Log, LogFormat};
+use crate::config::{Config, Log, LogFormat};
 use crate::exit::Failure;
 
-/// Installs the log for the whole process.
-pub(crate) fn install(log: &Log) -> Result<(), Failure> {
-    let filter = log.filter.as_str();
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|error| Failure::usage(format!("log.filter {filter}: {error}")))?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        // Told on stderr, of all places: with the terminal gone that would be a panic.
-        .log_internal_errors(false);
-    match *log.format {
-        LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).init(),
-    }
+/// Spans on their way out, until the process ends.
+static SENDING: Mutex<Option<traces::Traces>> = Mutex::new(None);
+
+/// Installs log and traces for the whole process. `service` is what it is called in traces.
+pub(crate) fn install(config: &Config, service: &str) -> Result<(), Failure> {
+    let Log { filter, format, .. } = &config.log;
+    let filter = EnvFilter::try_new(filter.as_str())
+        .map_err(|error| Failure::usage(format!("log.filter {}: {error}", filter.as_str())))?;
+    let detailed = filter.max_level_hint().is_none_or(|level| level >= tracing::Level::DEBUG);
+    let (traces, spans) = traces::open(&config.traces, service, detailed)?;
+    tracing_subscriber::registry().with(spans).with(lines(**format).with_filter(filter)).init();
+    panics::tell();
+    traces.announce();
+    *SENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(traces);
     Ok(())
+}
+
+/// The last words; blocks for a few seconds at most.
+pub(crate) fn close() {
+    let traces = SENDING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(traces) = traces {
+        traces.close();
+    }
+}
+
+type Below = tracing_subscriber::layer::Layered<Option<traces::Spans>, Registry>;
+
+fn lines(format: LogFormat) -> Box<dyn Layer<Below> + Send + Sync> {
+    // Trouble with stderr would be told on stderr, of all places: with the terminal gone that would be a panic.
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
+    match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).fmt_fields(text::Fields).boxed(),
+        // All spans, outermost first: a store's span lies in a turn's or a request's, whose id is wanted.
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+    }
 }

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+mod files;
 mod log;
 mod reload;
 mod signals;
@@ -49,5 +50,6 @@ fn run(command: Command) -> Result<(), Failure> {
     });
     // The store closes its file now; a stuck call must not keep the process.
     runtime.shutdown_timeout(LAST_WORDS);
+    log::close();
     result
 }

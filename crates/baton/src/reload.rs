@@ -1,4 +1,5 @@
-//! SIGHUP: the configuration is read again, and what can change while serving does: cards and limits.
+//! SIGHUP: the configuration is read again, and what can change while serving does: cards, limits, whether requests are
+//! logged.
 
 use baton_server::Control;
 use tracing::instrument::WithSubscriber as _;
@@ -59,6 +60,7 @@ impl Reload {
             let _ = self.control.set_limits(&plan.id, plan.limits.clone());
         }
         self.control.set_options(new.engine_options());
+        self.control.log_requests(*new.log.requests);
         self.tell(new, cards);
         self.current = loaded;
     }

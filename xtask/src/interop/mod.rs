@@ -4,6 +4,7 @@ pub mod checks;
 pub mod clients;
 pub mod environments;
 mod exec;
+pub mod metrics;
 mod page;
 
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ pub struct Choice {
     list: bool,
     /// The example programs alone.
     exec: bool,
+    /// `/metrics` alone.
+    metrics: bool,
 }
 
 impl Choice {
@@ -46,6 +49,7 @@ impl Choice {
                 "--write" => choice.write = true,
                 "--list" => choice.list = true,
                 "--exec" => choice.exec = true,
+                "--metrics" => choice.metrics = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
                     let name = flags.next().ok_or("--only needs the name of a client")?;
@@ -60,8 +64,12 @@ impl Choice {
         if choice.write && !choice.all {
             return Err("--write needs --all: the page shows every client".to_owned());
         }
-        if choice.exec && (choice.all || choice.url.is_some() || !choice.only.is_empty()) {
+        let others = choice.all || choice.url.is_some() || !choice.only.is_empty();
+        if choice.exec && (others || choice.metrics) {
             return Err("--exec runs the example programs and nothing else".to_owned());
+        }
+        if choice.metrics && others {
+            return Err("--metrics looks at /metrics and at nothing else".to_owned());
         }
         if choice.write && choice.url.is_some() {
             return Err("--write is about our own agent, not about --url".to_owned());
@@ -72,6 +80,9 @@ impl Choice {
     fn clients(&self) -> Vec<&'static Client> {
         if self.exec {
             return exec::clients();
+        }
+        if self.metrics {
+            return vec![&metrics::PARSER];
         }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
@@ -92,17 +103,24 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
+    // With every client, or by themselves; somebody who asks for one client wants that one.
+    let whole = choice.only.is_empty() && choice.url.is_none();
+    if whole && !choice.exec {
+        setup::clients(workspace, &[&metrics::PARSER])?;
+    }
     let surprises = match &choice.url {
         Some(url) => run_all(workspace, &clients, url, &made(results(workspace).join("elsewhere"))?)?,
         None => {
             let folder = made(results(workspace))?;
             let build = if choice.debug { Build::Debug } else { Build::Release };
             execute(&mut workspace.cargo(build.cargo_args()))?;
-            // With every client, or by itself; somebody who asks for one client wants that one.
-            if choice.only.is_empty() {
+            if whole && !choice.exec {
+                metrics::run(workspace, &folder, build)?;
+            }
+            if whole && !choice.metrics {
                 exec::run(workspace, &folder, build)?;
             }
-            if choice.exec {
+            if choice.exec || choice.metrics {
                 return Ok(());
             }
             let agent = Agent::start(workspace, &folder, build)?;
@@ -253,6 +271,8 @@ mod tests {
         assert!(parse(&["--write"]).is_err());
         assert!(parse(&["--all", "--write", "--url", "http://127.0.0.1:1"]).is_err());
         assert!(parse(&["--exec", "--all"]).is_err());
+        assert!(parse(&["--metrics", "--all"]).is_err());
+        assert!(parse(&["--metrics", "--exec"]).is_err());
         assert!(parse(&["--frobnicate"]).is_err());
     }
 

@@ -370,14 +370,18 @@ fn check(test: &Test) -> Result<(), String> {
 /// A file and all it includes, each with its name. The variables of a master file are defaults for what it includes.
 pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
     let mut loaded = Vec::new();
-    let mut open = vec![(path.to_owned(), BTreeMap::new())];
-    while let Some((path, defaults)) = open.pop() {
+    let mut open: Vec<(PathBuf, BTreeMap<String, Value>, Option<String>)> =
+        vec![(path.to_owned(), BTreeMap::new(), None)];
+    while let Some((path, defaults, from)) = open.pop() {
         let shown = path.display().to_string();
-        let bad = |reason: String| BadDocument { file: shown.clone(), reason };
         if loaded.len() >= MOST_INCLUDES {
-            return Err(bad(format!("more than {MOST_INCLUDES} files; do they include one another?")));
+            let reason = format!("more than {MOST_INCLUDES} files; do they include one another?");
+            return Err(BadDocument { file: shown, reason });
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| match from {
+            Some(file) => BadDocument { file, reason: format!("includes {shown}: {error}") },
+            None => BadDocument { file: shown.clone(), reason: error.to_string() },
+        })?;
         let mut document = parse(&shown, &text)?;
         for (name, value) in defaults {
             document.variables.entry(name).or_insert(value);
@@ -385,7 +389,7 @@ pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
         let folder = path.parent().unwrap_or(Path::new(""));
         // Reversed: the first named is read first.
         for name in document.include.iter().rev() {
-            open.push((folder.join(name), document.variables.clone()));
+            open.push((folder.join(name), document.variables.clone(), Some(shown.clone())));
         }
         loaded.push((path, document));
     }

@@ -33,10 +33,8 @@ pub fn read(generation: Generation, name: &str, mut params: Value) -> Option<(Op
     }
     let Some(members) = params.as_object_mut() else { return Some((found, params)) };
     match found {
-        Operation::GetAgentCard => {
-            if members.remove("extended") == Some(json!(true)) {
-                found = Operation::GetExtendedAgentCard;
-            }
+        Operation::GetAgentCard if members.remove("extended") == Some(json!(true)) => {
+            found = Operation::GetExtendedAgentCard;
         }
         Operation::CreatePushConfig => {
             // 1.0 has one flat object.

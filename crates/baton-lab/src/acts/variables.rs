@@ -139,13 +139,10 @@ mod tests {
 
     #[test]
     fn names_are_found_in_their_order_and_keep_their_type() {
-        let mut variables = Variables::default();
-        variables.document = BTreeMap::from([
-            ("a".to_owned(), json!("doc")),
-            ("b".to_owned(), json!("{{a}}-{{a}}")),
-            ("c".to_owned(), json!("{{c}}")),
-        ]);
-        variables.environment = BTreeMap::from([("HOME".to_owned(), "home".to_owned())]);
+        let document = [("a", "doc"), ("b", "{{a}}-{{a}}"), ("c", "{{c}}")];
+        let document = document.map(|(name, value)| (name.to_owned(), json!(value))).into();
+        let environment = BTreeMap::from([("HOME".to_owned(), "home".to_owned())]);
+        let mut variables = Variables { document, environment, ..Variables::default() };
         variables.capture("send-1", "id", json!("t1"));
         variables.capture("send-1", "n", json!(7));
         variables.capture("send-1", "response", json!({"task": {}}));

@@ -5,6 +5,12 @@
 //! case's `runner_requirements`.
 
 mod acts;
+mod older;
+mod receiver;
+mod shape;
+mod talk;
+mod v0_1;
+mod v0_3;
 mod v1;
 
 use std::future::Future;
@@ -39,6 +45,20 @@ pub(crate) use checks;
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,
+    v0_1::auth::CHECKS,
+    v0_1::card::CHECKS,
+    v0_1::generations::CHECKS,
+    v0_1::push::CHECKS,
+    v0_1::streams::CHECKS,
+    v0_1::tasks::CHECKS,
+    v0_3::auth::CHECKS,
+    v0_3::card::CHECKS,
+    v0_3::equivalence::CHECKS,
+    v0_3::generations::CHECKS,
+    v0_3::objects::CHECKS,
+    v0_3::push::CHECKS,
+    v0_3::rest::CHECKS,
+    v0_3::streams::CHECKS,
     v1::auth::CHECKS,
     v1::cancel::CHECKS,
     v1::caching::CHECKS,
@@ -85,18 +105,23 @@ pub fn differs(expected: impl Into<String>, actual: impl Into<String>) -> Verdic
 }
 
 impl Bench {
+    /// What an operation is called in this case's generation.
+    pub fn called(&self, operation: Operation) -> &'static str {
+        operation.method(self.generation()).unwrap_or_else(|| operation.name())
+    }
+
     /// Asks for an operation; no answer at all is a failure.
     pub async fn call(&self, operation: Operation, params: &Value) -> Done<Answer> {
         let request = self.request(operation, params).map_err(|none| Verdict::Skip(none.0))?;
         let asked = self.ask(operation, &request).await;
-        asked.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
+        asked.map_err(|error| fail(format!("{}: no answer: {error}", self.called(operation))))
     }
 
     /// The object an operation answers with; an error is a failure.
     pub async fn reply(&self, operation: Operation, params: &Value) -> Done<Value> {
         match self.call(operation, params).await? {
             Answer::Reply { root: Some(root), .. } => Ok(root),
-            other => Err(differs(format!("an answer to {}", operation.name()), other.summary())),
+            other => Err(differs(format!("an answer to {}", self.called(operation)), other.summary())),
         }
     }
 
@@ -105,7 +130,7 @@ impl Bench {
         match self.call(operation, params).await? {
             Answer::Error(error) => Ok(error),
             Answer::Stream { error: Some(error), events, .. } if events.is_empty() => Ok(error),
-            other => Err(differs(format!("{} to be refused", operation.name()), other.summary())),
+            other => Err(differs(format!("{} to be refused", self.called(operation)), other.summary())),
         }
     }
 
@@ -113,6 +138,7 @@ impl Bench {
     pub async fn events(&self, operation: Operation, params: &Value) -> Done<Vec<Value>> {
         match self.call(operation, params).await? {
             Answer::Stream { events, closed: true, error: None, .. } => Ok(events),
+            Answer::Stream { error: Some(error), .. } => Err(differs("events only", error.summary())),
             other => Err(differs("a stream that closes", other.summary())),
         }
     }

@@ -140,16 +140,20 @@ impl Comparison {
 
     pub fn html(&self, all: bool) -> String {
         let mut body = "<header><div><h1>A2A conformance, side by side</h1></div><button id=\"theme\" type=\"button\">Light / dark</button></header>".to_owned();
-        body += "<h2>Reports</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th>";
-        for (name, _) in &self.columns {
-            let _ = write!(body, "<th>{}</th>", escaped(name));
-        }
-        body += "</tr>";
+        let names: String =
+            self.columns.iter().map(|(name, _)| format!("<th>{}</th>", escaped(name))).collect();
+        let _ = write!(
+            body,
+            "<h2>Reports</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th>{names}</tr>"
+        );
         for (label, values) in self.head() {
             let cells: String = values.iter().map(|value| format!("<td>{}</td>", escaped(value))).collect();
             let _ = write!(body, "<tr><td>{label}</td>{cells}</tr>");
         }
-        body += "</table></div><h2>Checks</h2><div class=\"scroll\"><table class=\"counts\">";
+        let _ = write!(
+            body,
+            "</table></div><h2>Checks</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th>{names}</tr>"
+        );
         for row in self.shown(all) {
             let cells: String = row
                 .cells

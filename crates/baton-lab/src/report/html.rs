@@ -101,7 +101,7 @@ fn tiles(run: &Run, summary: &Summary) -> String {
 }
 
 fn tables(run: &Run, summary: &Summary) -> String {
-    let mut text = "<h2>In numbers</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th><th>passed</th><th>failed</th><th>skipped</th><th></th></tr>".to_owned();
+    let mut text = "<h2>In numbers</h2><div class=\"scroll\"><table class=\"counts\"><tr><th></th><th>passed</th><th>failed</th><th>skipped</th><th class=\"picture\"></th></tr>".to_owned();
     let mut row = |class: &str, name: &str, counts: super::summary::Counts| {
         let share = |count: usize| 100.0 * count as f32 / counts.total.max(1) as f32;
         let _ = write!(

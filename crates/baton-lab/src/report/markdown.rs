@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::text::harmless;
 use super::{Group, Run, advice, curl, grouped, reason, rfc3339};
 use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
@@ -174,7 +175,7 @@ fn cell(text: &str) -> String {
 
 /// Text that must not become markup; what is between backticks stays code.
 fn inline(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let one_line = harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let pieces: Vec<&str> = one_line.split('`').collect();
     if pieces.len().is_multiple_of(2) {
         return plain(&one_line).replace('`', "\\`");
@@ -209,7 +210,8 @@ fn plain(text: &str) -> String {
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{text}\n{fence}\n")
+    let lines: Vec<String> = text.lines().map(harmless).collect();
+    format!("{fence}\n{}\n{fence}\n", lines.join("\n"))
 }
 
 fn capital(text: &str) -> String {

@@ -155,13 +155,19 @@ pub(crate) struct Group<'a> {
     pub(crate) bindings: Vec<(Generation, Binding)>,
 }
 
+/// How much of two reasons has to be the same.
+const MOST_COMPARED: usize = 160;
+
 /// Groups outcomes by case and reason, in their order.
 pub(crate) fn grouped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for outcome in outcomes {
         let place = (outcome.case.generation, outcome.binding);
         // Ids are new every time: two reasons that differ in them alone are one.
-        let form = |outcome: &Outcome| without_ids(reason(&outcome.verdict));
+        let form = |outcome: &Outcome| -> String {
+            // Values are cut where they are long, perhaps inside an id.
+            without_ids(reason(&outcome.verdict)).chars().take(MOST_COMPARED).collect()
+        };
         let same = |group: &&mut Group<'_>| {
             group.first.case.id() == outcome.case.id() && form(group.first) == form(outcome)
         };

@@ -14,9 +14,9 @@ use crate::acts::document::Level;
 use crate::case::{Category, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 
-/// The cases that stand for "a task can be sent and read": tagged so, or the official files' own.
+/// The cases that stand for "a task can be sent and read": tagged so, or known by their ids.
 const BASIC_TAG: &str = "basic";
-const BASIC_IDS: &[&str] = &["CORE-SEND-001", "CORE-GET-001"];
+const BASIC_IDS: &[&str] = &["V1-SEND-001", "V1-GET-001", "CORE-SEND-001", "CORE-GET-001"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -224,7 +224,10 @@ fn remarks(run: &Run) -> Vec<String> {
         .filter(|outcome| matches!(outcome.verdict, Verdict::Fail(_)) && outcome.case.level() == Level::May);
     match options.count() {
         0 => {}
-        count => remarks.push(format!("{count} optional (may) checks failed; they do not lower the level")),
+        1 => remarks.push("1 optional (may) check failed, which does not lower the level".to_owned()),
+        count => {
+            remarks.push(format!("{count} optional (may) checks failed, which does not lower the level"))
+        }
     }
     remarks
 }

@@ -287,7 +287,8 @@ fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     for word in text.split_whitespace() {
         let mut word = word;
         loop {
-            let room = width - line.chars().count() - usize::from(!line.is_empty());
+            let taken = line.chars().count() + usize::from(!line.is_empty());
+            let room = width.saturating_sub(taken);
             if word.chars().count() <= room {
                 if !line.is_empty() {
                     line.push(' ');
@@ -361,6 +362,12 @@ mod tests {
         let text = "one two three four five six seven";
         assert_eq!(wrapped(text, Some(20)), ["one two three four", "five six seven"]);
         assert_eq!(wrapped(&"x".repeat(45), Some(20)), ["x".repeat(20), "x".repeat(20), "x".repeat(5)]);
+        // A line that is full to the last column, and every other length.
+        for length in 1..60 {
+            let text = format!("{} {}", "x".repeat(length), "yy ".repeat(length));
+            let lines = wrapped(&text, Some(20));
+            assert!(lines.iter().all(|line| line.chars().count() <= 20), "{lines:?}");
+        }
         assert_eq!(cut("abcdef", Some(4)), "abc…");
         assert_eq!(cut("a\x1b[31mb\u{202e}c", None), "a\u{fffd}[31mb\u{fffd}c");
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::errors;
 use super::evidence::Received;
+use super::json;
 use super::proto_json;
 use super::sse::Event;
 use crate::generation::{Binding, Generation};
@@ -73,7 +74,11 @@ impl Answer {
             Self::Reply { status, root: Some(root), .. } => {
                 format!("HTTP {status} with {}", crate::acts::assertion::show(root))
             }
-            Self::Reply { status, root: None, .. } => format!("HTTP {status} without a result"),
+            Self::Reply { status, body: Some(_), .. } => format!("HTTP {status} without a result"),
+            Self::Reply { status, .. } => {
+                let kind = self.header("content-type").unwrap_or("no content type");
+                format!("HTTP {status} without JSON ({kind})")
+            }
             Self::Error(error) => error.summary(),
             Self::Stream { events, closed, .. } => {
                 format!("a stream of {} events{}", events.len(), if *closed { "" } else { ", still open" })
@@ -94,7 +99,7 @@ impl WireError {
 /// Takes the frame off a whole answer.
 pub fn read(generation: Generation, binding: Binding, received: &Received, body: &[u8]) -> Answer {
     let (status, headers) = (received.status, received.headers.clone());
-    let body: Option<Value> = serde_json::from_slice(body).ok();
+    let body = json::read(body);
     let error = match binding {
         Binding::Jsonrpc => body.as_ref().and_then(|body| body.get("error")).filter(|error| !error.is_null()),
         Binding::Rest | Binding::Grpc => {
@@ -108,8 +113,8 @@ pub fn read(generation: Generation, binding: Binding, received: &Received, body:
         return Answer::Error(error);
     }
     if status >= 400 {
-        let name = errors::of_status(status).filter(|_| generation == Generation::V1).map(str::to_owned);
-        let (code, message, details) = (None, None, Value::Null);
+        // An error has a body that says so; a web server's plain 404 is no task that is missing.
+        let (code, name, message, details) = (None, None, None, Value::Null);
         return Answer::Error(WireError { status, headers, code, name, message, details, body });
     }
     let root = match binding {
@@ -147,11 +152,12 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
 }
 
 /// The object of one stream event, or the error it carries.
+#[allow(clippy::result_large_err, reason = "an error is what many cases are about, not the rare way out")]
 pub fn read_event(generation: Generation, binding: Binding, event: &Event) -> Result<Value, WireError> {
-    let value: Value = match serde_json::from_str(&event.data) {
-        Ok(value) => value,
-        Err(error) => {
-            let message = Some(format!("an event that is not JSON ({error}): {}", event.data));
+    let value: Value = match json::read(event.data.as_bytes()) {
+        Some(value) => value,
+        None => {
+            let message = Some(format!("an event that is not JSON: {}", event.data));
             let (headers, details) = (Vec::new(), Value::Null);
             return Err(WireError {
                 status: 200,

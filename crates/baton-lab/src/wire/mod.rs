@@ -7,6 +7,7 @@ pub mod answer;
 pub mod curl;
 pub mod errors;
 pub mod evidence;
+pub mod json;
 pub mod probe;
 pub mod proto_json;
 pub mod request;

@@ -79,6 +79,10 @@ impl Probe {
         other
     }
 
+    pub fn credentials(&self) -> &Credentials {
+        &self.options.credentials
+    }
+
     pub fn timeout(&self) -> Duration {
         self.options.timeout
     }
@@ -236,6 +240,13 @@ impl Open {
         let content_type =
             self.received.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         content_type.is_some_and(|(_, value)| value.to_ascii_lowercase().starts_with("text/event-stream"))
+    }
+
+    /// How long it may still take. A moment before the connection's own end: a stream that stays open is an
+    /// observation, not a broken answer.
+    pub fn left(&self) -> Duration {
+        let early = self.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(self.deadline);
+        early.saturating_duration_since(Instant::now())
     }
 
     /// The rest of the body, whole.

@@ -80,10 +80,15 @@ pub fn reply(body: &Value) -> Value {
     if let Some(configs) = body.get("configs").and_then(Value::as_array) {
         return Value::Array(configs.iter().map(config_up).collect());
     }
-    for (wrapper, kind) in
-        [("task", "task"), ("message", "message"), ("statusUpdate", "status-update"), ("artifactUpdate", "artifact-update")]
-    {
-        if let Some(inner) = body.as_object().filter(|members| members.len() == 1).and_then(|one| one.get(wrapper)) {
+    for (wrapper, kind) in [
+        ("task", "task"),
+        ("message", "message"),
+        ("statusUpdate", "status-update"),
+        ("artifactUpdate", "artifact-update"),
+    ] {
+        if let Some(inner) =
+            body.as_object().filter(|members| members.len() == 1).and_then(|one| one.get(wrapper))
+        {
             return object_up(inner, kind);
         }
     }
@@ -129,7 +134,8 @@ fn object_up(object: &Value, kind: &str) -> Value {
     }
     if kind == "message" {
         rename(&mut up, "content", "parts");
-        if let Some(role) = up.get("role").and_then(Value::as_str).and_then(|role| role.strip_prefix("ROLE_")) {
+        if let Some(role) = up.get("role").and_then(Value::as_str).and_then(|role| role.strip_prefix("ROLE_"))
+        {
             let role = role.to_ascii_lowercase();
             up.insert("role".to_owned(), json!(role));
         }
@@ -158,7 +164,9 @@ fn state_up(state: &str) -> String {
 
 fn parts_up(parts: &mut Value) {
     for part in parts.as_array_mut().into_iter().flatten() {
-        let Some(members) = part.as_object_mut().filter(|members| !members.contains_key("kind")) else { continue };
+        let Some(members) = part.as_object_mut().filter(|members| !members.contains_key("kind")) else {
+            continue;
+        };
         let kind = ["text", "file", "data"].into_iter().find(|kind| members.contains_key(*kind));
         let Some(kind) = kind else { continue };
         members.insert("kind".to_owned(), json!(kind));
@@ -218,8 +226,10 @@ mod tests {
     #[test]
     fn answers_come_up_whatever_holds_them() {
         let status = |state: &str| json!({"state": state, "message": {"messageId": "m", "role": "ROLE_AGENT", "content": [{"text": "x"}]}});
-        let up = |state: &str| json!({"state": state, "message":
-            {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"kind": "text", "text": "x"}]}});
+        let up = |state: &str| {
+            json!({"state": state, "message":
+            {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"kind": "text", "text": "x"}]}})
+        };
         let task = json!({"id": "t", "contextId": "c", "status": status("TASK_STATE_INPUT_REQUIRED"),
             "artifacts": [{"artifactId": "a", "parts": [{"text": "y"}]}]});
         let task_up = json!({"kind": "task", "id": "t", "contextId": "c", "status": up("input-required"),

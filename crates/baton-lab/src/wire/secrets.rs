@@ -1,8 +1,15 @@
 //! Credentials do not get into reports, wherever an agent or a message repeats them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use serde_json::Value;
+
+use super::probe::Credentials;
 use super::request::encoded;
+
+/// Words in the names of variables whose values are kept from reports. `other…` is what a second user is given by.
+const TELLING: &[&str] = &["token", "secret", "password", "key", "credential", "bearer", "header"];
 
 /// Shorter ones would blot out ordinary text; as headers they are masked all the same.
 const SHORTEST: usize = 4;
@@ -36,6 +43,19 @@ impl Secrets {
         Secrets(all)
     }
 
+    /// What a run knows of secrets: its credentials, variables that sound like some, what stands before a URL's host.
+    pub fn of(credentials: &Credentials, given: &BTreeMap<String, Value>, url: &str) -> Self {
+        let sounds = |name: &str| TELLING.iter().any(|word| name.to_ascii_lowercase().contains(word));
+        let headers = credentials.headers.iter().map(|(_, value)| value.as_str());
+        // Whole, and without the scheme in front.
+        let headers = headers.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, rest)| rest)]);
+        let given = given.iter().filter(|(name, _)| sounds(name)).filter_map(|(_, value)| value.as_str());
+        let given = given.flat_map(|value| [Some(value), value.split_once(": ").map(|(_, rest)| rest)]);
+        let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next();
+        let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+        Self::new(headers.chain(given).flatten().chain(user).map(str::to_owned))
+    }
+
     pub fn hide(&self, text: &mut String) {
         for secret in &self.0 {
             if text.contains(secret.as_str()) {
@@ -64,5 +84,17 @@ mod tests {
             assert_eq!(text, hidden);
         }
         assert!(!format!("{secrets:?}").contains("ken"));
+    }
+
+    #[test]
+    fn a_run_knows_its_secrets() {
+        let credentials =
+            Credentials { headers: vec![("Authorization".to_owned(), "Bearer abcd".to_owned())] };
+        let given = [("myToken", "efgh"), ("otherHeader", "X-Key: ijkl"), ("webhookUrl", "http://open")];
+        let given = given.map(|(name, value)| (name.to_owned(), Value::String(value.to_owned()))).into();
+        let secrets = Secrets::of(&credentials, &given, "http://mnop:qrst@host/a@b");
+        let mut text = "abcd efgh ijkl mnop:qrst http://open a@b".to_owned();
+        secrets.hide(&mut text);
+        assert_eq!(text, "*** *** *** *** http://open a@b");
     }
 }

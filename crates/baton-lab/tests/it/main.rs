@@ -1,13 +1,31 @@
-//! The lab against agents that listen on loopback.
+//! The lab against an agent that does what a test says, over a socket; reports against golden files.
 
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
-/// What can be wrong with the agent, as tables.
+/// An agent made for these tests: every answer is written down in one place.
+mod agent;
+/// Runs a document against an agent.
+mod bench;
+/// What can be wrong with the agent that can be wrong, as tables.
 mod defects;
+/// A run with one outcome of every kind, always the same.
+mod fixed;
 /// An agent that is right, until it is told to be wrong in one way.
 mod mutant;
-/// Runs the lab against the agent.
+/// Runs the suites against that agent.
 mod trial;
 
+/// Documents that cannot be run say so, with the line.
+mod bad_files;
+/// Failures that are expected, and those that are not.
+mod baseline;
+/// Every feature of the document format, met and not met.
+mod grammar;
 /// Every case can fail: the right agent passes, and each of its defects is caught.
 mod mutants;
+/// Official ids whose checks are prose: native checks stand for them, and can fail.
+mod official;
+/// What is sent where, who is asked with which credentials, what is kept of it.
+mod probes;
+/// Every form of report against its golden file.
+mod reports;

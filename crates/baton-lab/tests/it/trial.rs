@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_lab::case::{Case, Outcome, Verdict};
 use baton_lab::discover::{self, discover};
 use baton_lab::plan::{self, Planned, Selection};
-use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
+use baton_lab::wire::{Credentials, Probe, ProbeOptions};
 use baton_lab::{run, suites};
 use serde_json::json;
 
@@ -47,7 +47,6 @@ pub(crate) async fn run(
         given: [("otherBearer".to_owned(), json!(OTHER_TOKEN))].into(),
         environment: BTreeMap::new(),
         seed: 1,
-        secrets: Secrets::default(),
     };
     run::run(plan, Arc::new(target), probe, options, None, |_| {}).await
 }

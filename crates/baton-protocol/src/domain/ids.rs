@@ -10,10 +10,13 @@ pub const MAX_ID_BYTES: usize = 256;
 /// Why a string is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadId {
+    /// There is nothing in it.
     #[error("must not be empty")]
     Empty,
+    /// It would not fit a key.
     #[error("is longer than {MAX_ID_BYTES} bytes")]
     TooLong,
+    /// It would break a log or a header.
     #[error("holds a control character")]
     Control,
 }
@@ -44,6 +47,7 @@ macro_rules! id_type {
                 Ok(Self(Arc::from(text)))
             }
 
+            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -23,26 +23,47 @@ pub struct JsonText(Box<str>);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JsonObject(JsonText);
 
+/// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonKind {
+    /// `{…}`
     Object,
+    /// `[…]`
     Array,
+    /// `"…"`
     String,
+    /// `1.5`
     Number,
+    /// `true` or `false`
     Bool,
+    /// `null`
     Null,
 }
 
 /// Why a text was not taken. `at` is a byte offset into the text as given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonRefused {
+    /// It is no JSON.
     #[error("not valid JSON at byte {at}")]
-    Syntax { at: usize },
-    /// `key` is unescaped and cut to [`JsonRefused::KEY_CHARS`].
+    Syntax {
+        /// Where.
+        at: usize,
+    },
+    /// A member is there twice. `key` is unescaped and cut to [`JsonRefused::KEY_CHARS`].
     #[error("duplicate key {key:?} at byte {at}")]
-    DuplicateKey { key: String, at: usize },
+    DuplicateKey {
+        /// Which.
+        key: String,
+        /// Where it stands for the second time.
+        at: usize,
+    },
+    /// A peer might not be able to read it.
     #[error("JSON nested deeper than {limit} levels")]
-    TooDeep { limit: usize },
+    TooDeep {
+        /// How deep it may be.
+        limit: usize,
+    },
+    /// It is JSON, but something else.
     #[error("JSON value is not an object")]
     NotAnObject,
 }
@@ -57,10 +78,12 @@ impl JsonText {
     /// can still be read by a peer after it has been wrapped in a task, an event and an envelope.
     pub const MAX_DEPTH: usize = 100;
 
+    /// Checks and minifies a text.
     pub fn parse(text: &str) -> Result<Self, JsonRefused> {
         scan::minify(text).map(Self)
     }
 
+    /// `null`
     pub fn null() -> Self {
         Self("null".into())
     }
@@ -70,10 +93,12 @@ impl JsonText {
         Self(scan::escape(s).into_boxed_str())
     }
 
+    /// The minified text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// What it is.
     pub fn kind(&self) -> JsonKind {
         match self.0.as_bytes().first() {
             Some(b'{') => JsonKind::Object,
@@ -87,6 +112,7 @@ impl JsonText {
 }
 
 impl JsonObject {
+    /// Checks and minifies a text that must be an object.
     pub fn parse(text: &str) -> Result<Self, JsonRefused> {
         JsonText::parse(text)?.try_into()
     }
@@ -96,10 +122,12 @@ impl JsonObject {
         Self(JsonText("{}".into()))
     }
 
+    /// The minified text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
+    /// Is it `{}`?
     pub fn is_empty(&self) -> bool {
         self.as_str() == "{}"
     }

@@ -2,36 +2,53 @@
 
 use super::{ContextId, JsonObject, JsonText, MessageId, TaskId};
 
+/// Who says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
+    /// The client.
     User,
+    /// The agent.
     Agent,
 }
 
 /// One turn of talk between a user and an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
+    /// Made by its author.
     pub id: MessageId,
+    /// Who says it.
     pub role: Role,
+    /// What is said.
     pub parts: Vec<Part>,
+    /// The task it is about.
     pub task_id: Option<TaskId>,
+    /// The conversation it belongs to.
     pub context_id: Option<ContextId>,
+    /// For extensions; `skillId` in it chooses a skill.
     pub metadata: Option<JsonObject>,
+    /// URIs of the extensions that take part in it.
     pub extensions: Vec<String>,
+    /// Tasks it refers to.
     pub reference_task_ids: Vec<TaskId>,
 }
 
 /// One piece of content. `filename` and `media_type` are allowed on every kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
+    /// The content itself.
     pub content: PartContent,
+    /// A file's name.
     pub filename: Option<String>,
+    /// What kind of content; unsaid for plain text and JSON.
     pub media_type: Option<String>,
+    /// For extensions.
     pub metadata: Option<JsonObject>,
 }
 
+/// What a part holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartContent {
+    /// Plain text.
     Text(String),
     /// Inline file bytes.
     Raw(Vec<u8>),
@@ -72,14 +89,17 @@ impl Message {
 }
 
 impl Part {
+    /// Plain text.
     pub fn text(text: impl Into<String>) -> Self {
         Part::of(PartContent::Text(text.into()))
     }
 
+    /// Structured data.
     pub fn data(data: JsonText) -> Self {
         Part::of(PartContent::Data(data))
     }
 
+    /// A file with its bytes.
     pub fn raw(bytes: Vec<u8>, media_type: &str, filename: &str) -> Self {
         Part {
             filename: Some(filename.to_owned()),
@@ -88,6 +108,7 @@ impl Part {
         }
     }
 
+    /// A file by its address.
     pub fn url(url: &str, media_type: &str, filename: &str) -> Self {
         Part {
             filename: Some(filename.to_owned()),

@@ -2,6 +2,8 @@
 //!
 //! No serde, no clock, no randomness, no async in here: ids and times are arguments.
 
+#![warn(missing_docs)]
+
 pub mod card;
 pub mod event;
 pub mod ids;

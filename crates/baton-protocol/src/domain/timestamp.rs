@@ -5,7 +5,9 @@
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The first millisecond of the year 1.
     pub const MIN: Timestamp = Timestamp(-62_135_596_800_000);
+    /// The last millisecond of the year 9999.
     pub const MAX: Timestamp = Timestamp(253_402_300_799_999);
 
     /// Out-of-range values are clamped, so that a broken clock can't make an unprintable time.
@@ -13,10 +15,12 @@ impl Timestamp {
         Timestamp(millis.clamp(Self::MIN.0, Self::MAX.0))
     }
 
+    /// Milliseconds since 1970.
     pub fn as_millis(self) -> i64 {
         self.0
     }
 
+    /// So much later, or earlier, within the bounds.
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
     }

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use axum::body::Body;
-use baton_protocol::Generation;
+use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::wire::v0_1::LegacyCardFacts;
 use baton_protocol::wire::{card, v1};
+use baton_protocol::{ErrorKind, Generation};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MODIFIED_SINCE,
@@ -17,8 +18,10 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
+use super::observed::{Observed, Route};
 use super::{incoming, respond};
 use crate::service::Service;
+use crate::telemetry::labels::Binding;
 
 /// The two places a card is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +32,23 @@ pub(super) enum WellKnown {
     Agent,
 }
 
+impl WellKnown {
+    fn path(self) -> &'static str {
+        match self {
+            Self::AgentCard => "/.well-known/agent-card.json",
+            Self::Agent => "/.well-known/agent.json",
+        }
+    }
+}
+
 pub(super) fn handle(
     service: &Service,
     place: WellKnown,
     peer: Option<IpAddr>,
     request: &Request<Body>,
+    seen: &mut Observed,
 ) -> Response<Body> {
+    seen.came_by(Binding::Card, Route::Fixed(place.path()));
     let mut response = match *request.method() {
         Method::GET | Method::HEAD => get(service, place, peer, request),
         Method::OPTIONS => {
@@ -46,6 +60,7 @@ pub(super) fn handle(
             response
         }
         _ => {
+            seen.refused(ErrorKind::MethodNotAllowed);
             let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "The card is read with GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
             response
@@ -60,7 +75,7 @@ pub(super) fn handle(
 fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Request<Body>) -> Response<Body> {
     let asked_headers = request.headers();
     let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
-    let card = service.card().complete(peer, host, asked_headers);
+    let card = service.card().complete(peer, host, nested_at(request), asked_headers);
     let json = spelled(place, &card, says_v1(request));
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -81,6 +96,12 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
         response.headers_mut().remove(CONTENT_TYPE);
     }
     response
+}
+
+/// The path below which an application nested this router, as the request has it.
+fn nested_at(request: &Request<Body>) -> &str {
+    let whole = request.extensions().get::<OriginalUri>().map(|whole| whole.0.path());
+    whole.and_then(|whole| whole.strip_suffix(request.uri().path())).unwrap_or_default()
 }
 
 fn spelled(place: WellKnown, served: &AgentCard, says_v1: bool) -> Vec<u8> {

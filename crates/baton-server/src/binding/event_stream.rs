@@ -10,7 +10,9 @@ use baton_protocol::wire::{http_json, sse};
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, Version};
+use tracing::Instrument as _;
 
+use super::observed::Watched;
 use crate::engine::{EventStream, Frame};
 
 /// A write is sent off when it has grown to this.
@@ -40,6 +42,7 @@ impl Envelope {
     }
 }
 
+#[allow(clippy::too_many_arguments, reason = "what one stream is made of")]
 pub(super) fn response(
     stream: EventStream,
     dialect: Dialect,
@@ -47,10 +50,15 @@ pub(super) fn response(
     envelope: Envelope,
     keep_alive: Duration,
     version: Version,
+    watched: Watched,
 ) -> Response<Body> {
-    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false };
+    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false, watched };
     let writes = futures_util::stream::unfold(writer, |mut writer| async move {
-        let bytes = writer.next_write().await?;
+        let span = writer.watched.span();
+        let Some(bytes) = writer.next_write().instrument(span).await else {
+            writer.watched.complete();
+            return None;
+        };
         Some((Ok::<Bytes, std::convert::Infallible>(bytes), writer))
     });
     let mut response = Response::new(Body::from_stream(writes));
@@ -81,6 +89,7 @@ struct Writer {
     envelope: Envelope,
     keep_alive: Duration,
     said_goodbye: bool,
+    watched: Watched,
 }
 
 impl Writer {
@@ -109,7 +118,7 @@ impl Writer {
         Some(out.freeze())
     }
 
-    fn put(&self, out: &mut BytesMut, frame: &Frame) {
+    fn put(&mut self, out: &mut BytesMut, frame: &Frame) {
         let dialect = self.dialect;
         let mut json = Vec::new();
         let number = match frame {
@@ -137,7 +146,8 @@ impl Writer {
         self.frame(out, number, dialect.opening_name(), &json);
     }
 
-    fn frame(&self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: &[u8]) {
+    fn frame(&mut self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: &[u8]) {
+        self.watched.event();
         match &self.envelope {
             Envelope::Rpc { prefix, .. } => sse::write_event(out, number, name, &[prefix, json, b"}"]),
             Envelope::Bare => sse::write_event(out, number, name, &[json]),
@@ -145,8 +155,8 @@ impl Writer {
     }
 
     /// The last event of a stream that broke.
-    fn put_error(&self, out: &mut BytesMut, error: &Error) {
-        tracing::warn!(kind = error.kind().row().reason, cause = error.log(), "a stream broke");
+    fn put_error(&mut self, out: &mut BytesMut, error: &Error) {
+        self.watched.broke(error);
         let mut json = Vec::new();
         let generation = self.dialect.generation();
         match &self.envelope {

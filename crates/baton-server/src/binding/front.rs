@@ -1,42 +1,60 @@
 //! The front door: which binding a request is for.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::ConnectInfo;
+use baton_protocol::ErrorKind;
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
 use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
-use super::{http_json, respond};
+use super::observed::{Observed, Route};
+use super::{http_json, metrics, respond};
 use crate::site::{Found, Site};
+use crate::telemetry::labels::Binding;
 
-pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Observed) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let path = request.uri().path().to_owned();
     // Of the whole server, whatever agents it has.
     if let Some(probe) = Probe::at(site.below_base(&path)) {
+        seen.pass_over();
         return health::handle(site.engine(), probe, request.method()).await;
     }
+    let metrics_access = site.engine().telemetry().metrics_access();
+    if path == metrics::PATH && metrics::allows(metrics_access, request.method(), peer, request.headers()) {
+        seen.pass_over();
+        return metrics::answer(site.engine(), request.headers()).await;
+    }
     let Found { service, rest } = site.find(&path);
+    if let Some(service) = service {
+        seen.agent(service);
+    }
     // A slash at the end means the same place: a redirect would lose the body of a POST.
     match (rest.trim_end_matches('/'), service) {
         (door @ ("" | "/subscribe"), _) if request.method() == Method::POST => {
             let door = if door.is_empty() { Door::Root } else { Door::Subscribe };
-            jsonrpc::handle(&site, service, door, request).await
+            jsonrpc::handle(site, service, door, request, seen).await
         }
-        ("" | "/subscribe", _) => only_post(),
+        ("" | "/subscribe", _) => {
+            seen.came_by(Binding::JsonRpc, Route::Unknown);
+            seen.refused(ErrorKind::MethodNotAllowed);
+            only_post()
+        }
         ("/.well-known/agent-card.json", Some(service)) => {
-            agent_card::handle(service, WellKnown::AgentCard, peer, &request)
+            agent_card::handle(service, WellKnown::AgentCard, peer, &request, seen)
         }
         ("/.well-known/agent.json", Some(service)) => {
-            agent_card::handle(service, WellKnown::Agent, peer, &request)
+            agent_card::handle(service, WellKnown::Agent, peer, &request, seen)
         }
-        (_, Some(service)) => http_json::handle(&site, service, rest, request).await,
-        (_, None) => elsewhere(&site),
+        (_, Some(service)) => http_json::handle(site, service, rest, request, seen).await,
+        (_, None) => {
+            seen.refused(ErrorKind::MethodNotFound);
+            elsewhere(site)
+        }
     }
 }
 

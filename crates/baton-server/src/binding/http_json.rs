@@ -12,10 +12,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
 use super::event_stream::{self, Envelope};
+use super::observed::{self, Observed};
 use super::{incoming, respond};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 use crate::site::Site;
+use crate::telemetry::labels::Binding;
 
 /// `path` is the request's, below the agent's own.
 pub(super) async fn handle(
@@ -23,13 +25,15 @@ pub(super) async fn handle(
     service: &Service,
     path: &str,
     request: Request<Body>,
+    seen: &mut Observed,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // Before the path is looked at: what is here is not told to everybody.
     let principal = match site.authenticator().authenticate(&parts.headers).await {
         Ok(principal) => principal,
-        Err(error) => return failed(nearest(path), &parts.headers, &error),
+        Err(error) => return failed(nearest(path), &parts.headers, &error, seen),
     };
+    seen.caller(&principal);
     let asked = incoming::asked_version(&parts);
     // Tenants of a server are those its agents declare; none is called `v1` here.
     let route = http_json::route(parts.method.as_str(), path, &asked, |_| false);
@@ -38,19 +42,31 @@ pub(super) async fn handle(
         Ok(None) => {
             let message = "Nothing is here; the agent's card is at /.well-known/agent-card.json";
             let error = Error::new(ErrorKind::MethodNotFound, message);
-            return failed(nearest(path), &parts.headers, &error);
+            return failed(nearest(path), &parts.headers, &error, seen);
         }
         Err(wrong) => {
             let message = format!("This path takes {}", wrong.allow);
             let error = Error::new(ErrorKind::MethodNotAllowed, message);
-            let mut response = failed(nearest(path), &parts.headers, &error);
+            let mut response = failed(nearest(path), &parts.headers, &error, seen);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(wrong.allow));
             return response;
         }
     };
-    match answer(site, service, &principal, &parts, &asked, &route, body).await {
+    seen.came_by(Binding::HttpJson, observed::Route::Operation(before(&route), route.operation));
+    seen.operation(route.operation);
+    seen.generation(route.generation);
+    match answer(site, service, &principal, &parts, &asked, &route, body, seen).await {
         Ok(response) => response,
-        Err(error) => failed(route.generation, &parts.headers, &error),
+        Err(error) => failed(route.generation, &parts.headers, &error, seen),
+    }
+}
+
+/// What stands before the operation's own path.
+fn before(route: &Route) -> &'static str {
+    match (route.generation, &route.tenant) {
+        (_, Some(_)) => "/{tenant}",
+        (Generation::V0_3, None) => "/v1",
+        _ => "",
     }
 }
 
@@ -68,6 +84,7 @@ async fn answer(
     asked: &AskedVersion,
     route: &Route,
     body: Body,
+    seen: &mut Observed,
 ) -> Result<Response<Body>, Error> {
     check_version(asked, route.generation)?;
     let body = incoming::read_body(service.limits().max_body_bytes, &parts.headers, body).await?;
@@ -84,6 +101,7 @@ async fn answer(
     };
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let service = site.of_tenant(Some(service), decoded.tenant.as_deref())?;
+    seen.agent(service);
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
         scope: service.scope(principal, decoded.tenant.as_deref())?,
@@ -102,13 +120,15 @@ async fn answer(
                 json = b"{}".to_vec();
             }
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
-            Ok(respond::answered(response, service, &extensions, replayed))
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Outcome::Stream { stream, replayed } => {
             let keep_alive = service.limits().keep_alive;
+            let envelope = Envelope::Bare;
+            let watched = seen.stream();
             let response =
-                event_stream::response(stream, dialect, facts, Envelope::Bare, keep_alive, parts.version);
-            Ok(respond::answered(response, service, &extensions, replayed))
+                event_stream::response(stream, dialect, facts, envelope, keep_alive, parts.version, watched);
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
     }
 }
@@ -142,10 +162,10 @@ fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
     if plain_only && !says(CONTENT_TYPE, "application/a2a+json") { respond::JSON } else { respond::A2A_JSON }
 }
 
-fn failed(generation: Generation, headers: &HeaderMap, error: &Error) -> Response<Body> {
+fn failed(generation: Generation, headers: &HeaderMap, error: &Error, seen: &mut Observed) -> Response<Body> {
     let mut json = Vec::with_capacity(512);
     http_json::write_error(&mut json, generation, error);
     let status = StatusCode::from_u16(http_json::http_status(generation, error.kind()));
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    respond::error(respond::json(status, media_type(generation, headers), json), error)
+    respond::error(respond::json(status, media_type(generation, headers), json), error, seen)
 }

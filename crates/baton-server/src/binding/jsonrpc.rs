@@ -14,10 +14,12 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 
 use super::event_stream::{self, Envelope};
+use super::observed::{Observed, Route};
 use super::{incoming, respond};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 use crate::site::Site;
+use crate::telemetry::labels::Binding;
 
 /// Where the request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,15 @@ pub(super) enum Door {
     Root,
     /// Takes `tasks/sendSubscribe` alone.
     Subscribe,
+}
+
+impl Door {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Root => "/",
+            Self::Subscribe => "/subscribe",
+        }
+    }
 }
 
 /// What an error is spelled in, as far as the request was understood.
@@ -50,9 +61,11 @@ pub(super) async fn handle(
     service: Option<&Service>,
     door: Door,
     request: Request<Body>,
+    seen: &mut Observed,
 ) -> Response<Body> {
+    seen.came_by(Binding::JsonRpc, Route::Fixed(door.path()));
     let (parts, body) = request.into_parts();
-    match answer(site, service, door, &parts, body).await {
+    match answer(site, service, door, &parts, body, seen).await {
         Ok(response) => response,
         Err(Failed { id, generation, status, as_event, error }) => {
             let mut json = Vec::with_capacity(512);
@@ -64,7 +77,7 @@ pub(super) async fn handle(
             } else {
                 respond::json(status, respond::JSON, json)
             };
-            respond::error(response, &error)
+            respond::error(response, &error, seen)
         }
     }
 }
@@ -75,8 +88,10 @@ async fn answer(
     door: Door,
     parts: &Parts,
     body: Body,
+    seen: &mut Observed,
 ) -> Result<Response<Body>, Failed> {
     let principal = site.authenticator().authenticate(&parts.headers).await?;
+    seen.caller(&principal);
     incoming::check_content_type(&parts.headers)?;
     let body = incoming::read_body(site.body_limit(found), &parts.headers, body).await?;
     let request = jsonrpc::parse_request(&body)?;
@@ -97,8 +112,13 @@ async fn answer(
     let extensions = incoming::extensions(&parts.headers);
     let outcome = async {
         let named = generation::of_method(&request.method, &incoming::asked_version(parts))?;
-        let (dialect, decoded) = decode(found, &principal, named, request.params, &mut generation).await?;
+        let (Named::Generation(_, operation) | Named::ByBirth(operation)) = named;
+        seen.operation(operation);
+        let decoding = decode(found, &principal, named, request.params, &mut generation).await;
+        seen.generation(generation);
+        let (dialect, decoded) = decoding?;
         let service = site.of_tenant(found, decoded.tenant.as_deref())?;
+        seen.agent(service);
         let facts = facts(service, &decoded.call);
         let context = CallContext {
             scope: service.scope(&principal, decoded.tenant.as_deref())?,
@@ -114,13 +134,15 @@ async fn answer(
             let mut json = Vec::with_capacity(1024);
             jsonrpc::write_result(&mut json, &id, |out| dialect.write_reply(out, &reply, &facts));
             let response = respond::json(StatusCode::OK, respond::JSON, json);
-            Ok(respond::answered(response, service, &extensions, replayed))
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Ok((service, dialect, facts, Outcome::Stream { stream, replayed })) => {
             let keep_alive = service.limits().keep_alive;
+            let envelope = Envelope::rpc(id);
+            let watched = seen.stream();
             let response =
-                event_stream::response(stream, dialect, facts, Envelope::rpc(id), keep_alive, parts.version);
-            Ok(respond::answered(response, service, &extensions, replayed))
+                event_stream::response(stream, dialect, facts, envelope, keep_alive, parts.version, watched);
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Err(error) => {
             let as_event = generation == Generation::V0_3

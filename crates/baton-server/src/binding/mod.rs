@@ -8,15 +8,37 @@ mod health;
 mod http_json;
 mod incoming;
 mod jsonrpc;
+pub(crate) mod metrics;
+mod observed;
+mod request_id;
 mod respond;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::State;
+use axum::routing::{any, get, post};
+use http::HeaderMap;
 
+use crate::engine::Engine;
 use crate::site::Site;
 
 /// One door: paths with colons, tenants and slashes at the end are ours to read.
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    Router::new().fallback(front::handle).with_state(site)
+    Router::new().fallback(observed::handle).with_state(site)
+}
+
+/// The server's numbers alone, for a listener of their own.
+pub(crate) fn metrics_router(engine: Engine) -> Router {
+    let answer = |State(engine): State<Engine>, headers: HeaderMap| async move {
+        metrics::answer(&engine, &headers).await
+    };
+    Router::new().route(metrics::PATH, get(answer)).with_state(engine)
+}
+
+/// The same for an application of somebody else's. Routes rather than a fallback: the application's own go before
+/// them, its own `GET /` too, and they survive being nested twice.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    let root = post(observed::handle).fallback(observed::handle);
+    Router::new().route("/", root).route("/{*below}", any(observed::handle)).with_state(site)
 }

@@ -1,10 +1,11 @@
 //! Responses, and what all bindings put on them.
 
 use axum::body::Body;
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::Error;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
+use super::observed::Observed;
 use crate::service::Service;
 
 /// Tells a client that its message had been taken before.
@@ -28,16 +29,9 @@ pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body>
     response
 }
 
-/// An error that goes out: when to come back is told, and the log keeps what only it may see.
-pub(super) fn error(mut response: Response<Body>, error: &Error) -> Response<Body> {
-    let kind = error.kind().row().reason;
-    match error.log() {
-        Some(cause) if matches!(error.kind(), ErrorKind::Internal) => {
-            tracing::error!(kind, cause, "a request failed");
-        }
-        Some(cause) => tracing::warn!(kind, cause, "a request was refused"),
-        None => tracing::debug!(kind, "a request was refused"),
-    }
+/// An error that goes out: when to come back is told, and what only the log may see is kept for it.
+pub(super) fn error(mut response: Response<Body>, error: &Error, seen: &mut Observed) -> Response<Body> {
+    seen.failed(error);
     if let Some(seconds) = error.retry_after_seconds() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -50,8 +44,10 @@ pub(super) fn answered(
     service: &Service,
     asked_extensions: &[String],
     replayed: bool,
+    seen: &Observed,
 ) -> Response<Body> {
     if replayed {
+        seen.replayed();
         response.headers_mut().insert(REPLAY_HEADER, HeaderValue::from_static("true"));
     }
     let active = service.active_extensions(asked_extensions);

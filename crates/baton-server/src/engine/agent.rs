@@ -5,8 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentSkill, ContextId, Message, Part};
+use baton_protocol::domain::{AgentSkill, ContextId, Message, Part, Role, Scope, TraceContext};
+use serde::de::DeserializeOwned;
 
+use super::clock::{fresh_context_id, fresh_message_id};
+use super::content::Content;
+use super::input::{File, InputError, ReadMessage as _};
 use super::turn::Turn;
 
 /// An agent that works on tasks: called once per turn, with the message that started it.
@@ -17,6 +21,7 @@ use super::turn::Turn;
 /// the next start.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
+    /// One turn.
     async fn run(&self, turn: Turn) -> Result<(), AgentError>;
 
     /// May a turn that a crash cut short be run again? If not, its task fails with a reason.
@@ -37,30 +42,92 @@ where
 }
 
 /// An agent that answers a message with a message: no task, nothing to follow.
+///
+/// Any `async fn(Asked) -> Result<R, AgentError>` is one, if `R` can become a [`Content`]: text, parts, a message.
 #[async_trait]
 pub trait MessageAgent: Send + Sync + 'static {
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError>;
+    /// The answer. An error is one for the client, too: it reads the text.
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError>;
+}
+
+#[async_trait]
+impl<F, Fut, R> MessageAgent for F
+where
+    F: Fn(Asked) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, AgentError>> + Send + 'static,
+    R: Into<Content>,
+{
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        self(asked).await.map(Into::into)
+    }
 }
 
 /// What a message agent gets to see.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Asked {
+    /// The message to answer.
     pub message: Message,
     /// The message's context, or the one made for it.
     pub context_id: ContextId,
+    /// Who is asking: the caller as the authenticator knows it, `anonymous` without one.
+    pub owner: Arc<str>,
+    /// The tenant the caller named; empty without one.
+    pub tenant: Arc<str>,
+    /// The answer's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls.
+    pub trace: Option<TraceContext>,
+}
+
+impl Asked {
+    pub(super) fn new(
+        scope: &Scope,
+        message: Message,
+        context_id: ContextId,
+        trace: Option<TraceContext>,
+    ) -> Self {
+        let (owner, tenant) = (Arc::clone(&scope.owner), Arc::clone(&scope.tenant));
+        Asked { message, context_id, owner, tenant, trace }
+    }
+
+    /// A question by nobody in particular, to try an agent without a server.
+    pub fn of_text(text: &str) -> Self {
+        let scope = Scope::new("", "", "anonymous");
+        let message = Message::new(fresh_message_id(), Role::User, vec![Part::text(text)]);
+        Self::new(&scope, message, fresh_context_id(), None)
+    }
+
+    /// The message's text parts, joined.
+    pub fn text(&self) -> String {
+        self.message.text()
+    }
+
+    /// The message's first data part as a value of a type of your own.
+    pub fn data<T: DeserializeOwned>(&self) -> Result<T, InputError> {
+        self.message.data()
+    }
+
+    /// The message's files, in order.
+    pub fn files(&self) -> impl Iterator<Item = File<'_>> {
+        self.message.files()
+    }
 }
 
 /// A skill: what the card says about it, and the logic behind it.
 #[derive(Clone)]
 pub struct Skill {
+    /// What the card says about it.
     pub card: AgentSkill,
+    /// What it does.
     pub logic: Logic,
 }
 
 /// `replies = task` or `replies = message`.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Logic {
+    /// Works on tasks.
     Task(Arc<dyn Agent>),
+    /// Answers messages with messages.
     Message(Arc<dyn MessageAgent>),
 }
 
@@ -89,10 +156,12 @@ pub struct AgentError {
 }
 
 impl AgentError {
+    /// The text is the reason the client reads.
     pub fn new(message: impl Into<String>) -> Self {
         AgentError { message: message.into() }
     }
 
+    /// The reason the client reads.
     pub fn message(&self) -> &str {
         &self.message
     }

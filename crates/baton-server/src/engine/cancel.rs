@@ -17,13 +17,16 @@ const TRIES: usize = 16;
 
 /// What became of a cancel.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Canceled {
+    /// By this call.
     Now(Arc<Snapshot>),
     /// It had been canceled before; generations differ in what they say to that.
     Before(Arc<Snapshot>),
 }
 
 impl Engine {
+    /// Asks for a task to be canceled, and waits until it is or its agent's grace time is over.
     pub async fn cancel(
         &self,
         scope: &Scope,

@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 /// Wall time. Tests bring their own.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
+    /// The time for the next event.
     fn now(&self) -> Timestamp;
 }
 
+/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{EventBody, Part, Scope, StatusUpdate, TaskId, TaskState};
+use baton_protocol::domain::{EventBody, EventKind, Scope, StatusUpdate, TaskId, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 
 use tokio::runtime::Handle;
@@ -199,7 +199,8 @@ impl Inner {
             if pending.len() > 1 || (pending.len() == 1 && matches!(plan, Plan::Turn(None))) {
                 registration.handle.ring();
             }
-            self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
+            let origin = origin(&plan, &loaded.tail);
+            self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
         } else if registration.leave() {
             return Ok(false);
         }
@@ -207,7 +208,7 @@ impl Inner {
     }
 
     fn plan(&self, scope: &Scope, head: &Head, snapshot: &Snapshot, pending: &[PendingRequest]) -> Plan {
-        use baton_protocol::domain::EventKind::{CancelRequested, UserMessage};
+        use EventKind::{CancelRequested, UserMessage};
         if snapshot.state().is_terminal() {
             return if pending.is_empty() { Plan::Nothing } else { Plan::Settle };
         }
@@ -229,8 +230,20 @@ impl Inner {
     }
 }
 
+/// The trace of the message that begins the turn: of the request it comes from, else of the last one in the log.
+fn origin(plan: &Plan, tail: &[StoredEvent]) -> Option<TraceContext> {
+    let noted = match plan {
+        Plan::Turn(Some(request)) => Some(&request.event),
+        _ => tail.iter().rev().find(|event| event.kind == EventKind::UserMessage),
+    };
+    match noted?.decode().ok()?.body {
+        EventBody::UserMessage { trace, .. } => trace,
+        _ => None,
+    }
+}
+
 fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
-    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, vec![Part::text(reason)]);
+    let message = agent_message(&snapshot.task.id, &snapshot.task.context_id, reason);
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 /// Runs in the caller's task, and in a task of its own from where the caller was dropped.
 pub(super) struct Detached<F>
@@ -54,9 +55,11 @@ where
     fn drop(&mut self) {
         // Without a runtime the process is ending: the crash rule finds what is left.
         if let (Some(future), Ok(_)) = (self.future.take(), Handle::try_current()) {
-            self.tracker.spawn(async move {
+            // Still part of what was asked for.
+            let rest = async move {
                 future.await;
-            });
+            };
+            self.tracker.spawn(rest.in_current_span());
         }
     }
 }

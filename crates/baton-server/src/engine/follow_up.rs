@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{Event, Message, Scope, TaskId};
+use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
+use tracing::Span;
 
 use super::admission::Place;
 use super::desk::Desk;
 use super::send::{Accepted, Begun, Incoming, TurnRef, message_record, stopping, working};
 use super::{Inner, from_store, not_found, write_down};
 use crate::store::{Append, Head, NewRequest, Requested, StoredEvent, Work, record};
+use crate::telemetry::trace;
 
 /// How often a lost race is decided anew before giving up.
 const TRIES: usize = 16;
@@ -71,6 +74,7 @@ impl Inner {
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
+        self.join_trace(scope, id, incoming).await?;
         let at = self.clock.now();
         let context = incoming.message.context_id.as_ref().expect("set from the head");
         let body = incoming.said();
@@ -82,6 +86,7 @@ impl Inner {
         };
         match self.store.request(scope, id, request).await.map_err(from_store)? {
             Requested::Noted { head, .. } => {
+                trace::about(id, incoming.message.context_id.as_ref());
                 let turn = TurnRef {
                     scope: scope.clone(),
                     id: id.clone(),
@@ -109,6 +114,15 @@ impl Inner {
         }
     }
 
+    /// A request that brings no trace of its own belongs to its task's.
+    async fn join_trace(&self, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<(), Error> {
+        // Read for this alone, so only where somebody will see it.
+        if incoming.trace.is_none() && trace::records() {
+            put_request_below(&*self.load(scope, id).await?, incoming);
+        }
+        Ok(())
+    }
+
     /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
     async fn next_turn(
         self: &Arc<Self>,
@@ -123,6 +137,7 @@ impl Inner {
         check_target(&loaded.head, id, &incoming.message)?;
         let mut snapshot = record::fold(&loaded).map_err(from_store)?;
         let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
+        put_request_below(&snapshot, incoming);
         let at = self.time_for(&snapshot);
         let mut bodies = vec![incoming.said()];
         let (work, fence) = match &place {
@@ -159,6 +174,14 @@ impl Inner {
         let message = incoming.message.clone();
         self.take_place(place, registration, desk, &turn, snapshot, fence, message).await;
         Ok(Some(Accepted::Turn(turn)))
+    }
+}
+
+fn put_request_below(task: &Snapshot, incoming: &Incoming) {
+    if let (None, Some(kept)) = (&incoming.trace, &task.trace)
+        && trace::wanted()
+    {
+        trace::put_below(&Span::current(), kept);
     }
 }
 

@@ -16,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
+    /// Send work.
     Ready,
     /// Going down: no new work.
     Stopping,
@@ -26,6 +27,7 @@ pub enum Health {
 }
 
 impl Health {
+    /// As probes and logs have it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",

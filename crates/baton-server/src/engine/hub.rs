@@ -96,6 +96,10 @@ impl Drop for Bell {
 }
 
 impl Bell {
+    pub(crate) fn key(&self) -> TaskKey {
+        self.key
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

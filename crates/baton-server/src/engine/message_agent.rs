@@ -6,18 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{Message, MessageId, Role, Scope, TaskState};
+use baton_protocol::domain::{Message, MessageId, Role, Scope};
 use baton_protocol::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::agent::{Agent, AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
+use super::content::Content;
 use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
 use crate::store::{MessageRecord, StoreError, record};
+use crate::telemetry::trace;
 
 /// Pause before a reply that could not be stored is tried again.
 const KEEP_AGAIN: Duration = Duration::from_secs(1);
@@ -42,12 +45,17 @@ pub(super) struct AnswersInTasks(pub(super) Arc<dyn MessageAgent>);
 #[async_trait]
 impl Agent for AnswersInTasks {
     async fn run(&self, turn: Turn) -> Result<(), AgentError> {
-        let asked = Asked { message: turn.message().clone(), context_id: turn.context_id().clone() };
-        let parts = self.0.reply(asked).await?;
-        if parts.is_empty() {
+        let asked = Asked::new(
+            turn.scope(),
+            turn.message().clone(),
+            turn.context_id().clone(),
+            turn.trace().cloned(),
+        );
+        let content = self.0.reply(asked).await?;
+        if content.parts.is_empty() {
             return Err(AgentError::new("The agent answered with an empty message"));
         }
-        turn.status(TaskState::Completed, Some(parts)).await?;
+        turn.complete_with(content).await?;
         Ok(())
     }
 }
@@ -78,13 +86,15 @@ impl Inner {
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);
                     // Spawned: a caller that goes away must not cut the agent short.
-                    self.tracker.spawn(async move {
+                    let span = tracing::debug_span!("reply");
+                    let replying = async move {
                         let result = inner.reply(&key.0, &*agent, incoming, &tell).await;
                         let _ = tell.send(Some(result));
                         inner.in_flight.lock().remove(&key);
                         drop(permit);
                         inner.admit_waiting();
-                    });
+                    };
+                    self.tracker.spawn(replying.instrument(span));
                     (outcome, true)
                 }
             }
@@ -118,23 +128,29 @@ impl Inner {
             return Ok((record::read_reply(&reply).map_err(from_store)?, true));
         }
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
-        let asked = Asked { message: incoming.message.clone(), context_id: context_id.clone() };
+        let trace = trace::here().or_else(|| incoming.trace.clone());
+        let asked = Asked::new(scope, incoming.message.clone(), context_id.clone(), trace);
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
         let deadline = self.options().turn_deadline;
-        let parts = match tokio::time::timeout(deadline, answered).await {
-            Ok(Ok(Ok(parts))) => parts,
+        let content = match tokio::time::timeout(deadline, answered).await {
+            Ok(Ok(Ok(content))) => content,
             Ok(Ok(Err(error))) => return Err(failed(&error)),
             Ok(Err(_panic)) => return Err(failed(&AgentError::new("it panicked"))),
             Err(_) => return Err(failed(&AgentError::new("it took too long"))),
         };
-        if parts.is_empty() {
+        if content.parts.is_empty() {
             return Err(Error::new(
                 ErrorKind::InvalidAgentResponse,
                 "The agent answered with an empty message",
             ));
         }
-        let message =
-            Message { context_id: Some(context_id), ..Message::new(fresh_message_id(), Role::Agent, parts) };
+        let Content { parts, metadata, extensions } = content;
+        let message = Message {
+            context_id: Some(context_id),
+            metadata,
+            extensions,
+            ..Message::new(fresh_message_id(), Role::Agent, parts)
+        };
         let record = MessageRecord {
             reply: Some(record::write_reply(&message)),
             ..message_record(&incoming, None, None, self.clock.now())

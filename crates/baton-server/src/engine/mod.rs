@@ -11,12 +11,14 @@ pub mod turn;
 
 mod admission;
 mod cancel;
+mod content;
 mod crash;
 mod desk;
 mod detach;
 mod follow_up;
 mod health;
 mod hub;
+mod input;
 mod logic;
 mod message_agent;
 mod reader;
@@ -28,6 +30,7 @@ mod send;
 mod size;
 mod stream;
 pub(crate) mod stream_places;
+mod turn_span;
 mod wait;
 mod watched_store;
 
@@ -46,14 +49,17 @@ use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
 pub use cancel::Canceled;
+pub use content::{Content, NotJson};
 pub use desk::Stop;
 pub use health::Health;
+pub use input::{File, FileContent, InputError, ReadMessage};
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 pub use watched_store::WatchedStore;
 
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
 use clock::Clock;
@@ -81,6 +87,7 @@ pub(crate) struct Inner {
     runs: Runs,
     admission: Admission,
     in_flight: InFlight,
+    telemetry: Telemetry,
     /// A task could not be looked after, since the store took no writes.
     untended: Arc<Notify>,
     /// No new work.
@@ -100,11 +107,13 @@ impl fmt::Debug for Inner {
 }
 
 impl Engine {
+    /// An engine for these agents, by the `agent` of their scopes.
     pub fn new(
         store: Arc<dyn Store>,
         agents: HashMap<Arc<str>, AgentLogic>,
         options: Options,
         clock: Arc<dyn Clock>,
+        telemetry: Telemetry,
     ) -> Self {
         let admission = Admission::new(options.caps());
         // Half the bits: stores keep it in a signed integer.
@@ -112,7 +121,7 @@ impl Engine {
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
-                store: WatchedStore::new(store),
+                store: WatchedStore::new(store, telemetry.clone()),
                 last_check: LastCheck::default(),
                 hub: Hub::new(),
                 agents,
@@ -126,6 +135,7 @@ impl Engine {
                 }),
                 admission,
                 in_flight: InFlight::default(),
+                telemetry,
                 untended: Arc::default(),
                 stopping: CancellationToken::new(),
                 closing: CancellationToken::new(),
@@ -135,6 +145,7 @@ impl Engine {
         Engine { inner }
     }
 
+    /// The bounds of now.
     pub fn options(&self) -> Arc<Options> {
         self.inner.options()
     }
@@ -158,8 +169,14 @@ impl Engine {
         }
     }
 
+    /// The store, as the engine sees it.
     pub fn store(&self) -> &WatchedStore {
         &self.inner.store
+    }
+
+    /// What is counted about it.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.inner.telemetry
     }
 
     /// How the store has failed for good, if it has.
@@ -172,6 +189,7 @@ impl Engine {
         self.inner.store.fatal()
     }
 
+    /// The time by the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }

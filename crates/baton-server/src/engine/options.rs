@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Caps;
 
+/// The bounds of the engine.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
@@ -35,10 +36,13 @@ pub struct Options {
     pub max_references: usize,
     /// A snapshot is kept every so many events, or bytes of events.
     pub snapshot_events: u64,
+    /// See `snapshot_events`.
     pub snapshot_bytes: usize,
+    /// How long what is stored stays.
     pub retention: Retention,
 }
 
+/// How long tasks, their logs and message records are kept.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Retention {

@@ -10,10 +10,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{EventBody, EventKind, Message, Scope};
+use baton_protocol::domain::{EventBody, EventKind, Message, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use super::Inner;
 use super::admission::Permit;
@@ -23,7 +24,9 @@ use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
 use super::runs::Registration;
 use super::turn::Turn;
+use super::turn_span;
 use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
+use crate::telemetry::{labels, milliseconds, trace};
 
 /// A store that fails is tried again after a pause that doubles from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -52,6 +55,8 @@ struct Run {
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
+    /// The traces that offered messages were sent in.
+    traces: Vec<(RequestId, TraceContext)>,
     /// The client wants the task canceled.
     cancel: bool,
     /// The turn is over, the task is not: messages wait for the next turn.
@@ -74,7 +79,8 @@ struct Commit {
 }
 
 impl Inner {
-    /// Starts the turn that the snapshot has just recorded as started.
+    /// Starts the turn that the snapshot has just recorded as started. `origin` is the trace of the message that
+    /// started it.
     #[allow(clippy::too_many_arguments, reason = "all of it is moved into the one task that owns the turn")]
     pub(super) async fn launch(
         self: &Arc<Self>,
@@ -85,6 +91,7 @@ impl Inner {
         bell: Arc<Bell>,
         message: Message,
         permit: Permit,
+        origin: Option<TraceContext>,
     ) {
         let references = if message.reference_task_ids.is_empty() {
             Vec::new()
@@ -96,11 +103,14 @@ impl Inner {
             })
         };
         let agent = self.agent_of(registration.scope(), &snapshot);
+        let (span, place) = turn_span::of(registration.scope(), &snapshot, bell.key(), origin.as_ref());
         let turn = Turn::new(
             Arc::clone(&desk),
+            registration.scope().clone(),
             message,
             Arc::clone(&snapshot),
             references,
+            place,
             self.options().max_event_bytes,
         );
         let now = Instant::now();
@@ -114,6 +124,7 @@ impl Inner {
             snapshot,
             to_settle: Vec::new(),
             seen: None,
+            traces: Vec::new(),
             cancel: false,
             hands_over: false,
             grace_ends: None,
@@ -126,7 +137,7 @@ impl Inner {
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
         }
-        self.tracker.spawn(run.drive(agent, turn, permit));
+        self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
     }
 
     /// The next attempt at a task, with the skill that is to do it.
@@ -165,6 +176,7 @@ impl Inner {
 
 impl Run {
     async fn drive(mut self, agent: Result<Arc<dyn Agent>, String>, turn: Turn, permit: Permit) {
+        let started = Instant::now();
         let work = AssertUnwindSafe(async move {
             match agent {
                 Ok(agent) => agent.run(turn).await,
@@ -219,6 +231,7 @@ impl Run {
         // The agent first: its drop may still lay things on the desk, which is closed by now.
         self.desk.close();
         drop(work);
+        self.tell_end(started);
         let Run { engine, registration, .. } = self;
         let (scope, id) = (registration.scope().clone(), registration.id().clone());
         let rung = registration.leave();
@@ -228,6 +241,16 @@ impl Run {
             engine.attend(&scope, &id);
         }
         engine.admit_waiting();
+    }
+
+    fn tell_end(&self, started: Instant) {
+        let took = started.elapsed();
+        self.engine.telemetry.turn(took);
+        let (id, state) = (self.registration.id(), labels::state_name(self.snapshot.state()));
+        if trace::wanted() {
+            trace::attribute(&Span::current(), "a2a.task.state", state);
+        }
+        tracing::debug!(task.id = %id, state, duration_ms = milliseconds(took), "the turn has ended");
     }
 
     /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.
@@ -387,7 +410,13 @@ impl Run {
             }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
-                Ok(EventBody::UserMessage { message, .. }) => self.desk.offer(request.request, message),
+                Ok(EventBody::UserMessage { message, trace }) => {
+                    if let Some(place) = trace {
+                        trace::link(&Span::current(), &place);
+                        self.traces.push((request.request, place));
+                    }
+                    self.desk.offer(request.request, message);
+                }
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;
                     self.to_settle.push(Settled { request: request.request, event: None });

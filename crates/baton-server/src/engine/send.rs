@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, MessageId, Part, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
-    TraceContext,
+    ContextId, EventBody, Message, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -22,10 +21,12 @@ use super::{Engine, Inner, from_store, write_down};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
+use crate::telemetry::trace;
 
 /// A checked message on its way in.
 #[derive(Debug, Clone)]
 pub struct Incoming {
+    /// The message itself.
     pub message: Message,
     /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
     pub record_id: MessageId,
@@ -33,6 +34,7 @@ pub struct Incoming {
     pub hash: [u8; 32],
     /// A task the client named: continued if it exists, else created under that id.
     pub client_task_id: Option<TaskId>,
+    /// The generation its client speaks; a task's birth keeps it.
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
@@ -41,19 +43,25 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The message as its task's log has it.
+    /// The message as its task's log has it. Called within the request: the place kept is the request's own span,
+    /// where spans are recorded.
     pub(super) fn said(&self) -> EventBody {
-        EventBody::UserMessage { message: self.message.clone(), trace: self.trace.clone() }
+        let trace = trace::here().or_else(|| self.trace.clone());
+        EventBody::UserMessage { message: self.message.clone(), trace }
     }
 }
 
 /// What became of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Accepted {
+    /// A turn of a task.
     Turn(TurnRef),
     /// A message skill's answer.
     Reply {
+        /// The answer.
         message: Message,
+        /// The same message had been answered before.
         replayed: bool,
     },
 }
@@ -69,10 +77,12 @@ pub struct TurnRef {
     pub(crate) event: Option<u64>,
     /// The task as of that number, when it is at hand.
     pub(crate) start: Option<Arc<Snapshot>>,
+    /// The same message had been taken in before.
     pub replayed: bool,
 }
 
 impl TurnRef {
+    /// The task the turn belongs to.
     pub fn task_id(&self) -> &TaskId {
         &self.id
     }
@@ -274,6 +284,7 @@ impl Inner {
             Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
             Appended::Conflict => return Ok(Begun::Lost),
         };
+        trace::about(&start.task.id, Some(&start.task.context_id));
         let bell = self.hub.bell(key);
         // A task that waits for a place may still look interrupted: only an end is a rest here.
         let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot));
@@ -305,7 +316,8 @@ impl Inner {
         match place {
             Place::Run(permit) => {
                 let bell = Arc::clone(&turn.bell);
-                self.launch(registration, desk, snapshot, fence, bell, message, permit).await;
+                let origin = trace::here();
+                self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());
@@ -322,7 +334,7 @@ impl Inner {
         reason: String,
     ) -> Result<Option<Accepted>, Error> {
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, vec![Part::text(reason)]));
+        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
         let start = Arc::clone(&new.start);
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);

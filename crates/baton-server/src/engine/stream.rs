@@ -19,12 +19,16 @@ use crate::store::{Head, StoredEvent};
 
 /// One thing to be shown. Numbers rise; holes are internal events.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Frame {
     /// The task as of that number.
     Task {
+        /// Of the last event in it.
         number: u64,
+        /// The task as of that number.
         snapshot: Arc<Snapshot>,
     },
+    /// What the log has.
     Event(StoredEvent),
     /// A message skill's answer: the only frame of its stream.
     Message(Message),
@@ -32,6 +36,7 @@ pub enum Frame {
 
 /// When a stream closes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CloseAt {
     /// As soon as the task rests: where every interruption looks like input-required.
     Rest,
@@ -58,6 +63,7 @@ struct Waiting {
     turn: TurnRef,
 }
 
+/// The events of a task, as they are stored.
 #[derive(Debug)]
 pub struct EventStream {
     /// A message that waits for a busy task has no place in the log yet: the stream is open, and quiet.
@@ -109,6 +115,7 @@ impl EventStream {
         }
     }
 
+    /// A stream of one message: the answer of a message skill.
     pub fn of_message(message: Message) -> Self {
         EventStream {
             waiting: None,
@@ -216,6 +223,7 @@ impl EventStream {
         self.stopped
     }
 
+    /// Will nothing more come?
     pub fn is_over(&self) -> bool {
         self.waiting.is_none() && self.first.is_none() && self.rest.is_none()
     }

@@ -1,20 +1,29 @@
 //! A turn, as the agent sees it: what was asked, and the verbs to answer with.
 
+mod question;
+mod text_stream;
+
 use std::fmt;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, StatusUpdate, Task,
-    TaskId, TaskState,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, Scope, StatusUpdate,
+    Task, TaskId, TaskState, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
+pub use question::Question;
+pub use text_stream::TextStream;
+
+use super::agent::AgentError;
 use super::clock::{fresh_artifact_id, fresh_message_id};
-use super::desk::{Desk, Said, Stop, TextChunk};
+use super::content::{Content, data_part};
+use super::desk::{Desk, Said, Stop};
+use super::input::{File, InputError, ReadMessage};
 use super::size;
 
 /// The turn is over: canceled, out of time, or no longer this server's. Just return.
@@ -25,7 +34,19 @@ pub struct Stopped;
 /// One turn of a task. Cheap to clone; hand it to whatever does the work.
 ///
 /// The verbs lay events on a desk; the run writes them in order, as many at once as it can. They wait only
-/// when more lies there than one event may hold.
+/// when more lies there than one event may hold. They fail only when the turn is over, so `?` is all they need.
+///
+/// | to say | verb |
+/// |---|---|
+/// | how far it is, or anything else, and go on | [`progress`](Self::progress), [`say`](Self::say) |
+/// | a result | [`text_artifact`](Self::text_artifact), [`artifact_json`](Self::artifact_json), [`artifact_file`](Self::artifact_file), [`artifact`](Self::artifact) |
+/// | a result as it comes into being | [`stream_text`](Self::stream_text), [`artifact_update`](Self::artifact_update) |
+/// | a question | [`ask`](Self::ask), [`require_auth`](Self::require_auth) |
+/// | the end | [`complete`](Self::complete), [`complete_with`](Self::complete_with), [`fail`](Self::fail), [`reject`](Self::reject), or just return |
+/// | anything the protocol has words for | [`status`](Self::status) |
+///
+/// What the client said is in [`text`](Self::text), [`data`](Self::data), [`files`](Self::files) and
+/// [`message`](Self::message); what it says meanwhile comes by [`next_message`](Self::next_message).
 #[derive(Clone)]
 pub struct Turn {
     inner: Arc<Inner>,
@@ -33,9 +54,11 @@ pub struct Turn {
 
 struct Inner {
     desk: Arc<Desk>,
+    scope: Scope,
     message: Message,
     start: Arc<Snapshot>,
     references: Vec<Task>,
+    trace: Option<TraceContext>,
     max_event_bytes: usize,
 }
 
@@ -45,15 +68,22 @@ impl fmt::Debug for Turn {
     }
 }
 
+/// What was asked, by whom, and what is known about it.
 impl Turn {
     pub(crate) fn new(
         desk: Arc<Desk>,
+        scope: Scope,
         message: Message,
         start: Arc<Snapshot>,
         references: Vec<Task>,
+        trace: Option<TraceContext>,
         max_event_bytes: usize,
     ) -> Self {
-        Turn { inner: Arc::new(Inner { desk, message, start, references, max_event_bytes }) }
+        Turn { inner: Arc::new(Inner { desk, scope, message, start, references, trace, max_event_bytes }) }
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.inner.scope
     }
 
     /// The message that started the turn.
@@ -66,17 +96,45 @@ impl Turn {
         self.inner.message.text()
     }
 
+    /// The message's first data part as a value of a type of your own. With `?` a message that does not hold one fails
+    /// the task, and the client reads which member was wrong.
+    pub fn data<T: DeserializeOwned>(&self) -> Result<T, InputError> {
+        self.inner.message.data()
+    }
+
+    /// The message's files, in order.
+    pub fn files(&self) -> impl Iterator<Item = File<'_>> {
+        self.inner.message.files()
+    }
+
     /// The task as it was when the turn started, history included.
     pub fn task(&self) -> &Task {
         &self.inner.start.task
     }
 
+    /// The task's id.
     pub fn task_id(&self) -> &TaskId {
         &self.inner.start.task.id
     }
 
+    /// The conversation the task belongs to.
     pub fn context_id(&self) -> &ContextId {
         &self.inner.start.task.context_id
+    }
+
+    /// The id of the skill that was chosen, for an agent behind several.
+    pub fn skill(&self) -> &str {
+        self.inner.start.skill.as_deref().unwrap_or_default()
+    }
+
+    /// Who is asking: the caller as the authenticator knows it, `anonymous` without one.
+    pub fn owner(&self) -> &str {
+        &self.inner.scope.owner
+    }
+
+    /// The tenant the caller named; empty without one.
+    pub fn tenant(&self) -> &str {
+        &self.inner.scope.tenant
     }
 
     /// 1 for the task's first turn; raised by every further turn and by every re-run after a crash.
@@ -94,11 +152,23 @@ impl Turn {
         &self.inner.references
     }
 
+    /// A message the client sent while the turn was running, if one waits. Those not taken start the next turn.
+    pub fn next_message(&self) -> Option<Message> {
+        self.inner.desk.take_message(None)
+    }
+
+    /// The turn's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls. Where
+    /// this server records no traces it is the place the task's sender gave, if it gave one.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.inner.trace.as_ref()
+    }
+
     /// Fires when the turn should stop; [`stop_reason`](Self::stop_reason) says why.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.inner.desk.stop
     }
 
+    /// Why the turn should stop, once it should.
     pub fn stop_reason(&self) -> Option<Stop> {
         self.inner.desk.stop_reason()
     }
@@ -110,10 +180,18 @@ impl Turn {
             () = self.cancellation().cancelled() => Err(Stopped),
         }
     }
+}
 
+/// What there is to say.
+impl Turn {
     /// Says how far the work is: a status update that leaves the task working.
-    pub async fn progress(&self, text: impl Into<String>) -> Result<(), Stopped> {
-        self.status(TaskState::Working, Some(vec![Part::text(text)])).await
+    pub async fn progress(&self, text: impl Into<Content>) -> Result<(), Stopped> {
+        self.say(text).await
+    }
+
+    /// Says something, and goes on working. Results belong into artifacts.
+    pub async fn say(&self, content: impl Into<Content>) -> Result<(), Stopped> {
+        self.status(TaskState::Working, Some(content.into())).await
     }
 
     /// Hands over a whole artifact, creating or replacing the one of that id.
@@ -124,9 +202,23 @@ impl Turn {
     /// A text artifact under a fresh id. An agent that may be re-run after a crash gives its artifacts fixed ids
     /// with [`artifact`](Self::artifact) instead, so that a re-run replaces what the first run made.
     pub async fn text_artifact(&self, name: &str, text: impl Into<String>) -> Result<(), Stopped> {
-        let mut artifact = Artifact::new(fresh_artifact_id(), vec![Part::text(text)]);
-        artifact.name = Some(name.to_owned());
-        self.artifact(artifact).await
+        self.artifact(named(name, Part::text(text))).await
+    }
+
+    /// An artifact of structured data, under a fresh id.
+    pub async fn artifact_json(&self, name: &str, value: &impl Serialize) -> Result<(), AgentError> {
+        let part = data_part(value)?;
+        Ok(self.artifact(named(name, part)).await?)
+    }
+
+    /// A file as an artifact, under a fresh id.
+    pub async fn artifact_file(
+        &self,
+        name: &str,
+        media_type: &str,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<(), Stopped> {
+        self.artifact(named(name, Part::raw(bytes.into(), media_type, name))).await
     }
 
     /// One chunk of an artifact, with the protocol's own flags.
@@ -139,7 +231,7 @@ impl Turn {
         let bytes = size::of_artifact(&artifact);
         // The run stamps the ordinal.
         let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
-        self.say(Said::Event(EventBody::Artifact(update)), bytes).await
+        self.lay(Said::Event(EventBody::Artifact(update)), bytes).await
     }
 
     /// A text artifact that grows as it is written.
@@ -155,18 +247,18 @@ impl Turn {
 
     /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:
     /// the answer then starts the next one.
-    pub fn ask(&self, text: impl Into<String>) -> Question {
-        self.interrupt(TaskState::InputRequired, text.into())
+    pub fn ask(&self, question: impl Into<Content>) -> Question {
+        self.interrupt(TaskState::InputRequired, question.into())
     }
 
     /// Asks the client to authorise something out of band. Await it to go on once a message says so, or return.
-    pub fn require_auth(&self, text: impl Into<String>) -> Question {
-        self.interrupt(TaskState::AuthRequired, text.into())
+    pub fn require_auth(&self, what: impl Into<Content>) -> Question {
+        self.interrupt(TaskState::AuthRequired, what.into())
     }
 
-    fn interrupt(&self, state: TaskState, text: String) -> Question {
-        let bytes = text.len();
-        let body = self.status_body(state, Some(vec![Part::text(text)]));
+    fn interrupt(&self, state: TaskState, content: Content) -> Question {
+        let bytes = size::of_parts(&content.parts);
+        let body = self.status_body(state, Some(content));
         self.inner.desk.say(Said::Event(body), bytes);
         Question { turn: self.clone() }
     }
@@ -182,37 +274,32 @@ impl Turn {
     }
 
     /// Ends the task as completed, with a closing message. Results belong into artifacts.
-    pub async fn complete_with(&self, text: impl Into<String>) -> Result<(), Stopped> {
-        self.status(TaskState::Completed, Some(vec![Part::text(text)])).await
+    pub async fn complete_with(&self, content: impl Into<Content>) -> Result<(), Stopped> {
+        self.status(TaskState::Completed, Some(content.into())).await
     }
 
     /// Ends the task as failed, with the reason.
-    pub async fn fail(&self, reason: impl Into<String>) -> Result<(), Stopped> {
-        self.status(TaskState::Failed, Some(vec![Part::text(reason)])).await
+    pub async fn fail(&self, reason: impl Into<Content>) -> Result<(), Stopped> {
+        self.status(TaskState::Failed, Some(reason.into())).await
     }
 
     /// Ends the task as rejected: the agent will not do this.
-    pub async fn reject(&self, reason: impl Into<String>) -> Result<(), Stopped> {
-        self.status(TaskState::Rejected, Some(vec![Part::text(reason)])).await
+    pub async fn reject(&self, reason: impl Into<Content>) -> Result<(), Stopped> {
+        self.status(TaskState::Rejected, Some(reason.into())).await
     }
 
-    /// A message the client sent while the turn was running, if one waits. Those not taken start the next turn.
-    pub fn next_message(&self) -> Option<Message> {
-        self.inner.desk.take_message(None)
+    /// A status update of any shape. One the task's state does not allow fails the task.
+    pub async fn status(&self, state: TaskState, content: Option<Content>) -> Result<(), Stopped> {
+        let bytes = content.as_ref().map_or(0, |content| size::of_parts(&content.parts));
+        self.lay(Said::Event(self.status_body(state, content)), bytes).await
     }
 
-    /// A status update of any shape.
-    pub async fn status(&self, state: TaskState, parts: Option<Vec<Part>>) -> Result<(), Stopped> {
-        let bytes = parts.as_deref().map_or(0, size::of_parts);
-        self.say(Said::Event(self.status_body(state, parts)), bytes).await
-    }
-
-    fn status_body(&self, state: TaskState, parts: Option<Vec<Part>>) -> EventBody {
-        let message = parts.map(|parts| agent_message(self.task_id(), self.context_id(), parts));
+    fn status_body(&self, state: TaskState, content: Option<Content>) -> EventBody {
+        let message = content.map(|content| agent_message(self.task_id(), self.context_id(), content));
         EventBody::Status(StatusUpdate { state, message, metadata: None })
     }
 
-    async fn say(&self, said: Said, bytes: usize) -> Result<(), Stopped> {
+    async fn lay(&self, said: Said, bytes: usize) -> Result<(), Stopped> {
         let desk = &self.inner.desk;
         if !desk.say(said, bytes) {
             return Err(Stopped);
@@ -222,74 +309,20 @@ impl Turn {
     }
 }
 
+fn named(name: &str, part: Part) -> Artifact {
+    let mut artifact = Artifact::new(fresh_artifact_id(), vec![part]);
+    artifact.name = Some(name.to_owned());
+    artifact
+}
+
 /// A message of the agent's, with the ids the protocol wants on it.
-pub(crate) fn agent_message(task: &TaskId, context: &ContextId, parts: Vec<Part>) -> Message {
+pub(crate) fn agent_message(task: &TaskId, context: &ContextId, content: impl Into<Content>) -> Message {
+    let Content { parts, metadata, extensions } = content.into();
     Message {
         task_id: Some(task.clone()),
         context_id: Some(context.clone()),
+        metadata,
+        extensions,
         ..Message::new(fresh_message_id(), Role::Agent, parts)
-    }
-}
-
-/// A question put to the client. See [`Turn::ask`].
-pub struct Question {
-    turn: Turn,
-}
-
-impl fmt::Debug for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Question").field(&self.turn).finish()
-    }
-}
-
-impl IntoFuture for Question {
-    type Output = Result<Message, Stopped>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let desk = &self.turn.inner.desk;
-            loop {
-                let working = self.turn.status_body(TaskState::Working, None);
-                if let Some(answer) = desk.take_message(Some(working)) {
-                    return Ok(answer);
-                }
-                if desk.stop_reason().is_some() {
-                    return Err(Stopped);
-                }
-                desk.message_or_stop().await;
-            }
-        })
-    }
-}
-
-/// Text written bit by bit into one artifact. Bits that come faster than they can be stored are merged.
-#[derive(Debug)]
-pub struct TextStream {
-    turn: Turn,
-    artifact: ArtifactId,
-    name: Option<String>,
-    begun: bool,
-}
-
-impl TextStream {
-    pub async fn write(&mut self, text: &str) -> Result<(), Stopped> {
-        // A token longer than one event may hold goes down in pieces.
-        for piece in size::pieces(text, self.turn.inner.max_event_bytes / 2) {
-            self.lay(piece, false).await?;
-        }
-        Ok(())
-    }
-
-    /// Marks the artifact as whole.
-    pub async fn finish(mut self) -> Result<(), Stopped> {
-        self.lay("", true).await
-    }
-
-    async fn lay(&mut self, text: &str, last: bool) -> Result<(), Stopped> {
-        let append = std::mem::replace(&mut self.begun, true);
-        let (artifact, name) = (self.artifact.clone(), self.name.take());
-        let chunk = TextChunk { artifact, name, text: text.to_owned(), append, last };
-        self.turn.say(Said::Text(chunk), size::of_text(text)).await
     }
 }

@@ -1,5 +1,5 @@
 //! The engine's way to its store. Every answer is seen here, so that no failure that concerns the whole server is
-//! known to one request alone: a store that has failed for good, and a store without room.
+//! known to one request alone: a store that has failed for good, and a store without room. What is seen is counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use crate::store::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
+use crate::telemetry::{Telemetry, Written};
 
 /// A store near its limit refuses one write and takes the next: it is not news every time.
 const NEWS: Duration = Duration::from_secs(60);
@@ -22,6 +24,7 @@ const NEWS: Duration = Duration::from_secs(60);
 pub struct WatchedStore {
     store: Arc<dyn Store>,
     seen: Arc<Seen>,
+    telemetry: Telemetry,
 }
 
 #[derive(Debug)]
@@ -40,10 +43,12 @@ struct News {
     open: bool,
 }
 
+#[allow(missing_docs, reason = "each is what the method of `Store` is")]
 impl WatchedStore {
-    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);
-        WatchedStore { store, seen: Arc::new(Seen { fatal, full: false.into(), news: Mutex::default() }) }
+        let seen = Arc::new(Seen { fatal, full: false.into(), news: Mutex::default() });
+        WatchedStore { store, seen, telemetry }
     }
 
     /// Waits until the store has failed for good, and says how.
@@ -61,7 +66,19 @@ impl WatchedStore {
     }
 
     pub async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
-        self.wrote(self.store.append(scope, append).await)
+        let (start, written) = (Instant::now(), Written::of(&append));
+        let span = tracing::debug_span!(
+            target: "baton_server::store",
+            "append",
+            task.id = %append.task,
+            events = append.events.len() as i64,
+        );
+        let result = self.store.append(scope, append).instrument(span).await;
+        self.telemetry.appending(start.elapsed());
+        if matches!(result, Ok(Appended::Written(_))) {
+            self.telemetry.written(&written);
+        }
+        self.wrote(result)
     }
 
     pub async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
@@ -139,7 +156,15 @@ impl WatchedStore {
         self.saw(self.store.purge_records(before, limit).await)
     }
 
+    /// What the store knows about itself.
+    pub fn measures(&self) -> Measures {
+        self.store.measures()
+    }
+
     fn saw<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
+        if let Err(error) = &result {
+            self.telemetry.store_failed(error);
+        }
         if let Err(error @ StoreError::Fatal(_)) = &result {
             self.seen.fatal.send_if_modified(|first| {
                 let is_first = first.is_none();

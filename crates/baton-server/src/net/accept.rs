@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -15,6 +16,7 @@ use super::caps::{Admission, Registry};
 use super::connection;
 use super::guard::Door;
 use super::pulse::Order;
+use crate::telemetry::Telemetry;
 
 /// After a failure that will not go away at once; doubled from one to the next.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -38,6 +40,7 @@ pub(super) async fn serve(
     drained: impl Future<Output = ()>,
 ) {
     let registry = Arc::clone(&door.registry);
+    let _alone = CutOnDrop(Arc::clone(&registry));
     tokio::select! {
         biased;
         () = stop => {}
@@ -52,6 +55,15 @@ pub(super) async fn serve(
         tracing::warn!(connections = registry.count(), "connections are cut: they did not end in time");
         registry.tell_all(Order::Leave);
         let _ = tokio::time::timeout(CUT_PATIENCE, registry.all_gone()).await;
+    }
+}
+
+/// Connections do not outlive the future that serves them, should it be dropped.
+struct CutOnDrop(Arc<Registry>);
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.0.tell_all(Order::Leave);
     }
 }
 
@@ -75,12 +87,19 @@ async fn accept_for_ever(listener: &TcpListener, door: &Arc<Door>) {
 fn welcome(stream: TcpStream, peer: SocketAddr, door: &Arc<Door>, turned_away: &Arc<Semaphore>) {
     match door.registry.admit(peer.ip()) {
         Admission::Welcome(seat) => {
-            tokio::spawn(connection::serve(stream, peer, Arc::clone(door), seat));
+            let open = door.telemetry.as_ref().map(Telemetry::connection);
+            let serving = connection::serve(stream, peer, Arc::clone(door), seat);
+            tokio::spawn(async move {
+                serving.await;
+                drop(open);
+            });
         }
         Admission::TooManyFromThere => {
+            door.refused(StatusCode::TOO_MANY_REQUESTS);
             turn_away(stream, "429 Too Many Requests", "Too many connections from this address", turned_away);
         }
         Admission::Full => {
+            door.refused(StatusCode::SERVICE_UNAVAILABLE);
             turn_away(stream, "503 Service Unavailable", "All connections are in use", turned_away);
         }
     }

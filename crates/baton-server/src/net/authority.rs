@@ -19,19 +19,23 @@ impl<'a> Authority<'a> {
                 (host, after)
             }
             None => {
-                let (host, after) = text.split_at(text.find(':').unwrap_or(text.len()));
-                let name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-                if host.is_empty() || host.len() > 255 || !host.bytes().all(name) {
+                let name =
+                    |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+                let end = text.as_bytes().iter().position(|byte| !name(byte)).unwrap_or(text.len());
+                let (host, after) = (text.get(..end)?, text.get(end..)?);
+                if host.is_empty() || host.len() > 255 {
                     return None;
                 }
                 (host, after)
             }
         };
-        let port = match after.strip_prefix(':') {
-            Some(digits) if (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
-                Some(digits.parse().ok()?)
+        let port = match after.as_bytes() {
+            [] => None,
+            [b':', digits @ ..]
+                if (1..=5).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) =>
+            {
+                Some(after[1..].parse().ok()?)
             }
-            None if after.is_empty() => None,
             _ => return None,
         };
         Some(Authority { host, port })
@@ -58,9 +62,15 @@ impl<'a> Authority<'a> {
     /// A name or an address that leads to this machine wherever it is asked, so that no foreign page can have it as
     /// its own. `localhost.` and names below `localhost` are left out: who resolves them is not settled.
     pub(super) fn is_loopback(&self) -> bool {
-        self.host.eq_ignore_ascii_case("localhost")
-            || self.host.parse::<Ipv4Addr>().is_ok_and(|v4| v4.is_loopback())
-            || self.host.parse::<Ipv6Addr>().is_ok_and(|v6| v6.is_loopback())
+        match self.host.as_bytes().first() {
+            Some(b'1') => self.host.parse::<Ipv4Addr>().is_ok_and(|v4| v4.is_loopback()),
+            Some(b'l' | b'L') => self.host.eq_ignore_ascii_case("localhost"),
+            // In all its spellings; a name with a colon in it would not have been read.
+            Some(_) if self.host.contains(':') => {
+                self.host.parse::<Ipv6Addr>().is_ok_and(|v6| v6.is_loopback())
+            }
+            _ => false,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -100,14 +100,56 @@ impl Body for Observed {
     }
 }
 
-/// A request's body. In HTTP/2 it has a clock of its own, made when it first has to be waited for.
+/// How much of requests' bodies is on its way, of all connections together.
+#[derive(Debug)]
+pub(super) struct BodyRoom {
+    max: usize,
+    taken: AtomicUsize,
+}
+
+impl BodyRoom {
+    pub(super) fn new(max: usize) -> Self {
+        BodyRoom { max, taken: AtomicUsize::new(0) }
+    }
+
+    /// Room for so many more bytes; they are taken in any case, until they are given back.
+    fn take(&self, bytes: usize) -> bool {
+        self.taken.fetch_add(bytes, Relaxed) + bytes <= self.max
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes, Relaxed);
+    }
+}
+
+/// Whom to tell that a request's body is not as it should be.
+#[derive(Debug)]
+pub(super) enum Faults {
+    /// HTTP/1: one request at a time, and the socket's own clock.
+    Connection(Arc<Pulse>),
+    /// HTTP/2: the body has a clock of its own.
+    Stream(Arc<Watch>),
+}
+
+impl Faults {
+    fn found(&self, refusal: Refusal) {
+        match self {
+            Faults::Connection(pulse) => pulse.fault(refusal),
+            Faults::Stream(watch) => watch.fault.store(refusal.to_byte(), Relaxed),
+        }
+    }
+}
+
+/// A request's body, which takes room while it comes in, and in HTTP/2 must not take too long.
 #[derive(Debug)]
 pub(super) struct PatientBody {
     body: Incoming,
-    watch: Option<Arc<Watch>>,
+    faults: Faults,
     options: Arc<Connections>,
+    room: Arc<BodyRoom>,
+    /// Made when the body first has to be waited for.
     wait: Option<Box<Wait>>,
-    bytes: u64,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -117,19 +159,29 @@ struct Wait {
     before: Duration,
 }
 
+/// What the application is told; the client is told by the guard.
 #[derive(Debug, thiserror::Error)]
-#[error("the request's body took too long to arrive")]
-pub(super) struct TooSlow;
+#[error("the request's body was given up: {}", .0.text())]
+pub(super) struct GivenUp(Refusal);
 
 impl PatientBody {
-    pub(super) fn new(body: Incoming, watch: Option<Arc<Watch>>, options: &Arc<Connections>) -> Self {
-        PatientBody { body, watch, options: Arc::clone(options), wait: None, bytes: 0 }
+    pub(super) fn new(
+        body: Incoming,
+        faults: Faults,
+        options: &Arc<Connections>,
+        room: &Arc<BodyRoom>,
+    ) -> Self {
+        let (options, room) = (Arc::clone(options), Arc::clone(room));
+        PatientBody { body, faults, options, room, wait: None, bytes: 0 }
     }
 
     /// Nothing came. Ready when that has gone on for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Faults::Connection(_) = self.faults {
+            return Poll::Pending;
+        }
         let now = Instant::now();
-        let allowed = body_time(&self.options, self.bytes);
+        let allowed = body_time(&self.options, self.bytes as u64);
         let wait = self.wait.get_or_insert_with(|| {
             Box::new(Wait { timer: Box::pin(sleep_until(now)), since: None, before: Duration::ZERO })
         });
@@ -138,6 +190,17 @@ impl PatientBody {
             wait.timer.as_mut().reset(now + allowed.saturating_sub(wait.before));
         }
         wait.timer.as_mut().poll(cx)
+    }
+
+    fn give_up(&self, refusal: Refusal) -> <Self as Body>::Error {
+        self.faults.found(refusal);
+        GivenUp(refusal).into()
+    }
+}
+
+impl Drop for PatientBody {
+    fn drop(&mut self) {
+        self.room.give_back(self.bytes);
     }
 }
 
@@ -150,25 +213,21 @@ impl Body for PatientBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = &mut *self;
-        match Pin::new(&mut this.body).poll_frame(cx) {
-            Poll::Ready(frame) => {
-                if let Some(wait) = &mut this.wait
-                    && let Some(since) = wait.since.take()
-                {
-                    wait.before += since.elapsed();
-                }
-                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-                this.bytes += data.map_or(0, Bytes::len) as u64;
-                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
-            }
-            Poll::Pending => match this.watch.clone() {
-                Some(watch) if this.wait(cx).is_ready() => {
-                    watch.fault.store(Refusal::BodyTimeout.to_byte(), Relaxed);
-                    Poll::Ready(Some(Err(TooSlow.into())))
-                }
-                _ => Poll::Pending,
-            },
+        let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
+            return this.wait(cx).map(|()| Some(Err(this.give_up(Refusal::BodyTimeout))));
+        };
+        if let Some(wait) = &mut this.wait
+            && let Some(since) = wait.since.take()
+        {
+            wait.before += since.elapsed();
         }
+        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        let bytes = data.map_or(0, Bytes::len);
+        this.bytes += bytes;
+        if !this.room.take(bytes) {
+            return Poll::Ready(Some(Err(this.give_up(Refusal::NoRoom))));
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {

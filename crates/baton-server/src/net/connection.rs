@@ -143,7 +143,7 @@ where
                 shut_down(connection.as_mut());
                 continue;
             }
-            if leaving && !pulse.is_busy() {
+            if leaving {
                 clock.leaving(pulse);
             }
             match clock.poll(cx, pulse, options) {

@@ -5,7 +5,7 @@
 //! in every place, so the two can never disagree on where the next request begins: what hyper would read otherwise
 //! does not reach it.
 
-use super::head::{self, BodyShape};
+use super::head::{self, BodyShape, Head};
 use super::refusal::Refusal;
 
 /// All the lines after a chunked body's last chunk; hyper's own bound.
@@ -36,8 +36,7 @@ enum At {
 struct Scan {
     done: usize,
     line: usize,
-    /// Where the request line begins: a blank line before it is skipped.
-    from: usize,
+    head: Head,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,10 +140,8 @@ impl Framing {
         match &mut self.at {
             At::Refused => Ok(0),
             At::Head(scan) => {
-                let Some(end) = scan.find_end(bytes, self.max_head).map_err(Refused::Head)? else {
-                    return Ok(0);
-                };
-                let shape = head::read(&bytes[scan.from..end]).map_err(Refused::Head)?;
+                let end = scan.find_end(bytes, self.max_head).map_err(Refused::Head)?;
+                let Some((end, shape)) = end else { return Ok(0) };
                 self.body_seen = 0;
                 self.at = match shape {
                     BodyShape::Length(0) => At::Head(Scan::default()),
@@ -173,12 +170,12 @@ impl Framing {
 }
 
 impl Scan {
-    /// Just behind the blank line that ends the head. Finds what is wrong in itself on the way, so that nobody has to
-    /// wait for the end of what will be refused.
-    fn find_end(&mut self, bytes: &[u8], max: usize) -> Result<Option<usize>, Refusal> {
+    /// Just behind the blank line that ends the head, and what follows it. Each line is read as it comes, so that
+    /// nobody has to wait for the end of what will be refused.
+    fn find_end(&mut self, bytes: &[u8], max: usize) -> Result<Option<(usize, BodyShape)>, Refusal> {
         // What is beyond the bound is not looked at: the verdict must not depend on how much came at once.
         let within = &bytes[..bytes.len().min(max)];
-        while let Some(ahead) = within[self.done..].iter().position(|byte| is_control(*byte)) {
+        while let Some(ahead) = head::find(&within[self.done..], is_control) {
             let at = self.done + ahead;
             self.done = at;
             match (within[at], within.get(at + 1)) {
@@ -190,21 +187,21 @@ impl Scan {
             }
             let (line, next) = (self.line, at + 2);
             (self.done, self.line) = (next, next);
-            match line {
-                _ if at > line => {}
-                // Some old clients send one blank line too many after a body.
-                0 => self.from = next,
-                _ => return Ok(Some(next)),
+            if at > line {
+                self.head.line(within, (line, at))?;
+            } else if line > 0 {
+                return Ok(Some((next, self.head.end(within)?)));
             }
+            // The very first line may be blank: some old clients send one too many after a body.
         }
         self.done = within.len();
         self.unfinished(bytes.len(), max)
     }
 
-    fn unfinished(&self, length: usize, max: usize) -> Result<Option<usize>, Refusal> {
+    fn unfinished<T>(&self, length: usize, max: usize) -> Result<Option<T>, Refusal> {
         match length {
             length if length < max => Ok(None),
-            _ if self.line == self.from => Err(Refusal::TargetTooLong),
+            _ if self.head == Head::default() => Err(Refusal::TargetTooLong),
             _ => Err(Refusal::HeadTooLarge),
         }
     }

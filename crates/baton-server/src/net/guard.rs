@@ -7,19 +7,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use http::header::{CONNECTION, HOST, ORIGIN, RETRY_AFTER};
+use http::header::{CONNECTION, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use tower::Service as _;
 
 use super::authority::Authority;
-use super::bodies::{Observed, PatientBody, UnderWay, Watch};
+use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
 use super::cors::Origins;
-use super::hosts::{self, Hosts};
+use super::hosts::Hosts;
 use super::options::Connections;
 use super::pulse::Pulse;
 use super::refusal::{self, Refusal};
+use crate::telemetry::Telemetry;
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -29,6 +30,17 @@ pub(super) struct Door {
     pub(super) cors: Option<Origins>,
     pub(super) registry: Arc<Registry>,
     pub(super) options: Arc<Connections>,
+    pub(super) body_room: Arc<BodyRoom>,
+    pub(super) telemetry: Option<Telemetry>,
+}
+
+impl Door {
+    /// Somebody was sent away before the application heard of it.
+    pub(super) fn refused(&self, status: StatusCode) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.refused(status.as_u16());
+        }
+    }
 }
 
 /// Who asks, over which connection. In HTTP/2 each request has its own watch.
@@ -53,7 +65,10 @@ impl Caller {
             None => None,
         };
         let mut response = match self.refuse(&request) {
-            Some(response) => response,
+            Some(response) => {
+                self.door.refused(response.status());
+                response
+            }
             None => self.pass_on(request, watch.as_ref()).await,
         };
         if let Some(cors) = &self.door.cors {
@@ -77,14 +92,8 @@ impl Caller {
             return Some(refusal.response(version));
         }
         let path = request.uri().path();
-        if self.door.registry.is_draining() && !hosts::is_health(path) {
-            let mut response = refusal::plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The server is stopping; try again in a moment",
-                version,
-            );
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            return Some(response);
+        if self.door.registry.is_draining() && !self.door.hosts.is_health(path) {
+            return Some(Refusal::Stopping.response(version));
         }
         let cors = self.door.cors.as_ref();
         if let Err(not_here) = self.door.hosts.check(request, cors) {
@@ -92,14 +101,21 @@ impl Caller {
             return Some(refusal::plain(not_here.status, &not_here.text, version));
         }
         match cors {
-            Some(cors) if !hosts::is_for_everybody(request.method(), path) => cors.preflight(request),
+            Some(cors) if !self.door.hosts.is_for_everybody(request.method(), path) => {
+                cors.preflight(request)
+            }
             _ => None,
         }
     }
 
     async fn pass_on(&self, request: Request<Incoming>, watch: Option<&Arc<Watch>>) -> Response<Body> {
         let version = request.version();
-        let mut request = request.map(|body| PatientBody::new(body, watch.cloned(), &self.door.options));
+        let faults = match watch {
+            Some(watch) => Faults::Stream(Arc::clone(watch)),
+            None => Faults::Connection(Arc::clone(&self.pulse)),
+        };
+        let Door { options, body_room, .. } = &*self.door;
+        let mut request = request.map(|body| PatientBody::new(body, faults, options, body_room));
         request.extensions_mut().insert(ConnectInfo(self.peer));
         // A router is always ready, and cheap to clone.
         let answered = self.door.app.clone().call(request).await;

@@ -47,6 +47,8 @@ pub(super) struct Hosts {
     checked: bool,
     /// Beside the names of this machine itself.
     allowed: Vec<AllowedHost>,
+    /// Path of the public URL, without a slash at the end.
+    base_path: String,
 }
 
 /// Why a request must not be served, in words for whoever set the server up.
@@ -58,14 +60,19 @@ pub(super) struct NotHere {
 
 impl Hosts {
     /// `set` are the names from the settings, `public` the one of the public URL.
-    pub(super) fn new(listening: SocketAddr, set: &[AllowedHost], public: Option<AllowedHost>) -> Self {
+    pub(super) fn new(
+        listening: SocketAddr,
+        set: &[AllowedHost],
+        public: Option<AllowedHost>,
+        base_path: String,
+    ) -> Self {
         let checked = listening.ip().to_canonical().is_loopback() || !set.is_empty();
-        Hosts { checked, allowed: set.iter().cloned().chain(public).collect() }
+        Hosts { checked, allowed: set.iter().cloned().chain(public).collect(), base_path }
     }
 
     /// Looks at where the request says it goes and where it comes from.
     pub(super) fn check<B>(&self, request: &Request<B>, cors: Option<&Origins>) -> Result<(), NotHere> {
-        if !self.checked || is_for_everybody(request.method(), request.uri().path()) {
+        if !self.checked || self.is_for_everybody(request.method(), request.uri().path()) {
             return Ok(());
         }
         let host = request.uri().authority().map(|named| named.as_str());
@@ -76,11 +83,27 @@ impl Hosts {
         {
             let text = format!(
                 "This server does not go by the name {host:?}. Call it as localhost, 127.0.0.1 or [::1], or add \
-                 the name to its allowed hosts"
+                 the name to its `allowed_hosts`"
             );
             return Err(NotHere { status: StatusCode::MISDIRECTED_REQUEST, text });
         }
         self.check_origin(request.headers(), cors)
+    }
+
+    /// The card is public, and whoever asks for the server's health may know it by any name. A tenant could be called
+    /// `.well-known` and take messages, so there is a look at what is asked for there.
+    pub(super) fn is_for_everybody(&self, method: &Method, path: &str) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        match path.trim_end_matches('/').rsplit_once('/') {
+            Some((folder, name)) if folder.ends_with("/.well-known") => reads || name.ends_with(".json"),
+            _ => reads && self.is_health(path),
+        }
+    }
+
+    /// These speak for the server, also while it stops.
+    pub(super) fn is_health(&self, path: &str) -> bool {
+        let inner = path.strip_prefix(self.base_path.as_str()).unwrap_or(path);
+        matches!(inner.trim_end_matches('/'), "/healthz" | "/readyz")
     }
 
     fn allows(&self, host: &Authority<'_>) -> bool {
@@ -110,29 +133,14 @@ impl Hosts {
     }
 }
 
-/// The card is public, and whoever asks for the server's health may know it by any name. A tenant could be called
-/// `.well-known` and take messages, so there is a look at what is asked for there.
-pub(super) fn is_for_everybody(method: &Method, path: &str) -> bool {
-    let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-    let mut parts = path.trim_end_matches('/').rsplit('/');
-    let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
-    match folder {
-        Some(".well-known") => reads || name.ends_with(".json"),
-        _ => reads && is_health(path),
-    }
-}
-
-pub(super) fn is_health(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hosts(listening: &str, set: &[&str], public: Option<&str>) -> Hosts {
         let set: Vec<_> = set.iter().map(|host| AllowedHost::parse(host).unwrap()).collect();
-        Hosts::new(listening.parse().unwrap(), &set, public.and_then(AllowedHost::of_url))
+        let base_path = crate::card::base_path(public).to_owned();
+        Hosts::new(listening.parse().unwrap(), &set, public.and_then(AllowedHost::of_url), base_path)
     }
 
     fn status(hosts: &Hosts, path: &str, headers: &[(&str, &str)]) -> u16 {
@@ -187,12 +195,15 @@ mod tests {
 
     #[test]
     fn what_is_public_is_not_checked_when_it_is_read() {
+        let hosts = hosts("127.0.0.1:3000", &[], Some("https://a.example/base"));
         for (method, path, open) in [
             (Method::GET, "/.well-known/agent-card.json", true),
             (Method::GET, "/agents/a/.well-known/agent-card.json", true),
             (Method::HEAD, "/.well-known/agent.json/", true),
             (Method::GET, "/healthz", true),
-            (Method::GET, "/readyz", true),
+            (Method::GET, "/readyz/", true),
+            (Method::GET, "/base/readyz", true),
+            (Method::GET, "/other/readyz", false),
             (Method::POST, "/.well-known/agent-card.json", true),
             (Method::POST, "/.well-known/message:send", false),
             (Method::GET, "/.well-known/tasks/1", false),
@@ -200,7 +211,7 @@ mod tests {
             (Method::GET, "/", false),
             (Method::GET, "/tasks", false),
         ] {
-            assert_eq!(is_for_everybody(&method, path), open, "{method} {path}");
+            assert_eq!(hosts.is_for_everybody(&method, path), open, "{method} {path}");
         }
     }
 }

@@ -32,8 +32,11 @@ use tokio::net::TcpListener;
 
 pub use options::{Connections, Cors};
 
+use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
+use crate::telemetry::Telemetry;
+use bodies::BodyRoom;
 use caps::Registry;
 use cors::Origins;
 use guard::Door;
@@ -53,6 +56,7 @@ pub(crate) struct Network {
     connections: Arc<Connections>,
     allowed: Vec<AllowedHost>,
     public: Option<AllowedHost>,
+    base_path: String,
     origins: Option<Origins>,
     trusted: Vec<IpRange>,
 }
@@ -65,6 +69,7 @@ impl Settings {
             connections: Arc::new(self.connections),
             allowed: allowed?,
             public: public_url.and_then(AllowedHost::of_url),
+            base_path: base_path(public_url).to_owned(),
             origins: self.cors.as_ref().map(Origins::parse).transpose()?,
             trusted: trusted.to_vec(),
         })
@@ -76,19 +81,23 @@ impl Network {
         StreamPlaces::new(self.connections.max_streams, self.connections.max_streams_per_owner)
     }
 
-    /// Serves the application until `stop`, then until `drained` and a moment longer.
+    /// Serves the application until `stop`, then until `drained` and a moment longer. What goes on is counted, if
+    /// there is somebody to count it.
     pub(crate) async fn serve(
         &self,
         listener: TcpListener,
         app: Router,
+        telemetry: Option<Telemetry>,
         stop: impl Future<Output = ()>,
         drained: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let options = Arc::clone(&self.connections);
         let trusted = self.trusted.clone();
         let registry = Registry::new(options.max_connections, options.max_per_address, trusted);
-        let hosts = Hosts::new(listener.local_addr()?, &self.allowed, self.public.clone());
-        let door = Door { app, hosts, cors: self.origins.clone(), registry, options };
+        let (public, base_path) = (self.public.clone(), self.base_path.clone());
+        let hosts = Hosts::new(listener.local_addr()?, &self.allowed, public, base_path);
+        let (cors, body_room) = (self.origins.clone(), Arc::new(BodyRoom::new(options.max_bodies_bytes)));
+        let door = Door { app, hosts, cors, registry, options, body_room, telemetry };
         accept::serve(listener, Arc::new(door), stop, drained).await;
         Ok(())
     }

@@ -31,6 +31,9 @@ pub struct Connections {
     /// Event streams at once of one caller; beyond it 429. The callers of a server without authentication are all
     /// `anonymous`, and not counted here.
     pub max_streams_per_owner: usize,
+    /// Bytes of requests' bodies on their way at once, of everybody together; beyond it 503. What one body may have
+    /// is each agent's own limit.
+    pub max_bodies_bytes: usize,
     /// Largest head of an HTTP/1 request; beyond it 431. At least 8 KiB.
     pub max_head_bytes: usize,
     /// Largest list of headers of an HTTP/2 request; beyond it 431.
@@ -57,6 +60,7 @@ impl Default for Connections {
             max_per_address: 256,
             max_streams: 20_000,
             max_streams_per_owner: 100,
+            max_bodies_bytes: 256 * 1024 * 1024,
             max_head_bytes: 32 * 1024,
             max_header_list_bytes: 16 * 1024,
             max_concurrent_requests: 128,
@@ -76,6 +80,7 @@ pub struct Cors {
 }
 
 impl Cors {
+    /// These origins.
     pub fn of(origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Cors { origins: origins.into_iter().map(Into::into).collect() }
     }

@@ -48,9 +48,13 @@ impl Clock {
         self.protocol = protocol;
     }
 
-    /// The connection is being closed, and has nothing to do but that.
+    /// The connection is being closed. In HTTP/2 the client has a part in that, and does not always play it.
     pub(super) fn leaving(&mut self, pulse: &Pulse) {
-        self.leaving_since.get_or_insert_with(|| pulse.now());
+        if self.protocol == Protocol::Http2 && pulse.is_spare() {
+            self.leaving_since.get_or_insert_with(|| pulse.now());
+        } else {
+            self.leaving_since = None;
+        }
     }
 
     /// Ready when something has run out. To be called after everything else had its turn.
@@ -62,17 +66,17 @@ impl Clock {
     ) -> Poll<RanOut> {
         loop {
             let Some((due, what)) = self.due(pulse, options) else { return Poll::Pending };
-            if pulse.now() >= due {
-                return Poll::Ready(what);
-            }
+            // As a rule the timer rings no later than that, and the time need not be asked for.
             if self.set_for.is_none_or(|set_for| due < set_for) {
+                if pulse.now() >= due {
+                    return Poll::Ready(what);
+                }
                 self.timer.as_mut().reset(pulse.moment(due));
                 self.set_for = Some(due);
             }
             if self.timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // It rang for what has been done since.
             self.set_for = None;
         }
     }
@@ -80,7 +84,9 @@ impl Clock {
     fn due(&self, pulse: &Pulse, options: &Connections) -> Option<(u64, RanOut)> {
         let reader =
             pulse.blocked_since().map(|since| (since + micros(options.reader_stall), RanOut::Reader));
-        let goodbye = self.leaving_since.map(|since| (since + micros(GOODBYE), RanOut::Goodbye));
+        // As long as an answer flows it is not interrupted.
+        let leaving = self.leaving_since.map(|since| since.max(pulse.quiet_since()));
+        let goodbye = leaving.map(|since| (since + micros(GOODBYE), RanOut::Goodbye));
         let client = match pulse.phase() {
             Phase::Silent => Some((pulse.phase_since() + micros(options.first_byte), RanOut::FirstByte)),
             Phase::Head => {
@@ -162,6 +168,8 @@ mod tests {
         pulse.write_blocked();
         assert_eq!(rings(&mut clock, &pulse).await, (RanOut::Reader, 400));
         pulse.wrote();
+        pulse.end();
+        clock.speaks(Protocol::Http2);
         clock.leaving(&pulse);
         assert_eq!(rings(&mut clock, &pulse).await, (RanOut::Goodbye, 401));
     }

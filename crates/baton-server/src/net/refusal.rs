@@ -5,7 +5,7 @@
 //! knows it by its method, which the filter lets nobody else use.
 
 use axum::body::Body;
-use http::header::{CONNECTION, CONTENT_TYPE};
+use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 
 /// The method of a stand-in request. Its path is the refusal's number.
@@ -41,6 +41,8 @@ refusals! {
     HeadTooLarge     431 "The request's headers are too large"
     TooManyHeaders   431 "The request has too many headers"
     Chunk            400 "The body is not framed as Transfer-Encoding `chunked` says"
+    Stopping         503 "The server is stopping; try again in a moment"
+    NoRoom           503 "The server is busy with the bodies of other requests; try again in a moment"
     HeadTimeout      408 "The request's head took too long to arrive"
     BodyTimeout      408 "The request's body took too long to arrive"
 }
@@ -78,7 +80,11 @@ impl Refusal {
 
     pub(super) fn response(self, version: Version) -> Response<Body> {
         tracing::debug!(status = self.status().as_u16(), reason = self.text(), "a request was refused");
-        plain(self.status(), self.text(), version)
+        let mut response = plain(self.status(), self.text(), version);
+        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 

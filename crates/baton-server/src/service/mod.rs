@@ -22,6 +22,7 @@ use crate::card::ServedCard;
 use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
 use crate::mount::Place;
+use crate::telemetry::{AgentIndex, trace};
 
 /// Bounds on what comes in.
 #[derive(Debug, Clone)]
@@ -31,6 +32,7 @@ pub struct Limits {
     pub max_body_bytes: usize,
     /// Tasks on a page unless asked otherwise, and at most.
     pub default_page: u32,
+    /// See `default_page`.
     pub max_page: u32,
     /// How long `tasks/send` waits for the task to come to rest; at once by default.
     pub legacy_wait: std::time::Duration,
@@ -68,8 +70,11 @@ impl Default for Limits {
 
 /// What a binding knows about a call beside the call itself.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CallContext {
+    /// Whose tasks the call may see.
     pub scope: Scope,
+    /// The generation the caller speaks.
     pub generation: Generation,
     /// The `Last-Event-ID` header, as sent.
     pub last_event_id: Option<String>,
@@ -81,14 +86,20 @@ pub struct CallContext {
 
 /// What a call comes to.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
+    /// One reply.
     Reply {
+        /// What the caller gets.
         reply: Reply,
         /// The same message had been answered before.
         replayed: bool,
     },
+    /// Events as they come.
     Stream {
+        /// The events.
         stream: EventStream,
+        /// The same message had been sent before.
         replayed: bool,
     },
 }
@@ -103,6 +114,7 @@ pub struct Service {
 struct Inner {
     engine: Engine,
     agent: Arc<str>,
+    index: AgentIndex,
     prefix: String,
     tenant: Option<Arc<str>>,
     card: ServedCard,
@@ -124,12 +136,19 @@ impl Service {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
         engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
-        Service { inner: Arc::new(Inner { engine, agent, prefix, tenant, card, cursors, limits, streams }) }
+        let index = engine.telemetry().agent(&agent);
+        let inner = Inner { engine, agent, index, prefix, tenant, card, cursors, limits, streams };
+        Service { inner: Arc::new(inner) }
     }
 
     /// The agent's name in stores and logs.
     pub(crate) fn id(&self) -> &str {
         &self.inner.agent
+    }
+
+    /// The agent's place among the numbers.
+    pub(crate) fn index(&self) -> AgentIndex {
+        self.inner.index
     }
 
     /// What the agent's paths begin with.
@@ -201,6 +220,7 @@ impl Service {
         self.declared().capabilities.state_transition_history == Some(true)
     }
 
+    /// Does what the call asks for, or says why not.
     pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {
         capability::check(&self.declared(), context, &call)?;
         match call {
@@ -220,6 +240,7 @@ impl Service {
     }
 
     async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
+        trace::about(&get.id, None);
         let snapshot = self.engine().get(&context.scope, &get.id).await?;
         let mut task = Arc::unwrap_or_clone(snapshot).task;
         get.history_length.trim(&mut task.history);
@@ -227,6 +248,7 @@ impl Service {
     }
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
+        trace::about(&cancel.id, None);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
             Canceled::Before(_) if context.generation == Generation::V0_1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));

@@ -5,6 +5,7 @@ use baton_protocol::{Error, Generation};
 
 use super::{CallContext, Outcome, Service};
 use crate::engine::CloseAt;
+use crate::telemetry::trace;
 
 impl Service {
     pub(super) async fn subscribe(
@@ -12,6 +13,7 @@ impl Service {
         context: &CallContext,
         call: SubscribeToTask,
     ) -> Result<Outcome, Error> {
+        trace::about(&call.id, None);
         let close = match context.generation {
             Generation::V1 => CloseAt::TaskEnd,
             older => turn_end(older),

@@ -14,6 +14,7 @@ pub mod postgres;
 pub mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -26,6 +27,8 @@ use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, Ta
 use bytes::Bytes;
 
 pub use record::{StoredEvent, StoredSnapshot};
+
+use crate::telemetry::histogram::Values;
 
 /// The task's internal key: unique in the whole store, above 0, never given again after a purge, never shown to
 /// peers. Hub, webhook ids and logs use it.
@@ -61,6 +64,7 @@ impl Work {
         }
     }
 
+    /// The work of a stored number.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Idle, Self::Queued, Self::Running].into_iter().find(|work| work.number() == number)
     }
@@ -69,25 +73,34 @@ impl Work {
 /// The small row every append rewrites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// The task's internal key.
     pub key: TaskKey,
+    /// The conversation it belongs to.
     pub context_id: ContextId,
+    /// The generation of the client that brought it to life.
     pub generation: Generation,
+    /// When that was.
     pub created_at: Timestamp,
     /// Number of the last event.
     pub version: u64,
     /// Events up to this number are gone from the log (folded into the snapshot).
     pub folded_through: u64,
+    /// What every append rewrites.
     pub current: HeadState,
 }
 
 /// The part of the head an append writes as it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadState {
+    /// The task's state.
     pub state: TaskState,
     /// Time of the last status: what lists are sorted by.
     pub status_at: Timestamp,
+    /// What is left to do.
     pub work: Work,
+    /// How many attempts were started.
     pub attempts: u32,
+    /// The process that writes the task, while one does.
     pub holder: Option<ReplicaId>,
     /// Raised at every change of holder; a writer with an old one is refused.
     pub fence: u64,
@@ -96,14 +109,18 @@ pub struct HeadState {
 /// What makes a task exist; goes with an append whose `expected` is 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Birth {
+    /// The conversation the task belongs to.
     pub context_id: ContextId,
+    /// The generation of the client that sent its first message.
     pub generation: Generation,
+    /// The time of its first event.
     pub created_at: Timestamp,
 }
 
 /// One atomic write to one task.
 #[derive(Debug, Clone)]
 pub struct Append {
+    /// The task it is for.
     pub task: TaskId,
     /// `Some` exactly when `expected` is 0: the task must not exist in this scope.
     pub birth: Option<Birth>,
@@ -127,6 +144,7 @@ pub struct Append {
 /// A request that has been turned into an event, or into nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
+    /// Which request.
     pub request: RequestId,
     /// The number its message got in the log; written into the message's record.
     pub event: Option<u64>,
@@ -134,7 +152,9 @@ pub struct Settled {
 
 /// How an append ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Appended {
+    /// Done; the task has this key.
     Written(TaskKey),
     /// Version or fence moved on, or the id exists already, or does not exist: read again and decide again.
     Conflict,
@@ -145,6 +165,7 @@ pub enum Appended {
 /// The idempotency record of one message. Outlives its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRecord {
+    /// The id its author gave it.
     pub message_id: MessageId,
     /// Of the message and its target. The same id with another hash is another message.
     pub hash: [u8; 32],
@@ -154,6 +175,7 @@ pub struct MessageRecord {
     pub event: Option<u64>,
     /// A message skill's reply, as [`record::write_reply`] made it.
     pub reply: Option<Bytes>,
+    /// When it came.
     pub at: Timestamp,
 }
 
@@ -168,30 +190,44 @@ pub struct NewRequest {
     pub most_pending: u32,
 }
 
+/// How a request was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Requested {
+    /// It waits for whoever holds the task.
     Noted {
+        /// Its id.
         request: RequestId,
+        /// The task's head at that moment.
         head: Head,
     },
+    /// The same message came before; nothing was noted.
     Duplicate(MessageRecord),
+    /// As many wait as may.
     Full,
     /// The task is in a terminal state; nothing was noted.
     Ended(Head),
+    /// There is no such task in this scope.
     NotFound,
 }
 
+/// A request nobody has answered yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRequest {
+    /// Its id.
     pub request: RequestId,
+    /// The event-to-be.
     pub event: StoredEvent,
 }
 
 /// A task as stored: the kept snapshot and the events after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
+    /// The task's id.
     pub id: TaskId,
+    /// Its head.
     pub head: Head,
+    /// The snapshot that is kept, if one is.
     pub snapshot: Option<StoredSnapshot>,
     /// Numbers `snapshot.version() + 1 ..= head.version` (from 1 without a snapshot).
     pub tail: Vec<StoredEvent>,
@@ -200,28 +236,39 @@ pub struct Loaded {
 /// Where a listing goes on: strictly older than this, ties broken by id, both descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition {
+    /// Time of the last task's status.
     pub status_at: Timestamp,
+    /// Its id.
     pub id: TaskId,
 }
 
+/// One page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
+    /// Which tasks.
     pub filter: ListFilter,
+    /// Where it goes on; `None` for the first page.
     pub after: Option<ListPosition>,
     /// Nothing newer than this (the first page's bound); what is as new belongs to the page.
     pub not_after: Timestamp,
+    /// Most rows.
     pub limit: u32,
 }
 
 /// A task that a restart must look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTask {
+    /// The task's internal key.
     pub key: TaskKey,
+    /// Whose it is.
     pub scope: Scope,
+    /// Its id.
     pub id: TaskId,
 }
 
+/// Why a store did not do what it was told. The texts are for logs, not for peers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// No room: writes are refused, reads go on.
     #[error("the store is full: {0}")]
@@ -237,6 +284,17 @@ pub enum StoreError {
     Fatal(String),
 }
 
+/// What a store knows about itself without asking anybody.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Measures {
+    /// Tasks by state, in the order of [`TaskState::ALL`].
+    pub tasks: Option<[u64; TaskState::ALL.len()]>,
+    /// Writes per commit.
+    pub(crate) batches: Option<Values>,
+}
+
+/// What a store answers.
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
@@ -252,8 +310,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The pending requests of a task, oldest first.
     async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>>;
 
+    /// The task's head.
     async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>>;
 
+    /// The task as of one moment.
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
 
     /// Up to `limit` events numbered above `after`, in order. Stops early at about 256 KiB, never before the first.
@@ -271,6 +331,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// How many tasks a filter matches, nothing newer than `not_after`.
     async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64>;
 
+    /// The record of a message, by its id and hash.
     async fn message(
         &self,
         scope: &Scope,
@@ -304,4 +365,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// Removes up to `limit` message records older than `before` whose task is gone (or never was).
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    /// For `/metrics`: answered at once, from numbers at hand.
+    fn measures(&self) -> Measures {
+        Measures::default()
+    }
 }

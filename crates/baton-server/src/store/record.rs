@@ -38,8 +38,11 @@ const FORMAT: &str = "1";
 /// An event as it is kept: cheap to clone, never decoded on the way to a 1.0 stream.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredEvent {
+    /// Position in the log.
     pub number: u64,
+    /// What it is, so that readers can skip it unread.
     pub kind: EventKind,
+    /// When it happened.
     pub at: Timestamp,
     ordinal: u32,
     record: Bytes,
@@ -159,6 +162,7 @@ impl StoredEvent {
         Ok(item)
     }
 
+    /// The event the record holds.
     pub fn decode(&self) -> Result<Event, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
@@ -238,6 +242,7 @@ struct BeyondTask {
 }
 
 impl StoredSnapshot {
+    /// The record of a folded task.
     pub fn encode(snapshot: &Snapshot) -> Self {
         let beyond = BeyondTask {
             transitions: snapshot
@@ -260,19 +265,23 @@ impl StoredSnapshot {
         StoredSnapshot { version: snapshot.version, record: Bytes::from(out) }
     }
 
+    /// A record as it was stored.
     pub fn from_record(record: Bytes) -> Result<Self, StoreError> {
         let (version, _, _) = Self::header(&record)?;
         Ok(StoredSnapshot { version, record })
     }
 
+    /// Number of the last event in it.
     pub fn version(&self) -> u64 {
         self.version
     }
 
+    /// The bytes to store.
     pub fn record(&self) -> &Bytes {
         &self.record
     }
 
+    /// The folded task.
     pub fn decode(&self) -> Result<Snapshot, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("snapshot: {what}"));
         let (version, attempts, rest) = Self::header(&self.record)?;
@@ -315,6 +324,7 @@ pub fn write_reply(reply: &Message) -> Bytes {
     Bytes::from(out)
 }
 
+/// The reply that [`write_reply`] wrote.
 pub fn read_reply(record: &[u8]) -> Result<Message, StoreError> {
     let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("reply: {what}"));
     match first_line(record) {

@@ -1,8 +1,7 @@
 //! Agents for the tests that look at one server through several generations.
 
-use async_trait::async_trait;
 use baton_protocol::domain::{AgentCard, AgentSkill, Artifact, ArtifactId, JsonText, Part, PartContent};
-use baton_server::{AgentError, Asked, Builder, MessageAgent, Server, Turn};
+use baton_server::{AgentError, Asked, Builder, Server, Turn};
 
 use crate::harness::{TestServer, serve};
 use crate::stage::{Gate, agent_with};
@@ -19,7 +18,7 @@ pub(crate) fn troupe(gate: &Gate) -> Builder {
     card.capabilities.state_transition_history = Some(false);
     let (act, talk) = (AgentSkill::new("act", "act", "acts"), AgentSkill::new("talk", "talk", "talks"));
     let builder = Server::builder(card).task_skill(act, agent_with(gate, actor));
-    builder.message_skill(talk, Talker).default_skill("act")
+    builder.message_skill(talk, talker).default_skill("act")
 }
 
 async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
@@ -78,11 +77,6 @@ fn bare(content: PartContent) -> Part {
     Part { content, filename: None, media_type: None, metadata: None }
 }
 
-struct Talker;
-
-#[async_trait]
-impl MessageAgent for Talker {
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-        Ok(vec![Part::text(format!("you said: {}", asked.message.text()))])
-    }
+async fn talker(asked: Asked) -> Result<String, AgentError> {
+    Ok(format!("you said: {}", asked.text()))
 }

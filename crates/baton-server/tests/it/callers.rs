@@ -17,7 +17,7 @@ pub(crate) struct ByHeader;
 impl Authenticator for ByHeader {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Error> {
         match headers.get("x-owner").map(|owner| owner.to_str()) {
-            Some(Ok(owner)) => Ok(Principal { owner: Arc::from(owner) }),
+            Some(Ok(owner)) => Ok(Principal::new(owner)),
             _ => Err(Error::of(ErrorKind::Unauthenticated)),
         }
     }

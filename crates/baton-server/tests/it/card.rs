@@ -109,6 +109,7 @@ async fn s02_a_public_address_goes_before_the_one_listened_at() {
         ("https://agent.example", "https://agent.example/"),
         ("https://agent.example/", "https://agent.example/"),
         ("https://agent.example/path/", "https://agent.example/path/"),
+        ("https://agent.example/path", "https://agent.example/path"),
     ] {
         let server = serve(with_agent(obedient).public_url(set)).await;
         assert_eq!(card_of(&server).await["supportedInterfaces"][0]["url"], shown);

@@ -328,7 +328,7 @@ async fn s02_everything_is_below_the_path_of_the_public_url_too() {
         let at = |path: &str| format!("{}{prefix}{path}", server.url);
         for place in [NEW, OLD] {
             let card = ask(&server, &format!("{prefix}{place}"), &[]).await.body;
-            assert_eq!(card["url"], "https://host.example/agents/x/", "{prefix}{place}");
+            assert_eq!(card["url"], "https://host.example/agents/x", "{prefix}{place}");
         }
         for slash in ["", "/"] {
             let answer = post(&server, &at(slash), None, &sent).await;

@@ -160,3 +160,22 @@ async fn nobody_holds_up_the_end() {
     until_closed(&mut unfinished).await;
     frames::rest(&mut dawdling).await;
 }
+
+/// Whoever drops the server while it serves wants it gone, connections and all.
+#[tokio::test]
+async fn a_server_that_is_dropped_leaves_no_connection_behind() {
+    let server = gated(&Gate::new()).build().await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move { server.serve_until(listener, std::future::pending()).await });
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    idle.write_all(CARD).await.unwrap();
+    assert_eq!(one_reply(&mut idle).await.status, 200);
+    let mut reader = TcpStream::connect(address).await.unwrap();
+    reader.write_all(&post(&envelope("SendStreamingMessage", &message("go")))).await.unwrap();
+    let mut first = [0; 12];
+    reader.read_exact(&mut first).await.unwrap();
+    serving.abort();
+    until_closed(&mut idle).await;
+    until_closed(&mut reader).await;
+}

@@ -10,7 +10,7 @@ use baton_server::auth::{Authenticator, Principal};
 use baton_server::engine::options::Options;
 use baton_server::store::StoreError;
 use baton_server::store::memory::MemoryStore;
-use baton_server::{AgentError, Asked, MessageAgent, Server};
+use baton_server::{AgentError, Asked, Server};
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
@@ -204,15 +204,11 @@ async fn p07_errors_about_the_version() {
 
 #[tokio::test]
 async fn p02_an_agent_that_answers_wrongly() {
-    struct Mute;
-    #[async_trait]
-    impl MessageAgent for Mute {
-        async fn reply(&self, _asked: Asked) -> Result<Vec<Part>, AgentError> {
-            Ok(Vec::new())
-        }
+    async fn mute(_asked: Asked) -> Result<Vec<Part>, AgentError> {
+        Ok(Vec::new())
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
-    let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), Mute)).await;
+    let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), mute)).await;
     for face in FACES.into_iter().filter(|face| *face != Face::V01) {
         refused(&server, face, &Ask::Send(said("hello")), &BAD_AGENT).await;
     }

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use baton_protocol::domain::{AgentCard, AgentSkill, EventBody, Part, Scope, TaskId};
+use baton_protocol::domain::{AgentCard, AgentSkill, EventBody, Scope, TaskId};
 use baton_server::engine::options::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Store, StoreError};
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Server, Turn};
+use baton_server::{Agent, AgentError, Asked, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
@@ -164,20 +163,16 @@ async fn the_silence_of_a_turn_does_not_count_while_nothing_can_be_written() {
 /// A message skill has no task to keep its work in: the reply itself is kept until it can be stored.
 #[tokio::test]
 async fn s12_a_reply_that_could_not_be_stored_is_not_made_again() {
-    struct Answers(Calls);
-    #[async_trait]
-    impl MessageAgent for Answers {
-        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-            let _call = self.0.enter();
-            Ok(vec![Part::text(format!("{} to you, too", asked.message.text()))])
-        }
-    }
     let calls = Calls::default();
+    let counted = calls.clone();
+    let answers = move |asked: Asked| {
+        let _call = counted.enter();
+        async move { Ok::<_, AgentError>(format!("{} to you, too", asked.text())) }
+    };
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
     let skill = AgentSkill::new("m", "m", "m");
-    let server =
-        serve(Server::builder(card).message_skill(skill, Answers(calls.clone())).store(store.clone())).await;
+    let server = serve(Server::builder(card).message_skill(skill, answers).store(store.clone())).await;
     store.fail_writes(&full());
     let params = message_with_id("m", "hello");
     for _ in 0..3 {

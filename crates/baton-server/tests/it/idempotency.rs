@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{AgentCard, AgentSkill, Part};
-use baton_server::{Agent, AgentError, Asked, Builder, MessageAgent, Server};
+use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Server};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -28,10 +28,10 @@ struct Greeter(Calls);
 
 #[async_trait::async_trait]
 impl MessageAgent for Greeter {
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
         let _call = self.0.enter();
         tokio::task::yield_now().await;
-        Ok(vec![Part::text(format!("hello {} {}", asked.message.text(), self.0.count()))])
+        Ok(format!("hello {} {}", asked.text(), self.0.count()).into())
     }
 }
 

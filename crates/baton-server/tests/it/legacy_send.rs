@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use baton_protocol::domain::{AgentSkill, Part};
+use baton_protocol::domain::AgentSkill;
 use baton_server::service::Limits;
-use baton_server::{AgentError, Asked, MessageAgent, Turn};
+use baton_server::{AgentError, Asked, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
@@ -240,15 +239,11 @@ async fn s17_a_send_without_a_usable_id_is_refused() {
 /// 0.1 has tasks only: an answer completes one, which is there to be asked for again.
 #[tokio::test]
 async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
-    struct Parrot;
-    #[async_trait]
-    impl MessageAgent for Parrot {
-        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-            Ok(vec![Part::text(format!("{}!", asked.message.text()))])
-        }
+    async fn parrot(asked: Asked) -> Result<String, AgentError> {
+        Ok(format!("{}!", asked.text()))
     }
     let card = baton_protocol::domain::AgentCard::new("test", "An agent for tests", "1.0.0");
-    let parrot = baton_server::Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot);
+    let parrot = baton_server::Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), parrot);
     let server = serve(parrot).await;
     let first = send(&server, "said", "hello").await;
     assert!(["submitted", "working"].contains(&state(&first)), "{}", first.body);

@@ -1,9 +1,8 @@
 //! S-13. `tasks/sendSubscribe` and `tasks/resubscribe` of the legacy face: named events, `final`, and when the
 //! stream closes.
 
-use async_trait::async_trait;
-use baton_protocol::domain::{AgentCard, AgentSkill, Part};
-use baton_server::{AgentError, Asked, MessageAgent, Server, Turn};
+use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::{AgentError, Asked, Server, Turn};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -285,15 +284,11 @@ async fn s13_streaming_that_the_card_leaves_out_is_off() {
 /// A skill that answers with a message: the last status says it.
 #[tokio::test]
 async fn s13_a_message_in_answer_is_the_final_status() {
-    struct Parrot;
-    #[async_trait]
-    impl MessageAgent for Parrot {
-        async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-            Ok(vec![Part::text(format!("{}!", asked.message.text()))])
-        }
+    async fn parrot(asked: Asked) -> Result<String, AgentError> {
+        Ok(format!("{}!", asked.text()))
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
-    let server = serve(Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), Parrot)).await;
+    let server = serve(Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), parrot)).await;
     for door in DOORS {
         let events = subscribe(&server, door, "t", "hello").await.rest().await;
         assert_eq!(lines(&events), ["status submitted", "status working", "status completed!"], "{door}");

@@ -59,7 +59,8 @@ mod drain;
 mod envelope;
 /// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
 mod error_rows;
-/// One request in every generation and binding.
+/// The example programs of this crate, started and called as a client would.
+mod examples;
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
 /// A store without room: writes are refused, reads go on, and running turns end when there is room again.
@@ -90,6 +91,10 @@ mod list;
 mod malformed;
 /// The same for every generation and binding, and paths that lead nowhere.
 mod malformed_generations;
+/// What the server counts about itself, who may read it, and what requests are known by.
+mod metrics;
+/// A server inside an application of one's own: nested, merged, as a service.
+mod mounted;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
 /// Walking a list page by page, and the tokens that lead on.
@@ -136,6 +141,8 @@ mod store_lost;
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.
 mod stream_volume;
+/// What an agent can read and say, and what a client sees of it.
+mod verbs;
 /// The protocol version a request names, in its header or its query.
 mod version;
 /// Nothing hangs: stores that fail, agents that are silent, late or wrong.

@@ -1,6 +1,5 @@
-use async_trait::async_trait;
-use baton_protocol::domain::{AgentCard, AgentSkill, Part};
-use baton_server::{AgentError, Asked, Builder, MessageAgent, Server, Turn};
+use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::{AgentError, Asked, Builder, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::asking::{Ask, FACES, Face, Said, answer, get, said, state, task_of};
@@ -25,13 +24,8 @@ fn named(name: &'static str) -> impl baton_server::Agent {
     }
 }
 
-struct Talker;
-
-#[async_trait]
-impl MessageAgent for Talker {
-    async fn reply(&self, _asked: Asked) -> Result<Vec<Part>, AgentError> {
-        Ok(vec![Part::text("talk")])
-    }
+async fn talker(_asked: Asked) -> Result<&'static str, AgentError> {
+    Ok("talk")
 }
 
 fn builder() -> Builder {
@@ -40,7 +34,7 @@ fn builder() -> Builder {
     Server::builder(card)
         .task_skill(skill("translate", &["translation"]), named("translate"))
         .task_skill(skill("weather", &["forecast"]), named("weather"))
-        .message_skill(skill("talk", &["chat"]), Talker)
+        .message_skill(skill("talk", &["chat"]), talker)
 }
 
 fn who(task: &Value) -> &str {

@@ -215,8 +215,8 @@ async fn without_an_agent_at_the_root_it_says_where_they_are() {
 async fn below_a_public_url_with_a_path_every_agent_is_there_once_more() {
     let server = serve(site().public_url("https://a.example/base")).await;
     for (prefix, url) in [
-        ("", "https://a.example/base/"),
-        ("/acme", "https://a.example/base/"),
+        ("", "https://a.example/base"),
+        ("/acme", "https://a.example/base"),
         ("/agents/weather", "https://a.example/base/agents/weather/"),
     ] {
         let direct = card(&server, prefix).await;

@@ -200,16 +200,12 @@ async fn a_quiet_stream_is_kept_alive_with_comments() {
 #[tokio::test]
 async fn a_message_skill_streams_its_one_message() {
     use baton_protocol::domain::{AgentCard, AgentSkill, Part};
-    struct Greeter;
-    #[async_trait::async_trait]
-    impl baton_server::MessageAgent for Greeter {
-        async fn reply(&self, asked: baton_server::Asked) -> Result<Vec<Part>, AgentError> {
-            Ok(vec![Part::text(format!("hello {}", asked.message.text()))])
-        }
+    async fn greet(asked: baton_server::Asked) -> Result<Part, AgentError> {
+        Ok(Part::text(format!("hello {}", asked.text())))
     }
     let card = AgentCard::new("greeter", "Greets", "1.0.0");
     let skill = AgentSkill::new("greet", "greet", "greets");
-    let server = serve(baton_server::Server::builder(card).message_skill(skill, Greeter)).await;
+    let server = serve(baton_server::Server::builder(card).message_skill(skill, greet)).await;
     let mut stream = server.stream("SendStreamingMessage", message("you"), None).await.ok().unwrap();
     let events = stream.rest().await;
     assert_eq!(kinds(&events), ["message"]);

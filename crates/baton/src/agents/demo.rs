@@ -9,8 +9,8 @@ mod behaviour;
 mod choice;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentCapabilities, AgentCard, AgentSkill, Message, Part};
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Mount, Skill, Turn};
+use baton_protocol::domain::{AgentCapabilities, AgentCard, AgentSkill, Message};
+use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Mount, Skill, Turn};
 
 use choice::Behaviour;
 
@@ -101,7 +101,7 @@ pub(crate) struct Answer;
 
 #[async_trait]
 impl MessageAgent for Answer {
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-        Ok(vec![Part::text(format!("You said: {}", asked.message.text()))])
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        Ok(format!("You said: {}", asked.text()).into())
     }
 }

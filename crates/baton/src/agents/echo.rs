@@ -1,8 +1,8 @@
 //! Gives back what it is sent: the smallest thing that answers, for trying out a configuration.
 
 use async_trait::async_trait;
-use baton_protocol::domain::{Artifact, ArtifactId, Part};
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
+use baton_protocol::domain::{Artifact, ArtifactId};
+use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Turn};
 
 pub(crate) struct Echo;
 
@@ -22,7 +22,7 @@ impl Agent for Echo {
 
 #[async_trait]
 impl MessageAgent for Echo {
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-        Ok(asked.message.parts)
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        Ok(asked.message.parts.into())
     }
 }

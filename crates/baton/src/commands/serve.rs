@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::SqliteStore;
 use baton_server::store::{Store, StoreError};
-use baton_server::{Cors, Server, StartError};
+use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use tracing::subscriber::NoSubscriber;
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
+use crate::files;
 use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
@@ -30,7 +31,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     config::prove(&loaded.agents).with_subscriber(NoSubscriber::default()).await.map_err(wrong)?;
     let config = &loaded.config;
     let addresses = resolve(config).await?;
-    log::install(&config.log)?;
+    log::install(config, service_name(&loaded.agents))?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -39,6 +40,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let hangups = Hangups::listen().map_err(no_signals)?;
 
     let server = build(config, &loaded.agents).await?;
+    let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     welcome(address, &loaded);
@@ -46,6 +48,9 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let reload = Reload::new(inputs, server.control(), loaded);
     let terminal_gone = tokio::spawn(reload::watch(hangups, reload));
     let stop = CancellationToken::new();
+    if let Some(listener) = metrics_listener {
+        serve_metrics(listener, &server, stop.clone());
+    }
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
     until_stopped(serving, stop, signals, terminal_gone).await
 }
@@ -55,10 +60,12 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     let mut builder = Server::host()
         .store(open(config).await?)
         .options(config.engine_options())
-        .connections(config.connection_bounds())
+        .connections(connections(config))
         .trusted_proxies(proxies)
         .allowed_hosts(config.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect())
-        .drain(*config.drain);
+        .drain(*config.drain)
+        .metrics(metrics_access(config))
+        .log_requests(*config.log.requests);
     if !config.cors.origins.is_empty() {
         builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));
     }
@@ -67,6 +74,62 @@ async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure>
     }
     let builder = agents.iter().fold(builder, |builder, plan| builder.mount(plan.mount()));
     builder.build().await.map_err(cannot_start)
+}
+
+/// What the configuration says, as far as the system has files for it.
+fn connections(config: &Config) -> Connections {
+    let mut bounds = config.connection_bounds();
+    let Some(files) = files::raise_limit() else { return bounds };
+    let most = files::for_connections(files);
+    if bounds.max_connections > most {
+        tracing::warn!(
+            files,
+            wanted = bounds.max_connections,
+            connections = most,
+            "fewer connections than wanted: raise the limit on open files (`ulimit -n`, LimitNOFILE=)"
+        );
+        bounds.max_connections = most;
+    }
+    bounds
+}
+
+/// With an address of their own the numbers are nowhere else.
+fn metrics_access(config: &Config) -> MetricsAccess {
+    match *config.metrics.enabled && config.metrics.listen.is_none() {
+        true => MetricsAccess::Loopback,
+        false => MetricsAccess::Off,
+    }
+}
+
+/// What the process is called in traces.
+fn service_name(agents: &[AgentPlan]) -> &str {
+    match agents {
+        [only] => &only.card.name,
+        _ => "baton",
+    }
+}
+
+async fn bind_metrics(config: &Config) -> Result<Option<TcpListener>, Failure> {
+    let setting = &config.metrics.listen;
+    let Some(listen) = setting.as_ref().filter(|_| *config.metrics.enabled) else { return Ok(None) };
+    let refused = |error: io::Error| {
+        let text = format!("{}: {error}", listen.as_str());
+        Failure::failed(Problem::new(setting.source().clone(), "metrics.listen", text).to_string())
+    };
+    let listener = TcpListener::bind(listen.as_str()).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    tracing::info!(%address, "metrics are served apart");
+    Ok(Some(listener))
+}
+
+/// The numbers at an address of their own, as long as the server serves.
+fn serve_metrics(listener: TcpListener, server: &Server, stop: CancellationToken) {
+    let server = server.clone();
+    tokio::spawn(async move {
+        if let Err(error) = server.serve_metrics_until(listener, stop.cancelled_owned()).await {
+            tracing::error!(%error, "metrics are no longer served");
+        }
+    });
 }
 
 /// The first signal lets the running turns end; the second one does not wait for them.
@@ -152,7 +215,7 @@ fn store_failed(error: &StoreError, said: &str) -> Failure {
             "{said}; make some room on that file system (1 MiB is enough to start), or choose another place with \
              --store"
         )),
-        StoreError::Unavailable(_) | StoreError::Damaged(_) => Failure::failed(said),
+        _ => Failure::failed(said),
     }
 }
 

@@ -37,7 +37,7 @@ fn is_under(path: &str, item: &str) -> bool {
     path.strip_prefix(item).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Cards, what the card says of skills, limits and retention.
+/// Cards, what the card says of skills, limits and retention, and whether requests are logged.
 fn is_live(path: &str) -> bool {
     const OF_A_SKILL: &[&str] = &["name", "description", "tags", "examples", "input_modes", "output_modes"];
     let path = match path.strip_prefix("agent[") {
@@ -45,7 +45,7 @@ fn is_live(path: &str) -> bool {
         None => path,
     };
     match path.split_once('.') {
-        Some(("card" | "limits" | "retention", _)) => true,
+        Some(("card" | "limits" | "retention", _)) | Some(("log", "requests")) => true,
         Some((table, key)) if table.starts_with("skill[") => OF_A_SKILL.contains(&key),
         _ => false,
     }

@@ -34,8 +34,10 @@ pub(crate) use change::between as changes;
 pub(crate) use check::not_loopback;
 pub(crate) use flags::Flag;
 pub(crate) use problem::{Problem, Problems};
-pub(crate) use schema::{Config, Log};
+pub(crate) use schema::{Config, Log, Traces};
 pub(crate) use show::{json as show_json, toml as show_toml};
+#[cfg(feature = "otel")]
+pub(crate) use value::HttpUrl;
 pub(crate) use value::{LogFormat, StoreUrl, duration};
 
 use std::path::{Path, PathBuf};

@@ -23,16 +23,17 @@ const STUCK: &str = "it is tried again";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s12_a_full_disk_refuses_writes_and_loses_nothing() {
-    fills_and_clears(&SmallDisk::mounted()).await;
+    println!("{}", fills_and_clears(&SmallDisk::mounted()).await);
 }
 
 /// The same by another error: SQLite calls this one an I/O error, like those of a broken disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s12_a_limit_on_the_size_of_files_is_a_full_disk() {
-    fills_and_clears(&SmallDisk::limited()).await;
+    println!("{}", fills_and_clears(&SmallDisk::limited()).await);
 }
 
-async fn fills_and_clears(disk: &SmallDisk) {
+/// Answers what happened, in figures.
+async fn fills_and_clears(disk: &SmallDisk) -> String {
     let server = disk.serve();
     let journal = Mutex::new(Journal::default());
     assert_eq!(server.probe("/readyz").await, (200, "ready".to_owned()));
@@ -64,10 +65,11 @@ async fn fills_and_clears(disk: &SmallDisk) {
         let last = watched.lines().rfind(|line| line.starts_with("data:")).unwrap();
         assert!(last.contains("TASK_STATE_COMPLETED"), "{last}");
         until_says(&server, 200, "ready").await;
-        println!("service back after {:?}", since.elapsed());
+        let back = since.elapsed();
         note(&journal, "after", &server.send(text("after", "echo after")).await);
+        back
     };
-    let (one, two, three, four, ()) = tokio::join!(client(1), client(2), client(3), client(4), story);
+    let (one, two, three, four, back) = tokio::join!(client(1), client(2), client(3), client(4), story);
     let refused = one + two + three + four;
     assert!(refused > 0, "no send was ever refused");
     for task in all_tasks(&server).await {
@@ -85,7 +87,9 @@ async fn fills_and_clears(disk: &SmallDisk) {
     let verdict: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
     let acknowledged = journal.answered.len();
-    println!("{refused} sends refused, {acknowledged} messages acknowledged, {} tasks; 0 lost", tasks.len());
+    format!(
+        "{refused} sends refused, {acknowledged} messages acknowledged, 0 lost; service back after {back:?}"
+    )
 }
 
 fn note(journal: &Mutex<Journal>, message: &str, task: &Value) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::served::{Served, baton, text};
+use crate::served::{Served, baton, finished, text};
 
 const HANG: Duration = Duration::from_secs(60);
 /// As `docs/operating.md` promises.
@@ -23,8 +23,8 @@ fn serve(database: &Path) -> Served {
     Served::of(&mut baton(&args.each_ref().map(String::as_str)))
 }
 
-/// The binary, with `fdatasync` failing as told. strace ends with the code of what it runs.
-fn failing(database: &Path, fault: &[&str]) -> Served {
+/// The binary, with syncs failing as told. strace ends with the code of what it runs.
+fn failing(database: &Path, fault: &[&str]) -> Command {
     let probe = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let why = match probe {
         Ok(output) if output.status.success() => None,
@@ -45,7 +45,7 @@ fn failing(database: &Path, fault: &[&str]) -> Served {
     for name in ["BATON_LISTEN", "BATON_STORE", "BATON_LOG"] {
         traced.env_remove(name);
     }
-    Served::of(&mut traced)
+    traced
 }
 
 /// The task it was acknowledged with; `None` when it was refused, or cut off.
@@ -107,7 +107,8 @@ async fn s15_a_failed_sync_of_a_commit_ends_the_process_and_loses_nothing() {
     assert!(server.terminate().success());
 
     // Counted for each thread: the one that writes has some commits before its disk breaks.
-    let server = failing(&database, &["-e", "inject=fdatasync,fsync:error=EIO:when=12+"]);
+    let fault = ["-e", "inject=fdatasync,fsync:error=EIO:when=12+"];
+    let server = Served::of(&mut failing(&database, &fault));
     let during = sends(&server, "during", "echo during").await;
     assert!(!during.is_empty(), "the disk broke too early to show anything\n{}", server.log());
     acknowledged.extend(during);
@@ -126,7 +127,8 @@ async fn s15_a_failed_sync_of_the_database_ends_the_process_too() {
     assert!(server.terminate().success());
 
     let file = database.to_str().unwrap();
-    let server = failing(&database, &["-P", file, "-e", "inject=fdatasync,fsync:error=EIO"]);
+    let fault = ["-P", file, "-e", "inject=fdatasync,fsync:error=EIO"];
+    let server = Served::of(&mut failing(&database, &fault));
     acknowledged.extend(sends(&server, "during", &format!("echo {}", "x".repeat(200_000))).await);
     assert!(acknowledged.len() > 3, "the log was not folded after so little\n{}", server.log());
     ends_with_its_own_code(server);
@@ -137,12 +139,8 @@ async fn s15_a_failed_sync_of_the_database_ends_the_process_too() {
 #[test]
 fn a_start_on_a_disk_that_does_not_sync_has_the_same_code() {
     let folder = tempfile::tempdir().unwrap();
-    let args = serve_args(&folder.path().join("tasks.db"));
-    let server = baton(&args.each_ref().map(String::as_str));
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"]);
-    traced.args(["-e", "inject=fdatasync:error=EIO"]).arg(server.get_program()).args(server.get_args());
-    let (code, said) = crate::served::finished(&mut traced);
+    let fault = ["-e", "inject=fdatasync:error=EIO"];
+    let (code, said) = finished(&mut failing(&folder.path().join("tasks.db"), &fault));
     assert_eq!(code, Some(STORE_LOST), "{said}");
     assert!(said.contains("failed for good") && said.contains("tasks.db"), "{said}");
 }

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
+/// A receiver of spans.
+#[cfg(target_os = "linux")]
+mod collector;
 /// A served process and the calls a test makes to it.
 mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
@@ -32,9 +35,24 @@ mod failed_sync;
 mod getting_started;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
+/// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
+mod lab;
+/// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
+mod lab_v1;
+/// What the log says of requests, and where the numbers are.
+mod logs;
+/// Ten thousand connections, and more than there are files for.
+#[cfg(target_os = "linux")]
+mod many_connections;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
+/// Secrets planted everywhere are found nowhere: not in the log, not in traces, not in metrics.
+#[cfg(target_os = "linux")]
+mod secrets;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
+/// Traces by OTLP: a task is one tree, whatever happens to it.
+#[cfg(target_os = "linux")]
+mod traces;

@@ -17,7 +17,9 @@ pub(crate) fn baton(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     command.args(args);
     for (name, _) in std::env::vars_os() {
-        if name == "PORT" || name.to_string_lossy().starts_with("BATON_") {
+        let text = name.to_string_lossy().to_ascii_uppercase();
+        let read = ["BATON_", "OTEL_"].iter().any(|prefix| text.starts_with(prefix));
+        if read || text == "PORT" || text.ends_with("_PROXY") {
             command.env_remove(name);
         }
     }
@@ -119,6 +121,14 @@ impl Served {
         self.ended().0
     }
 
+    /// Asks it to stop, for all that it has logged until its end.
+    pub(crate) fn stop_and_log(self) -> String {
+        self.signal("-TERM");
+        let (status, log) = self.ended();
+        assert!(status.success(), "{log}");
+        log
+    }
+
     /// Waits until it has ended, by itself; how, and what it logged.
     pub(crate) fn ended(mut self) -> (ExitStatus, String) {
         let pid = self.pid().to_string();
@@ -172,6 +182,19 @@ impl Served {
     /// The result of a call that must succeed.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
         let mut response = self.ask(method, params).await;
+        assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
+        response["result"].take()
+    }
+
+    /// The same, with more headers.
+    pub(crate) async fn call_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut sent =
+            self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
+        for (name, value) in headers {
+            sent = sent.header(*name, *value);
+        }
+        let mut response: Value = sent.send().await.unwrap().json().await.unwrap();
         assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
         response["result"].take()
     }

@@ -29,6 +29,7 @@ enum Kind {
 impl SmallDisk {
     /// Needs the right to mount. Without it, a limit on files stands in: the same refusals by another error of the
     /// system, which is said loudly, because a disk of its own is the better test.
+    #[allow(clippy::print_stderr, reason = "whoever reads the test's output must know what it did not show")]
     pub(crate) fn mounted() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={DISK_BYTES}");

@@ -22,14 +22,19 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 };
 
 /// Asks as somebody else.
-async fn asked(bench: &Bench, probe: &Probe, operation: Operation, params: &Value) -> Done<Answer> {
+pub(in crate::native) async fn asked(
+    bench: &Bench,
+    probe: &Probe,
+    operation: Operation,
+    params: &Value,
+) -> Done<Answer> {
     let request = bench.request(operation, params).map_err(|none| skip(none.0))?;
     let answer = probe.ask(bench.generation(), bench.binding(), &request).await;
-    answer.map_err(|error| fail(format!("{}: no answer: {error}", operation.name())))
+    answer.map_err(|error| fail(format!("{}: no answer: {error}", bench.called(operation))))
 }
 
 /// An error that says who you are not, rather than what there is not.
-fn is_about_the_caller(error: &WireError) -> bool {
+pub(in crate::native) fn is_about_the_caller(error: &WireError) -> bool {
     const A2A: &[&str] = &[
         "TaskNotFoundError",
         "TaskNotCancelableError",
@@ -50,12 +55,17 @@ fn is_about_the_caller(error: &WireError) -> bool {
             && error.name.as_deref().is_none_or(|name| !A2A.contains(&name)))
 }
 
-pub(super) async fn refuses_strangers(bench: &Bench, operation: Operation, params: &Value) -> Done {
+pub(in crate::native) async fn refuses_strangers(
+    bench: &Bench,
+    operation: Operation,
+    params: &Value,
+) -> Done {
     match asked(bench, &bench.probe().stranger(), operation, params).await? {
         Answer::Error(error) if is_about_the_caller(&error) => Ok(()),
-        other => {
-            Err(differs(format!("{} to be refused without credentials", operation.name()), other.summary()))
-        }
+        other => Err(differs(
+            format!("{} to be refused without credentials", bench.called(operation)),
+            other.summary(),
+        )),
     }
 }
 
@@ -95,12 +105,12 @@ async fn as_stranger(bench: &Bench) -> Done<WireError> {
     }
 }
 
-async fn status(bench: &Bench) -> Done {
+pub(in crate::native) async fn status(bench: &Bench) -> Done {
     let error = as_stranger(bench).await?;
     if error.status == 401 { Ok(()) } else { Err(differs("HTTP 401 without credentials", error.summary())) }
 }
 
-async fn challenge(bench: &Bench) -> Done {
+pub(in crate::native) async fn challenge(bench: &Bench) -> Done {
     let error = as_stranger(bench).await?;
     if error.status != 401 {
         return Err(skip(format!("the refusal is HTTP {}, not 401", error.status)));
@@ -232,7 +242,7 @@ async fn foreign_changes(bench: &Bench) -> Done {
         match asked(bench, &other, operation, params).await? {
             Answer::Error(error) if bench.is_named(&error, "TaskNotFoundError") => {}
             other => {
-                let wanted = format!("TaskNotFoundError for {} by another user", operation.name());
+                let wanted = format!("TaskNotFoundError for {} by another user", bench.called(operation));
                 return Err(differs(wanted, other.summary()));
             }
         }

@@ -16,7 +16,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 };
 
 /// Asked to cancel right after the start. A quick agent may be done by then: that is no failure.
-async fn any_agent(bench: &Bench) -> Done {
+pub(in crate::native) async fn any_agent(bench: &Bench) -> Done {
     let knows = bench.target().behaviours == Behaviours::Prefixes;
     let say = Say::text(if knows { "tck-cancel" } else { COMPLETE }).at_once();
     let Said::Task(task) = bench.say(&say).await? else {

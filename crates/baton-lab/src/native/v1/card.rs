@@ -200,7 +200,7 @@ pub(super) fn is_local(url: &str) -> bool {
     }
 }
 
-pub(super) fn is_loopback(url: &str) -> bool {
+pub(in crate::native) fn is_loopback(url: &str) -> bool {
     let host = host_of(url);
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -318,7 +318,7 @@ async fn public(bench: &Bench) -> Done {
     if is_json(&kind) { Ok(()) } else { Err(differs("a JSON content type", show(&json!(kind)))) }
 }
 
-pub(super) fn is_json(content_type: &str) -> bool {
+pub(in crate::native) fn is_json(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }

@@ -53,7 +53,7 @@ async fn answers(bench: &Bench, entry: &Value) -> Result<(), (String, String)> {
 }
 
 /// Asked for a task nobody has, an A2A endpoint says so in its own words; a web server's plain 404 is something else.
-async fn speaks(
+pub(in crate::native) async fn speaks(
     bench: &Bench,
     generation: Generation,
     binding: Binding,

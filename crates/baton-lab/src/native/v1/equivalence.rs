@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::same::plain;
 use super::shape::{fault, judge};
 use super::talk::{COMPLETE, Say, fresh_id, has_ended, skip, state};
 use super::watchers;
@@ -30,13 +31,13 @@ async fn task(bench: &Bench) -> Done {
     for (maker, reader) in [(bench, &rest), (&rest, bench)] {
         let made = maker.ended().await?;
         let (one, two) = (maker.get(&made["id"]).await?, reader.get(&made["id"]).await?);
-        judge(differences(&one, &two, ""))?;
+        judge(differences(&plain(&one), &plain(&two), ""))?;
     }
     Ok(())
 }
 
 /// Where two objects are not the same.
-fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
+pub(in crate::native) fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
     match (one, two) {
         (Value::Object(a), Value::Object(b)) => {
             let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -73,7 +74,7 @@ async fn list(bench: &Bench) -> Done {
     for page in [&mut one, &mut two] {
         page["nextPageToken"] = json!(page["nextPageToken"] != "");
     }
-    judge(differences(&one, &two, ""))
+    judge(differences(&plain(&one), &plain(&two), ""))
 }
 
 async fn errors(bench: &Bench) -> Done {
@@ -100,7 +101,7 @@ async fn errors(bench: &Bench) -> Done {
         if one.name != two.name && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
             found.push(Mismatch {
-                path: operation.name().to_owned(),
+                path: bench.called(operation).to_owned(),
                 expected: format!("{one} in both"),
                 actual: two,
             });

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::talk::{Next, SOON, Say, filled, has_ended, state};
+use super::talk::{Next, SOON, Say, filled, has_ended, last_state, state};
 use crate::acts::stream::{inner, is_terminal, state_of};
 use crate::native::{Checks, Done, checks, differs};
 use crate::run::Bench;
@@ -42,9 +42,9 @@ async fn through(bench: &Bench, prefix: &str, wanted: &str) -> Done {
                 bench.clean_up(&task).await;
             }
             let rest = watch.rest().await?;
-            match rest.iter().rev().find_map(state_of) {
-                Some(state) if is_terminal(&state) => Ok(()),
-                other => Err(differs("the stream to go on to the task's end", format!("{other:?}"))),
+            match last_state(&rest) {
+                state if is_terminal(&state) => Ok(()),
+                other => Err(differs("the stream to go on to the task's end", other)),
             }
         }
     }

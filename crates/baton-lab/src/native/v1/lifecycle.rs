@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::same::same;
 use super::talk::{COMPLETE, SOON, Said, Say, has_ended, is_interrupted, skip, state};
 use crate::acts::assertion::show;
 use crate::native::{Checks, Done, checks, differs};
@@ -25,7 +26,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 const MOST_SKILLS: usize = 5;
 
 /// Each skill's first example phrase leads somewhere: to a result, an answer, or a question.
-async fn examples(bench: &Bench) -> Done {
+pub(in crate::native) async fn examples(bench: &Bench) -> Done {
     let skills = bench.target().skills().iter();
     let phrases: Vec<(&str, &str)> = skills
         .filter_map(|skill| Some((skill["id"].as_str()?, skill["examples"].get(0)?.as_str()?)))
@@ -46,7 +47,7 @@ async fn examples(bench: &Bench) -> Done {
 }
 
 /// Polled while it works, a task never goes back, and at the end it stays.
-async fn polled(bench: &Bench) -> Done {
+pub(in crate::native) async fn polled(bench: &Bench) -> Done {
     let knows = bench.target().behaviours == Behaviours::Prefixes;
     let say = Say::text(if knows { "tck-stream-basic" } else { COMPLETE }).at_once();
     let mut task = bench.task(&say).await?;
@@ -76,14 +77,14 @@ fn backward(states: &[String]) -> Option<(String, String)> {
 }
 
 /// A message and a cancellation are refused, and leave the task as it was.
-async fn is_final(bench: &Bench) -> Done {
+pub(in crate::native) async fn is_final(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     let before = bench.get(&task["id"]).await?;
     let _ = bench.call(Operation::SendMessage, &Say::text(COMPLETE).to(&task).params(bench)).await?;
     bench.clean_up(&task).await;
     let after = bench.get(&task["id"]).await?;
     for member in ["status", "artifacts", "history"] {
-        if before.get(member) != after.get(member) {
+        if !same(before.get(member), after.get(member)) {
             let shown = |task: &Value| task.get(member).map_or("nothing".to_owned(), show);
             return Err(differs(format!("`{member}` unchanged: {}", shown(&before)), shown(&after)));
         }

@@ -1,6 +1,6 @@
 //! Checks of 1.0, one file per area. Each is named in a document of `suites/v1`.
 //!
-//! They talk to the agent through [`talk`]; what they judge by is in pure functions with tests of their own, so that
+//! They talk to the agent through [`super::talk`]; what they judge by is in pure functions with tests of their own, so that
 //! each can be seen to fail.
 
 pub(super) mod auth;
@@ -24,12 +24,13 @@ pub(super) mod names;
 pub(super) mod objects;
 pub(super) mod push;
 mod raw_socket;
-mod receiver;
 pub(super) mod rpc;
+mod same;
 pub(super) mod send;
-mod shape;
-mod shapes;
+pub(super) mod shapes;
 pub(super) mod streams;
-mod talk;
 pub(super) mod versions;
 pub(super) mod watchers;
+
+// What all generations use; `super::talk` in the areas is this.
+use super::{receiver, shape, talk};

@@ -182,7 +182,7 @@ async fn register(bench: &Bench, task: &Value, receiver: &Receiver, more: Value)
     }
     match bench.call(Operation::CreatePushConfig, &params).await? {
         Answer::Reply { .. } => Ok(()),
-        Answer::Error(error) if error.status < 500 && error.name.as_deref() != Some("InternalError") => {
+        Answer::Error(error) if bench.is_named(&error, "InvalidParamsError") => {
             bench.clean_up(task).await;
             Err(skip(format!(
                 "the agent refuses the webhook {} ({}); it may be right to, outside of tests: give another one with \
@@ -253,7 +253,7 @@ async fn with_send(bench: &Bench) -> Done {
     let say = Say::text("tck-stream-basic").configured("taskPushNotificationConfig", config);
     match bench.call(Operation::SendMessage, &say.params(bench)).await? {
         Answer::Reply { .. } => {}
-        Answer::Error(error) if error.status < 500 => {
+        Answer::Error(error) if bench.is_named(&error, "InvalidParamsError") => {
             return Err(skip(format!(
                 "the agent refuses the webhook {} ({})",
                 receiver.url,

@@ -35,7 +35,7 @@ async fn with_id(bench: &Bench, operation: Operation, params: &Value, id: &Value
     body.ok_or_else(|| differs("a JSON-RPC response", answer.summary()))
 }
 
-async fn envelope(bench: &Bench) -> Done {
+pub(in crate::native) async fn envelope(bench: &Bench) -> Done {
     let id = json!(fresh_id());
     let good = with_id(bench, Operation::SendMessage, &Say::text(COMPLETE).params(bench), &id).await?;
     let bad = with_id(bench, Operation::GetTask, &json!({ "id": fresh_id() }), &id).await?;
@@ -52,7 +52,7 @@ async fn envelope(bench: &Bench) -> Done {
 }
 
 /// Ids come back as they were: a number is no text.
-async fn ids(bench: &Bench) -> Done {
+pub(in crate::native) async fn ids(bench: &Bench) -> Done {
     let mut found = Vec::new();
     for id in [json!(7), json!("7"), json!("ä / \u{1f3c3}"), json!(2_147_483_648_u64), json!(0), json!(-1)] {
         let answer = with_id(bench, Operation::GetTask, &json!({ "id": fresh_id() }), &id).await?;
@@ -63,7 +63,7 @@ async fn ids(bench: &Bench) -> Done {
     judge(found)
 }
 
-async fn content_type(bench: &Bench) -> Done {
+pub(in crate::native) async fn content_type(bench: &Bench) -> Done {
     let good = bench.call(Operation::SendMessage, &Say::text(COMPLETE).params(bench)).await?;
     let bad = bench.call(Operation::GetTask, &json!({ "id": fresh_id() })).await?;
     for answer in [good, bad] {
@@ -89,7 +89,7 @@ async fn a2a_json(bench: &Bench) -> Done {
     }
 }
 
-async fn stream_content_type(bench: &Bench) -> Done {
+pub(in crate::native) async fn stream_content_type(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text(COMPLETE)).await?;
     let kind = watch.header("content-type").unwrap_or_default().to_ascii_lowercase();
     watch.event().await?;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::same::same;
 use super::talk::{COMPLETE, Said, Say, fresh_id, has_ended, is_interrupted, skip, state};
 use crate::acts::assertion::show;
 use crate::native::{Checks, Done, checks, differs};
@@ -10,6 +11,7 @@ use crate::wire::Answer;
 use crate::wire::request::Operation;
 
 pub(in crate::native) const CHECKS: Checks = checks! {
+    "v1.send.task-or-message" => task_or_message,
     "v1.send.blocks" => blocks,
     "v1.send.reply-is-latest" => reply_is_latest,
     "v1.send.part-kinds" => part_kinds,
@@ -18,6 +20,10 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.send.text-survives" => text_survives,
     "v1.send.repeated" => repeated,
 };
+
+async fn task_or_message(bench: &Bench) -> Done {
+    bench.say(&Say::text(COMPLETE)).await.map(|_| ())
+}
 
 /// Without `returnImmediately` a task comes back when nothing more happens to it by itself.
 async fn blocks(bench: &Bench) -> Done {
@@ -35,7 +41,7 @@ async fn reply_is_latest(bench: &Bench) -> Done {
     }
     let now = bench.get(&reply["id"]).await?;
     for member in ["status", "artifacts"] {
-        if reply.get(member) != now.get(member) {
+        if !same(reply.get(member), now.get(member)) {
             let shown = |task: &Value| task.get(member).map_or("nothing".to_owned(), show);
             return Err(differs(
                 format!("`{member}` of the reply as GetTask has it: {}", shown(&now)),
@@ -81,7 +87,7 @@ fn takes_everything(card: &Value) -> bool {
     modes.any(|mode| mode.contains('*') || mode == "application/octet-stream" || mode == "file")
 }
 
-async fn media_type(bench: &Bench) -> Done {
+pub(in crate::native) async fn media_type(bench: &Bench) -> Done {
     if takes_everything(&bench.target().card) {
         return Err(skip("the card takes every media type"));
     }
@@ -111,7 +117,7 @@ async fn output_modes(bench: &Bench) -> Done {
 }
 
 /// What was sent is what the history shows, letter by letter.
-async fn text_survives(bench: &Bench) -> Done {
+pub(in crate::native) async fn text_survives(bench: &Bench) -> Done {
     let text = "äöü ŽŇ 漢字 🏃‍♀️ \"quoted\" back\\slash\ttab\nline\r\nline\u{2028}end";
     let say = Say::parts(json!([{ "text": COMPLETE }, { "text": text }]));
     let task = bench.task(&say).await?;

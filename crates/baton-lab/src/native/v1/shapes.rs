@@ -61,7 +61,7 @@ pub(super) static ARTIFACT: Shape = Shape {
     one_of: &[],
 };
 
-pub(super) static TASK: Shape = Shape {
+pub(in crate::native) static TASK: Shape = Shape {
     members: &[
         ("id", Need::Filled, Kind::Text),
         ("contextId", Need::May, Kind::Text),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{fault, judge};
-use super::talk::{COMPLETE, Next, SOON, Say, skip};
+use super::talk::{COMPLETE, Next, SOON, Say, last_state, skip};
 use crate::acts::assertion::{Mismatch, show};
 use crate::acts::stream::{inner, is_terminal, kind_of, state_of};
 use crate::native::{Checks, Done, checks, differs};
@@ -108,12 +108,9 @@ async fn ends(bench: &Bench) -> Done {
         }
         other => return Err(differs("a stream that closes", other.summary())),
     };
-    match events.iter().rev().find_map(state_of) {
-        Some(state) if is_terminal(&state) => Ok(()),
-        other => {
-            let last = other.unwrap_or_else(|| "no state".to_owned());
-            Err(differs("the stream to close at a terminal state", last))
-        }
+    match last_state(&events) {
+        state if is_terminal(&state) => Ok(()),
+        other => Err(differs("the stream to close at a terminal state", other)),
     }
 }
 
@@ -162,7 +159,7 @@ fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
 }
 
 /// JSON-RPC: each event is a whole response to the request that opened the stream.
-async fn envelopes(bench: &Bench) -> Done {
+pub(in crate::native) async fn envelopes(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
     let request = bench.request(Operation::SendStreamingMessage, &params).map_err(|none| skip(none.0))?;
     let sent: Value =
@@ -181,7 +178,7 @@ async fn envelopes(bench: &Bench) -> Done {
 }
 
 /// What is wrong with the frame of a JSON-RPC response.
-pub(super) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
+pub(in crate::native) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if envelope["jsonrpc"] != "2.0" {
         found.push(fault(&format!("{place}.jsonrpc"), "\"2.0\"", envelope.get("jsonrpc")));

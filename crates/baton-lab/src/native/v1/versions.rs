@@ -54,7 +54,7 @@ async fn unsupported(bench: &Bench) -> Done {
             Answer::Error(error) => bench.expect_named(&error, "VersionNotSupportedError")?,
             other => {
                 return Err(differs(
-                    format!("VersionNotSupportedError for {}", operation.name()),
+                    format!("VersionNotSupportedError for {}", bench.called(operation)),
                     other.summary(),
                 ));
             }

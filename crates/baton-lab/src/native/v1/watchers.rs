@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::fold::fold;
+use super::same::plain;
 use super::shape::{fault, judge};
-use super::talk::{Next, SOON, Say, Watch, has_ended, state};
+use super::talk::{Next, SOON, Say, Watch, has_ended, last_state, state};
 use crate::acts::assertion::{Mismatch, show};
-use crate::acts::stream::{inner, is_terminal, kind_of, state_of};
+use crate::acts::stream::{inner, is_terminal, kind_of};
 use crate::case::Verdict;
 use crate::native::{Checks, Done, checks, differs, fail};
 use crate::run::Bench;
@@ -49,9 +50,9 @@ async fn ends_with_the_task(bench: &Bench) -> Done {
     watch.event().await?;
     bench.clean_up(&task).await;
     let rest = watch.rest().await?;
-    match rest.iter().rev().find_map(state_of) {
-        Some(state) if is_terminal(&state) => Ok(()),
-        other => Err(differs("a terminal state before the stream closes", format!("{other:?}"))),
+    match last_state(&rest) {
+        state if is_terminal(&state) => Ok(()),
+        other => Err(differs("a terminal state before the stream closes", other)),
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn compare(one: &[Value], two: &[Value]) -> Done {
 }
 
 fn updates(events: &[Value]) -> Vec<Value> {
-    events.iter().skip(1).filter(|event| kind_of(event) != "task").cloned().collect()
+    events.iter().skip(1).filter(|event| kind_of(event) != "task").map(plain).collect()
 }
 
 async fn one_leaves(bench: &Bench) -> Done {
@@ -124,9 +125,9 @@ async fn one_leaves(bench: &Bench) -> Done {
 
 async fn ends(mut watch: Watch) -> Done {
     let rest = watch.rest().await?;
-    match rest.iter().rev().find_map(state_of) {
-        Some(state) if is_terminal(&state) => Ok(()),
-        other => Err(differs("the terminal state on the stream", format!("{other:?}"))),
+    match last_state(&rest) {
+        state if is_terminal(&state) => Ok(()),
+        other => Err(differs("the terminal state on the stream", other)),
     }
 }
 

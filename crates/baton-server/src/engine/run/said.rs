@@ -24,7 +24,10 @@ impl Run {
         let most = self.engine.options().max_event_bytes;
         match said {
             Said::Took(request, message) => {
-                let event = self.write(EventBody::said(message)).map_err(|refused| refused.to_string())?;
+                let at = self.traces.iter().position(|(offered, _)| *offered == request);
+                let trace = at.map(|at| self.traces.swap_remove(at).1);
+                let body = EventBody::UserMessage { message, trace };
+                let event = self.write(body).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(event.number) });
                 events.push(event);
             }
@@ -100,7 +103,7 @@ impl Run {
         let task = &self.snapshot.task;
         let message = reason.map(|text| {
             let told = size::pieces(&text, MOST_REASON)[0].to_owned();
-            agent_message(&task.id, &task.context_id, vec![Part::text(told)])
+            agent_message(&task.id, &task.context_id, told)
         });
         let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
         match self.write(status) {

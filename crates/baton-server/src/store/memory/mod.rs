@@ -20,7 +20,7 @@ use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
 use self::state::State;
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
@@ -31,6 +31,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -115,6 +116,10 @@ impl Store for MemoryStore {
 
     async fn task_count(&self) -> StoreResult<u64> {
         Ok(self.state()?.task_count())
+    }
+
+    fn measures(&self) -> Measures {
+        Measures { tasks: self.state().ok().map(|state| state.by_state()), batches: None }
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

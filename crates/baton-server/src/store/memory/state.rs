@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::ops::Bound;
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 
 use super::entry::{Entry, Pending, Standing};
 use super::log::Log;
@@ -21,6 +21,8 @@ pub(super) struct State {
     /// Boxed, so that the table's spare room is spare pointers.
     tasks: HashMap<TaskKey, Box<Entry>>,
     sweeps: Sweeps,
+    /// How many tasks stand in each state, in the order of [`TaskState::ALL`].
+    by_state: [u64; TaskState::ALL.len()],
     records: Records,
     secrets: HashMap<String, Vec<u8>>,
     /// Keys are never given twice, not even after a purge: webhook ids are made of them.
@@ -199,6 +201,10 @@ impl State {
         self.tasks.len() as u64
     }
 
+    pub(super) fn by_state(&self) -> [u64; TaskState::ALL.len()] {
+        self.by_state
+    }
+
     /// Answers the dropped logs, one per task.
     pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Log> {
         let fold = |(_, key): (Timestamp, TaskKey)| {
@@ -266,9 +272,11 @@ impl State {
         if place(before) != place(after) {
             if let Some((state, at)) = place(before) {
                 lists.remove(context_id, state, at, id);
+                self.by_state[state as usize] -= 1;
             }
             if let Some((state, at)) = place(after) {
                 lists.insert(context_id, state, at, id);
+                self.by_state[state as usize] += 1;
             }
         }
         if let Some(before) = before {

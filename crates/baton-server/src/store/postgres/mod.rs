@@ -33,6 +33,7 @@ use super::{
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
+/// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Where the tables are; made if it is not there.

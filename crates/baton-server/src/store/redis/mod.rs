@@ -39,6 +39,7 @@ use super::{
 /// Of keys and their values, as `meta` says.
 const FORMAT: u64 = 1;
 
+/// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// What all keys start with: small letters, digits and `_`.

@@ -5,6 +5,7 @@
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
 //! | `session` | a connection with its settings and its known scopes |
+//! | `census` | how many tasks stand in which state |
 //! | `room` | whether a failure is one of a full disk |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
 //! | `reader`, `read` | the reading threads, and the verbs they run |
@@ -12,6 +13,7 @@
 //! An answered write is on disk: write-ahead log, synced at every commit. A kill loses nothing that was
 //! answered, and neither does a power cut on a disk that honours syncs.
 
+mod census;
 mod error;
 mod read;
 mod reader;
@@ -31,20 +33,23 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
+use self::census::Census;
 use self::reader::Readers;
 use self::room::Room;
 use self::session::{Fold, Session};
 use self::writer::Writer;
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Before 3.51.3 two connections that write and checkpoint at once could corrupt a database.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
+/// How the file is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// How much a commit survives.
     pub synchronous: Synchronous,
     /// Threads that read.
     pub readers: usize,
@@ -107,14 +112,12 @@ impl SqliteStore {
             )));
         }
         let room = Room::beside(path);
-        let at_path = |error: StoreError| name_file(path, room.judge(error));
+        let at_path = |error: StoreError| room.name_file(room.judge(error));
         let lock = create_and_lock(path)?;
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
         fold_what_is_left(&session).map_err(at_path)?;
-        let tasks =
-            session.connection.query_row(statements::COUNT_TASKS, [], |row| statements::unsigned(row, 0));
-        let tasks = tasks.map_err(|error| at_path(error.into()))?;
+        let tasks = Census::take(&session.connection).map_err(at_path)?;
         let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
         let writer = Writer::start(session, room, tasks, options.write_queue.max(1), options.batch)?;
         Ok(SqliteStore { readers, writer, _lock: lock })
@@ -206,16 +209,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn name_file(path: &Path, error: StoreError) -> StoreError {
-    let named = |text: String| format!("{}: {text}", path.display());
-    match error {
-        StoreError::Full(text) => StoreError::Full(named(text)),
-        StoreError::Unavailable(text) => StoreError::Unavailable(named(text)),
-        StoreError::Damaged(text) => StoreError::Damaged(named(text)),
-        StoreError::Fatal(text) => StoreError::Fatal(named(text)),
-    }
-}
-
 #[async_trait]
 impl Store for SqliteStore {
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
@@ -293,8 +286,11 @@ impl Store for SqliteStore {
     }
 
     async fn task_count(&self) -> StoreResult<u64> {
-        // Counted once at opening and kept by the writer: counting a million rows each time would not be small.
         Ok(self.writer.tasks())
+    }
+
+    fn measures(&self) -> Measures {
+        self.writer.measures()
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

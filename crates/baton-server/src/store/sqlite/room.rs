@@ -1,4 +1,4 @@
-//! Is there room on the file system?
+//! The place a store is in: is there room on its file system?
 //!
 //! SQLite tells "disk full" for one cause alone (ENOSPC). A quota that is used up, a limit on the size of files
 //! and a file that cannot be made come as plain I/O errors, like those of a disk that breaks. The engine must
@@ -31,6 +31,16 @@ impl Room {
         match self.probe() {
             Err(cause) if is_full(&cause) => StoreError::Full(format!("{text} ({cause})")),
             _ => StoreError::Unavailable(text),
+        }
+    }
+
+    pub(super) fn name_file(&self, error: StoreError) -> StoreError {
+        let named = |text: String| format!("{}: {text}", self.database.display());
+        match error {
+            StoreError::Full(text) => StoreError::Full(named(text)),
+            StoreError::Unavailable(text) => StoreError::Unavailable(named(text)),
+            StoreError::Damaged(text) => StoreError::Damaged(named(text)),
+            StoreError::Fatal(text) => StoreError::Fatal(named(text)),
         }
     }
 

@@ -10,6 +10,7 @@ use baton_protocol::domain::Scope;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
+use super::census::Moves;
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
@@ -25,8 +26,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Connection,
-    /// Tasks made less tasks removed by the transaction under way.
-    pub(super) born: i64,
+    /// What the transaction under way does to the numbers of tasks.
+    pub(super) moves: Moves,
     scopes: HashMap<Scope, i64>,
     /// Pages in the write-ahead log as of the last commit; 0 once all of them are in the database.
     log_pages: Arc<AtomicUsize>,
@@ -93,7 +94,7 @@ impl Session {
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
         // What SQLite would put into temporary files is small; a full /tmp is no reason to fail.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        Ok(Session { connection, born: 0, scopes: HashMap::new(), log_pages: Arc::default() })
+        Ok(Session { connection, moves: Moves::default(), scopes: HashMap::new(), log_pages: Arc::default() })
     }
 
     /// Pages that wait in the log.
@@ -153,7 +154,7 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self) -> StoreResult<()> {
-        self.born = 0;
+        self.moves = Moves::default();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(())
     }
@@ -165,7 +166,7 @@ impl Session {
 
     /// Undoes the transaction under way, if SQLite has not done so by itself.
     pub(super) fn roll_back(&mut self) -> StoreResult<()> {
-        self.born = 0;
+        self.moves = Moves::default();
         // Scopes made by the transaction are gone with it.
         self.scopes.clear();
         if !self.connection.is_autocommit() {

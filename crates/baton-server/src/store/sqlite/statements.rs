@@ -98,13 +98,13 @@ pub(super) const OPEN_TASKS: &str = "\
     ) \
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
-pub(super) const COUNT_TASKS: &str = "SELECT count(*) FROM task";
+pub(super) const COUNT_BY_STATE: &str = "SELECT state, count(*) FROM task GROUP BY state";
 pub(super) const FOLDABLE: &str = "SELECT t.key FROM task t INDEXED BY task_unfolded \
     CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version \
     WHERE t.ended_at < ?1 AND t.folded_through = 0 AND t.version > 0 ORDER BY t.ended_at LIMIT ?2";
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
 pub(super) const PURGEABLE: &str =
-    "SELECT key FROM task INDEXED BY task_ended WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2";
+    "SELECT key, state FROM task INDEXED BY task_ended WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2";
 /// Deletes what a task owns; the events come first, the task last.
 pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
 pub(super) const REMOVE_TASK: [&str; 6] = [

@@ -31,12 +31,13 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     let (scope, key) = match (&append.birth, stored, known) {
         (Some(birth), None, _) => {
             let scope = session.intern(scope)?;
-            session.born += 1;
+            session.moves.born(append.head.state);
             (scope, insert_task(&session.connection, scope, &append.task, birth, version, &append.head)?)
         }
         (None, Some(stored), Some(scope))
             if (stored.version, stored.fence) == (append.expected, append.fence) =>
         {
+            session.moves.moved(stored.state, append.head.state);
             update_head(&session.connection, &stored, version, &append.head)?;
             (scope, stored.key)
         }
@@ -147,14 +148,16 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
 
 pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
-    let keys = keys(connection, sql::PURGEABLE, before, limit)?;
-    for key in &keys {
+    let mut find = connection.prepare_cached(sql::PURGEABLE)?;
+    let rows = find.query_map(params![before.as_millis(), limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let ended: Vec<(i64, u8)> = rows.collect::<Result<_, _>>()?;
+    for (key, state) in &ended {
         for remove in sql::REMOVE_TASK {
             connection.prepare_cached(remove)?.execute([key])?;
         }
+        session.moves.removed(*state);
     }
-    session.born -= keys.len() as i64;
-    Ok(keys.len() as u64)
+    Ok(ended.len() as u64)
 }
 
 /// Walks past the old records of living tasks: retention should ask for times before which few tasks live.

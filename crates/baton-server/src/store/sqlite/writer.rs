@@ -9,16 +9,17 @@
 //! keep to itself that the sync of it failed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::census::Census;
 use super::error;
 use super::room::Room;
 use super::session::{Fold, Session};
-use crate::store::{StoreError, StoreResult};
+use crate::store::{Measures, StoreError, StoreResult};
+use crate::telemetry::histogram::{BATCH_BOUNDS, Histogram};
 
 /// Pages in the log that make folding it worth a sync (4 MiB).
 const FOLD_AT: usize = 1000;
@@ -39,23 +40,24 @@ pub(super) struct Writer {
 }
 
 /// What has been committed since the store was opened.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counters {
-    tasks: AtomicU64,
-    commits: AtomicU64,
+    tasks: Census,
+    /// Writes per commit.
+    batches: Histogram,
 }
 
 impl Writer {
-    /// `tasks` is how many the database holds; `batch` how many writes may share a commit.
+    /// `tasks` are those the database holds; `batch` how many writes may share a commit.
     pub(super) fn start(
         session: Session,
         room: Room,
-        tasks: u64,
+        tasks: Census,
         queue: usize,
         batch: usize,
     ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
-        let counters = Arc::new(Counters { tasks: tasks.into(), commits: 0.into() });
+        let counters = Arc::new(Counters { tasks, batches: Histogram::new(BATCH_BOUNDS) });
         let committer =
             Committer { session, room, counters: Arc::clone(&counters), failed: None, fold_again: None };
         let thread = thread::Builder::new()
@@ -81,11 +83,16 @@ impl Writer {
     }
 
     pub(super) fn tasks(&self) -> u64 {
-        self.counters.tasks.load(Ordering::Relaxed)
+        self.counters.tasks.tasks()
     }
 
     pub(super) fn commits(&self) -> u64 {
-        self.counters.commits.load(Ordering::Relaxed)
+        self.counters.batches.numbers().count
+    }
+
+    pub(super) fn measures(&self) -> Measures {
+        let Counters { tasks, batches } = &*self.counters;
+        Measures { tasks: Some(tasks.by_state()), batches: Some(batches.numbers()) }
     }
 }
 
@@ -216,9 +223,8 @@ impl Committer {
         let run = jobs.iter_mut().try_for_each(|job| job.run(&mut self.session));
         match run.and_then(|()| self.session.commit().map_err(error::of_commit)) {
             Ok(()) => {
-                self.counters.commits.fetch_add(1, Ordering::Relaxed);
-                let born = std::mem::take(&mut self.session.born);
-                self.counters.tasks.fetch_add(born.cast_unsigned(), Ordering::Relaxed);
+                self.counters.batches.observe(jobs.len() as u64);
+                self.counters.tasks.apply(std::mem::take(&mut self.session.moves));
                 Ok(())
             }
             Err(error) => {
@@ -260,9 +266,12 @@ impl Committer {
         }
     }
 
-    /// Remembers a failure that ends all writing.
+    /// Remembers a failure that ends all writing. Failures that somebody has to do something about name the file.
     fn note(&mut self, error: StoreError) -> StoreError {
-        let error = self.room.judge(error);
+        let error = match self.room.judge(error) {
+            error @ (StoreError::Full(_) | StoreError::Fatal(_)) => self.room.name_file(error),
+            other => other,
+        };
         if matches!(error, StoreError::Fatal(_)) && self.failed.is_none() {
             tracing::error!(%error, "the store takes no more writes");
             self.session.leave_log_alone();

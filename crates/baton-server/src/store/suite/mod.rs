@@ -19,6 +19,7 @@ mod retention;
 mod scope;
 
 use super::memory::MemoryStore;
+#[cfg(feature = "sqlite")]
 use super::sqlite::{Options, SqliteStore};
 
 /// The cases a new backend gets right last: run these first (`docs/stores.md`).
@@ -214,6 +215,7 @@ fn the_hardest_cases_are_cases() {
 }
 
 store_suite!(memory, || async { MemoryStore::new() });
+#[cfg(feature = "sqlite")]
 store_suite!(sqlite, || async {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store =

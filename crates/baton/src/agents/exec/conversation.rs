@@ -141,7 +141,7 @@ impl Conversation {
     async fn status(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
         self.interrupted = false;
         self.note(parts.clone());
-        self.turn.status(state, Some(parts)).await
+        self.turn.status(state, Some(parts.into())).await
     }
 
     fn note(&mut self, parts: Vec<Part>) {

@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use baton_protocol::domain::ContextId;
+use baton_protocol::domain::{ContextId, TraceContext};
 use baton_server::Turn;
 
 /// Taken over when the server has them; so is every `LC_…`.
@@ -37,16 +37,26 @@ impl Environment {
     }
 
     pub(super) fn for_turn(&self, skill: &str, turn: &Turn) -> Vec<(OsString, OsString)> {
-        let mut environment = self.for_message(skill, turn.context_id());
+        let mut environment = self.for_message(skill, turn.context_id(), turn.trace());
         environment.push(("BATON_TASK_ID".into(), turn.task_id().as_str().into()));
         environment.push(("BATON_ATTEMPT".into(), turn.attempt().to_string().into()));
         environment
     }
 
-    pub(super) fn for_message(&self, skill: &str, context: &ContextId) -> Vec<(OsString, OsString)> {
+    pub(super) fn for_message(
+        &self,
+        skill: &str,
+        context: &ContextId,
+        trace: Option<&TraceContext>,
+    ) -> Vec<(OsString, OsString)> {
         let mut environment = self.clone();
         environment.set("BATON_CONTEXT_ID", context.as_str());
         environment.set("BATON_SKILL", skill);
+        // As programs that know traces look for them.
+        if let Some(trace) = trace {
+            environment.set("TRACEPARENT", trace.parent());
+            environment.0.extend(trace.state().map(|state| ("TRACESTATE".into(), state.into())));
+        }
         environment.0
     }
 
@@ -79,8 +89,10 @@ mod tests {
         let environment = Environment::of(server, &configured);
         assert_eq!(environment.path(), Some(OsStr::new("/bin")));
         let context = ContextId::parse("c").unwrap();
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let trace = TraceContext::parse(parent, Some("vendor=1"));
         let mut seen: Vec<String> = environment
-            .for_message("greet", &context)
+            .for_message("greet", &context, trace.as_ref())
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
@@ -94,6 +106,8 @@ mod tests {
                 "MODEL=small",
                 "PATH=/bin",
                 "PYTHONUNBUFFERED=1",
+                &format!("TRACEPARENT={parent}"),
+                "TRACESTATE=vendor=1",
                 "TZ=CET"
             ]
         );

@@ -18,15 +18,15 @@ pub(crate) struct ExecFlags {
     pub(crate) exec: Option<String>,
 
     /// What the program reads on stdin.
-    #[arg(long, value_enum, default_value_t = Input::Text, requires = "exec")]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Input::Text, requires = "exec")]
     exec_input: Input,
 
     /// What the program writes on stdout.
-    #[arg(long, value_enum, default_value_t = Output::Text, requires = "exec")]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, requires = "exec")]
     exec_output: Output,
 
     /// What a client gets.
-    #[arg(long, value_enum, default_value_t = Replies::Task, requires = "exec")]
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Replies::Task, requires = "exec")]
     exec_replies: Replies,
 
     /// A variable for the program: `NAME` takes it from the server's environment, `NAME=VALUE` sets it. The program
@@ -110,15 +110,8 @@ impl ExecFlags {
         let description =
             self.description.clone().unwrap_or_else(|| format!("Runs `{name}` on what it is sent."));
         let mut card = AgentCard::new(name, &description, env!("CARGO_PKG_VERSION"));
-        let modes = |modes: &[&str]| modes.iter().map(|mode| (*mode).to_owned()).collect();
-        card.default_input_modes = match self.exec_input {
-            Input::Text => modes(&["text/plain", "application/json"]),
-            Input::Json => modes(&["*/*"]),
-        };
-        card.default_output_modes = match self.exec_output {
-            Output::Text => modes(&["text/plain"]),
-            Output::Jsonl => modes(&["*/*"]),
-        };
+        card.default_input_modes = self.exec_input.modes();
+        card.default_output_modes = self.exec_output.modes();
         card
     }
 

@@ -51,8 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::Part;
-use baton_server::{Agent, AgentError, Asked, MessageAgent, Turn};
+use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Turn};
 
 pub(crate) use command::parse;
 use environment::Environment;
@@ -123,6 +122,27 @@ pub(crate) enum Chunk {
     Any,
     /// After every delimiter, which is left out.
     Delimiter(String),
+}
+
+impl Input {
+    /// For the card: what a message may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        let modes: &[&str] = match self {
+            Input::Text => &["text/plain", "application/json"],
+            Input::Json => &["*/*"],
+        };
+        modes.iter().map(|mode| (*mode).to_owned()).collect()
+    }
+}
+
+impl Output {
+    /// For the card: what the answer may hold.
+    pub(crate) fn modes(self) -> Vec<String> {
+        match self {
+            Output::Text => vec!["text/plain".to_owned()],
+            Output::Jsonl => vec!["*/*".to_owned()],
+        }
+    }
 }
 
 impl Default for ExecOptions {
@@ -208,12 +228,12 @@ impl Agent for ExecAgent {
 #[async_trait]
 impl MessageAgent for ExecReplies {
     #[cfg(unix)]
-    async fn reply(&self, asked: Asked) -> Result<Vec<Part>, AgentError> {
-        reply::reply(&self.0, asked).await
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        reply::reply(&self.0, asked).await.map(Content::from)
     }
 
     #[cfg(not(unix))]
-    async fn reply(&self, _: Asked) -> Result<Vec<Part>, AgentError> {
+    async fn reply(&self, _: Asked) -> Result<Content, AgentError> {
         unreachable!("no agent is made here")
     }
 }

@@ -20,7 +20,8 @@ pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, 
         Input::Json => input::message_line(&options.skill, &asked.message),
         Input::Text => input::text(&asked.message).map_err(AgentError::new)?,
     };
-    let environment = program.environment.for_message(&options.skill, &asked.context_id);
+    let environment =
+        program.environment.for_message(&options.skill, &asked.context_id, asked.trace.as_ref());
     let mut process = Process::start(options, &environment).map_err(|error| {
         tracing::error!(target: "exec", { context.id = %asked.context_id, %error }, "a guard could not be started");
         AgentError::new(format!("its program could not be started: {error}"))

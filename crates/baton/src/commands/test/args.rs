@@ -67,8 +67,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) skills: Vec<String>,
 
-    /// ACTS files, or folders of them, in the place of the built-in suites.
-    #[arg(long, value_name = "PATH", num_args = 1.., help_heading = CHOICE)]
+    /// An ACTS file, or a folder of them, in the place of the built-in suites. Several may be given.
+    #[arg(long, value_name = "PATH", help_heading = CHOICE)]
     pub(super) suite: Vec<PathBuf>,
 
     /// Run ACTS files as they are written, mistakes and all.
@@ -95,7 +95,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 
-    /// Makes what is random the same again; every report says the seed of its run.
+    /// For checks that draw at random; every report says the seed of its run.
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
 

@@ -61,14 +61,6 @@ impl Given {
         }
         Ok(credentials)
     }
-
-    /// What no report may show: the values whole, and without the scheme in front.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        let values = self.credentials.headers.iter().map(|(_, value)| value).chain(&self.key);
-        let parts =
-            values.flat_map(|value| [Some(value.as_str()), value.split_once(' ').map(|(_, rest)| rest)]);
-        parts.flatten().map(str::to_owned).collect()
-    }
 }
 
 /// `@FILE` keeps a secret off the command line, which other users of a machine can read.
@@ -188,12 +180,5 @@ mod tests {
         assert!(!header(new("query")).unwrap_err().contains("secret"));
         let old = json!({"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "Old"}}});
         assert_eq!(header(old).unwrap()[0].0, "Old");
-    }
-
-    #[test]
-    fn secrets_are_known_with_and_without_their_scheme() {
-        let mut given = Given { key: Some("k".to_owned()), ..Given::default() };
-        given.credentials.headers.push(("Authorization".to_owned(), "Bearer abc".to_owned()));
-        assert_eq!(given.secrets(), ["Bearer abc", "abc", "k"]);
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn explain(case: &Case, paint: Paint) -> String {
     if !needs.is_empty() {
         say("needs", needs.join("; "));
     }
-    if advice(case) != case.requirement() {
+    if test.remedy.is_some() {
         say("remedy", advice(case));
     }
     if let Some(reason) = &test.off {
@@ -105,12 +105,16 @@ fn needs(case: &Case) -> Vec<String> {
 fn sent(case: &Case, paint: Paint) -> String {
     let mut text = String::new();
     if let Some(name) = &case.test.native {
-        let _ =
-            writeln!(text, "A native check, `{name}`: Rust, where the document format has no words for it.");
+        let _ = writeln!(
+            text,
+            "A native check, `{name}`: Rust, where the document format has no words for it. To see all it sends:\n   \
+             baton test URL --select {} --all-evidence --report sent.html",
+            case.id()
+        );
         if case.test.steps.is_empty() {
             return text;
         }
-        let _ = writeln!(text, "The file's own steps, which it stands for:\n");
+        let _ = writeln!(text, "\nThe file's own steps, which it stands for:\n");
     } else {
         let _ = writeln!(text, "What is sent, on JSON-RPC where there is a choice:\n");
     }
@@ -187,10 +191,11 @@ pub(super) fn corrections(paint: Paint) -> String {
                     and hold all the same).\n\n"
         .to_owned();
     for correction in corrections::list() {
-        let head = format!("{:<18} {:<7}", correction.id, correction.kind.name());
-        let tests =
-            correction.tests.iter().filter(|test| **test != correction.id).copied().collect::<Vec<_>>();
-        let _ = writeln!(text, "{} {}", paint.bold(&head), paint.dim(&tests.join(" ")));
+        let tests = correction.tests.iter().filter(|test| **test != correction.id);
+        let tests = tests.copied().collect::<Vec<_>>().join(" ");
+        let id = format!("{:<18}", correction.id);
+        let facts = format!("{:<7} {tests}", correction.kind.name());
+        let _ = writeln!(text, "{} {}", paint.bold(&id), paint.dim(facts.trim_end()));
         let _ = writeln!(text, "    {}\n    → {}", correction.wrong, correction.right);
     }
     text

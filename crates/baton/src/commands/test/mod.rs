@@ -15,11 +15,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use baton_lab::baseline::Baseline;
 use baton_lab::case::{Case, Outcome, Verdict};
-use baton_lab::discover::{self, Discovery, discover};
+use baton_lab::discover::{self, Diagnosis, Discovery, discover};
 use baton_lab::plan::{Planned, Selection, plan};
 use baton_lab::report::{Agent, Run, text::Paint};
 use baton_lab::run::{self, Progress};
-use baton_lab::wire::{Probe, ProbeOptions, Secrets};
+use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
 use serde_json::Value;
 
 pub(crate) use args::Test;
@@ -90,9 +90,8 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         given: args.var.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         environment,
         seed,
-        secrets: Secrets::new(secrets(&args, &given, &url)),
     };
-    let secrets = options.secrets.clone();
+    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
     let (outcomes, cut) = run_all(planned, Arc::clone(&target), probe, options, !args.quiet).await;
     let hidden = |mut text: String| {
         secrets.hide(&mut text);
@@ -173,6 +172,12 @@ async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Pr
         second: args.second.clone(),
         skills: args.skills.clone(),
     };
+    let why = |diagnosis: Diagnosis| {
+        // A password may stand in the address.
+        let mut sentence = diagnosis.sentence;
+        Secrets::of(&Credentials::default(), &BTreeMap::new(), url).hide(&mut sentence);
+        Failure::usage(sentence)
+    };
     let mut chosen = probe(given.for_card(&Value::Null).map_err(Failure::usage)?)?;
     let mut found = discover(url, &chosen, &options).await;
     if let Err(diagnosis) = &found
@@ -186,14 +191,14 @@ async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Pr
         options.wait = args.wait;
         found = discover(url, &chosen, &options).await;
     }
-    let found = found.map_err(|diagnosis| Failure::usage(diagnosis.to_string()))?;
+    let found = found.map_err(why)?;
     if given.key.is_none() {
         return Ok((found, chosen));
     }
     let credentials = given.for_card(&found.target.card).map_err(Failure::usage)?;
     chosen = probe(credentials)?;
     let found = discover(url, &chosen, &options).await;
-    Ok((found.map_err(|diagnosis| Failure::usage(diagnosis.to_string()))?, chosen))
+    Ok((found.map_err(why)?, chosen))
 }
 
 /// Runs the plan; an interrupt keeps what has ended.
@@ -247,17 +252,6 @@ fn nothing_to_do(args: &RunArgs, target: &baton_lab::target::Target) -> String {
         target.interfaces.keys().map(|(generation, binding)| format!("{generation} {binding}")).collect();
     let asked = if args.select.is_empty() { "what was asked for" } else { "the selection" };
     format!("no check fits {asked}; the card declares {}", there.join(", "))
-}
-
-/// Values that may not be shown: credentials, variables that sound like ones, what stands before the host of a URL.
-fn secrets(args: &RunArgs, given: &Given, url: &str) -> Vec<String> {
-    const TELLING: &[&str] = &["token", "secret", "password", "key", "credential"];
-    let sounds = |name: &str| TELLING.iter().any(|word| name.to_ascii_lowercase().contains(word));
-    let mut all = given.secrets();
-    all.extend(args.var.iter().filter(|(name, _)| sounds(name)).map(|(_, value)| value.clone()));
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
-    all.extend(host.rsplit_once('@').map(|(user, _)| user.to_owned()));
-    all
 }
 
 fn any_seed() -> u64 {

@@ -1,6 +1,7 @@
 //! Reports, to stdout and into files. What was found is never lost: where a report cannot be made, the raw results go
 //! to stdout.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use baton_lab::report::text::{Detail, Style};
@@ -80,7 +81,13 @@ fn screen(args: &RunArgs) -> Style {
     Style { colour: terminal::colours(args.color), width: terminal::width(), detail }
 }
 
+/// A panic while rendering is a mistake of ours, and must not cost the results.
 fn render(run: &Run, format: Format, style: &Style) -> Result<String, String> {
+    let rendered = catch_unwind(AssertUnwindSafe(|| rendered(run, format, style)));
+    rendered.unwrap_or_else(|_| Err("it could not be rendered".to_owned()))
+}
+
+fn rendered(run: &Run, format: Format, style: &Style) -> Result<String, String> {
     match format {
         Format::Text => Ok(text::render(run, style)),
         Format::Json => json::render(run).map_err(|error| error.to_string()),

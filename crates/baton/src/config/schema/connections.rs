@@ -22,6 +22,7 @@ pub(crate) struct Connections {
     pub(crate) max_per_address: Setting<usize>,
     pub(crate) max_streams: Setting<usize>,
     pub(crate) max_streams_per_owner: Setting<usize>,
+    pub(crate) max_bodies: Setting<Size>,
     pub(crate) max_head: Setting<Size>,
     pub(crate) max_header_list: Setting<Size>,
     pub(crate) max_concurrent_requests: Setting<u32>,
@@ -49,6 +50,7 @@ impl Default for Connections {
             max_per_address: Setting::new(library.max_per_address).at_least(1),
             max_streams: Setting::new(library.max_streams),
             max_streams_per_owner: Setting::new(library.max_streams_per_owner),
+            max_bodies: Setting::new(Size::of(library.max_bodies_bytes)).at_least(Size(KIB)),
             max_head: size(library.max_head_bytes, 8 * KIB),
             max_header_list: size(library.max_header_list_bytes as usize, KIB),
             max_concurrent_requests: Setting::new(library.max_concurrent_requests).at_least(1),
@@ -71,6 +73,7 @@ impl Section for Connections {
         visit.field("max_per_address", &mut self.max_per_address);
         visit.field("max_streams", &mut self.max_streams);
         visit.field("max_streams_per_owner", &mut self.max_streams_per_owner);
+        visit.field("max_bodies", &mut self.max_bodies);
         visit.field("max_head", &mut self.max_head);
         visit.field("max_header_list", &mut self.max_header_list);
         visit.field("max_concurrent_requests", &mut self.max_concurrent_requests);

@@ -61,6 +61,7 @@ pub(crate) struct Cors {
 pub(crate) struct Log {
     pub(crate) filter: Setting<LogFilter>,
     pub(crate) format: Setting<LogFormat>,
+    pub(crate) requests: Setting<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -94,7 +95,11 @@ impl Default for Config {
             connections: Connections::default(),
             retention: Retention::default(),
             cors: Cors::default(),
-            log: Log { filter: Setting::new(LogFilter::info()), format: Setting::new(LogFormat::Text) },
+            log: Log {
+                filter: Setting::new(LogFilter::info()),
+                format: Setting::new(LogFormat::Text),
+                requests: Setting::default(),
+            },
             metrics: Metrics { enabled: Setting::new(true), listen: Setting::default() },
             traces: Traces { otlp: Setting::default(), sample: Setting::new(1.0).at_least(0.0).at_most(1.0) },
             card: Card::default(),
@@ -155,6 +160,7 @@ impl Section for Log {
     fn visit(&mut self, visit: &mut dyn Visit) {
         visit.field("filter", &mut self.filter);
         visit.field("format", &mut self.format);
+        visit.field("requests", &mut self.requests);
     }
 
     fn short_for(&self) -> Option<&'static str> {

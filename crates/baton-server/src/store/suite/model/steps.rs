@@ -260,4 +260,10 @@ async fn compare_everything(store: &Arc<dyn Store>, model: &mut Model) {
     }
     assert_eq!(store.open_tasks(TaskKey(0), NO_LIMIT).await.unwrap(), model.open_tasks(TaskKey(0), NO_LIMIT));
     assert_eq!(store.task_count().await.unwrap(), model.tasks.len() as u64);
+    // Not every store knows.
+    if let Some(by_state) = store.measures().tasks {
+        let in_state =
+            |state| model.tasks.iter().filter(|task| task.head.current.state == state).count() as u64;
+        assert_eq!(by_state, TaskState::ALL.map(in_state));
+    }
 }

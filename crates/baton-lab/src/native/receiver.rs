@@ -9,8 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::card::is_loopback;
 use super::talk::{fresh_id, skip};
+use super::v1::card::is_loopback;
 use crate::native::{Done, fail};
 use crate::run::Bench;
 
@@ -148,7 +148,7 @@ async fn serve(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
         if let Some(call) = parse(&bytes) {
             break call;
         }
-        let mut chunk = [0; 16 * 1024];
+        let mut chunk = vec![0; 16 * 1024];
         let count = stream.read(&mut chunk).await?;
         bytes.extend_from_slice(&chunk[..count]);
         if count == 0 || bytes.len() > MOST {

@@ -34,15 +34,21 @@ pub(super) enum Kind {
     Number,
     /// ISO 8601 in UTC, ending in `Z`.
     Time,
+    /// ISO 8601 with any zone, or none: the older generations say no more.
+    Iso,
     /// Standard base64.
     Bytes,
     /// An object whose names are the user's.
     Free,
+    /// An object or a list, the user's own.
+    Structured,
     Word(&'static [&'static str]),
     Object(&'static Shape),
     List(&'static Kind),
     /// Names are the user's, values are not.
     Map(&'static Kind),
+    /// The member of this name says which of the shapes it is.
+    Tagged(&'static str, &'static [(&'static str, &'static Shape)]),
 }
 
 /// Most faults one report shows.
@@ -52,6 +58,38 @@ const MOST_FAULTS: usize = 8;
 pub(super) fn faults(shape: &Shape, value: &Value, path: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     object(shape, value, path, &mut found);
+    found
+}
+
+/// Members the shape does not have, which strict readers refuse.
+pub(super) fn strangers(shape: &Shape, value: &Value, path: &str) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    for (name, member) in value.as_object().into_iter().flatten() {
+        let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match shape.members.iter().find(|(known, ..)| known == name) {
+            Some((_, _, kind)) => found.extend(strangers_in(kind, member, &place)),
+            None if shape.one_of.contains(&name.as_str()) => {}
+            None => found.push(fault(&place, "no member of this name", Some(member))),
+        }
+    }
+    found
+}
+
+fn strangers_in(kind: &Kind, value: &Value, path: &str) -> Vec<Mismatch> {
+    match kind {
+        Kind::Object(shape) => strangers(shape, value, path),
+        Kind::List(kind) => {
+            let items = value.as_array().into_iter().flatten().enumerate();
+            items.flat_map(|(index, item)| strangers_in(kind, item, &format!("{path}[{index}]"))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Everything that is wrong with a value that is not of one shape.
+pub(super) fn kind_faults(kind: &Kind, value: &Value, path: &str) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    value_of(kind, value, path, &mut found);
     found
 }
 
@@ -114,10 +152,16 @@ fn value_of(kind: &Kind, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
         Kind::Flag if !value.is_boolean() => wrong("true or false"),
         Kind::Number if !value.is_number() => wrong("a number"),
         Kind::Free if !value.is_object() => wrong("an object"),
-        Kind::Text | Kind::Flag | Kind::Number | Kind::Free => {}
+        Kind::Structured if !(value.is_object() || value.is_array()) => wrong("an object or a list"),
+        Kind::Text | Kind::Flag | Kind::Number | Kind::Free | Kind::Structured => {}
         Kind::Time => {
             if !value.as_str().is_some_and(is_time) {
                 wrong("a time such as 2026-01-31T12:00:00.000Z, in UTC");
+            }
+        }
+        Kind::Iso => {
+            if !value.as_str().is_some_and(is_iso) {
+                wrong("a time in ISO 8601, such as 2025-07-31T12:00:00Z");
             }
         }
         Kind::Bytes => {
@@ -131,6 +175,16 @@ fn value_of(kind: &Kind, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
             }
         }
         Kind::Object(shape) => object(shape, value, path, found),
+        Kind::Tagged(tag, shapes) => {
+            match shapes.iter().find(|(name, _)| value.get(*tag).and_then(Value::as_str) == Some(*name)) {
+                Some((_, shape)) => object(shape, value, path, found),
+                None => {
+                    let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
+                    let place = if path.is_empty() { (*tag).to_owned() } else { format!("{path}.{tag}") };
+                    found.push(fault(&place, &format!("one of {}", names.join(", ")), value.get(*tag)));
+                }
+            }
+        }
         Kind::List(kind) => match value.as_array() {
             Some(list) => {
                 for (index, element) in list.iter().enumerate() {
@@ -152,6 +206,13 @@ fn value_of(kind: &Kind, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
 
 pub(super) fn is_time(text: &str) -> bool {
     let pattern = Regex::new("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?Z$");
+    pattern.is_ok_and(|pattern| pattern.is_match(text))
+}
+
+pub(super) fn is_iso(text: &str) -> bool {
+    let pattern = Regex::new(
+        "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$",
+    );
     pattern.is_ok_and(|pattern| pattern.is_match(text))
 }
 
@@ -202,6 +263,32 @@ mod tests {
         }
         assert_eq!(faults(&OUTER, &json!([]), "here")[0].path, "here");
         assert_eq!(faults(&OUTER, &json!({}), "").len(), 3);
+    }
+
+    #[test]
+    fn a_tag_chooses_the_shape() {
+        static ONE: Shape = Shape { members: &[("n", Need::There, Kind::Number)], one_of: &[] };
+        static TWO: Shape = Shape { members: &[("at", Need::There, Kind::Iso)], one_of: &[] };
+        static OUTER: Shape = Shape {
+            members: &[(
+                "list",
+                Need::There,
+                Kind::List(&Kind::Tagged("kind", &[("one", &ONE), ("two", &TWO)])),
+            )],
+            one_of: &[],
+        };
+        let found = |list: serde_json::Value| -> Vec<String> {
+            faults(&OUTER, &json!({ "list": list }), "").into_iter().map(|fault| fault.path).collect()
+        };
+        let none: Vec<String> = Vec::new();
+        for at in ["2025-07-31T12:00:00Z", "2025-07-31T12:00:00.123456+00:00", "2025-07-31T12:00:00"] {
+            assert_eq!(found(json!([{"kind": "one", "n": 1}, {"kind": "two", "at": at}])), none);
+        }
+        assert_eq!(found(json!([{"kind": "two", "at": "today"}])), ["list[0].at"]);
+        assert_eq!(
+            found(json!([{"kind": "one"}, {"kind": "three"}, {"n": 1}])),
+            ["list[0].n", "list[1].kind", "list[2].kind"]
+        );
     }
 
     #[test]

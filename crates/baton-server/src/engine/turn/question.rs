@@ -1,0 +1,42 @@
+//! A question put to the client, to be awaited or left behind.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use baton_protocol::domain::{Message, TaskState};
+
+use super::{Stopped, Turn};
+
+/// A question put to the client. Await it for the answer, or drop it and return: the answer then starts the next turn.
+/// See [`Turn::ask`].
+pub struct Question {
+    pub(super) turn: Turn,
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Question").field(&self.turn).finish()
+    }
+}
+
+impl IntoFuture for Question {
+    type Output = Result<Message, Stopped>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let desk = &self.turn.inner.desk;
+            loop {
+                let working = self.turn.status_body(TaskState::Working, None);
+                if let Some(answer) = desk.take_message(Some(working)) {
+                    return Ok(answer);
+                }
+                if desk.stop_reason().is_some() {
+                    return Err(Stopped);
+                }
+                desk.message_or_stop().await;
+            }
+        })
+    }
+}

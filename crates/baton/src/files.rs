@@ -1,0 +1,43 @@
+//! How many files the process may have open: every connection is one.
+
+/// Takes as many as the system grants, which is often far more than a process begins with. Says how many that is;
+/// `None` where there is no bound, or none that can be asked for.
+#[cfg(unix)]
+pub(crate) fn raise_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let before = getrlimit(Resource::Nofile);
+    if before.current != before.maximum {
+        let wanted = Rlimit { current: before.maximum, maximum: before.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+            tracing::debug!(%error, "the limit on open files could not be raised");
+        }
+    }
+    let now = getrlimit(Resource::Nofile).current;
+    tracing::debug!(before = before.current, now, "open files");
+    now
+}
+
+#[cfg(not(unix))]
+pub(crate) fn raise_limit() -> Option<u64> {
+    None
+}
+
+/// How many of them may be connections: the store, programs and newcomers who are told to come back need some, too.
+pub(crate) fn for_connections(limit: u64) -> usize {
+    usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_connections;
+
+    #[test]
+    fn connections_leave_room_for_others() {
+        for (limit, connections) in
+            [(0, 1), (64, 48), (1024, 768), (20_000, 15_000), (u64::MAX, usize::MAX / 4 * 3)]
+        {
+            assert_eq!(for_connections(limit), connections, "{limit}");
+        }
+    }
+}

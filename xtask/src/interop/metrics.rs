@@ -1,0 +1,40 @@
+//! `/metrics`, read by the parsers of Prometheus' own library and held against what was asked before.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::clients::{Client, Language};
+use super::environments;
+use crate::agent::{Agent, Build};
+use crate::workspace::Workspace;
+
+/// No client of ours: it only reads.
+pub static PARSER: Client = Client {
+    name: "prometheus-client",
+    package: "prometheus-client 0.26.0",
+    language: Language::Python,
+    stem: "metrics",
+    bindings: &[],
+    tested: true,
+    known: &[],
+};
+
+/// On a server of its own: whoever else asked would be counted too.
+pub fn run(workspace: &Workspace, folder: &Path, build: Build) -> Result<(), String> {
+    let agent = Agent::start_with(workspace, folder, build, "metrics", &[])?;
+    let log = folder.join("metrics.client.log");
+    let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let done = environments::command(workspace, &PARSER)
+        .args([agent.url().as_str(), "-"])
+        .stdin(Stdio::null())
+        .stderr(stderr)
+        .output()
+        .map_err(|e| format!("{}: {e}", PARSER.name))?;
+    println!("\n{}, /metrics\n{}", PARSER.package, String::from_utf8_lossy(&done.stdout).trim_end());
+    if done.status.success() {
+        return Ok(());
+    }
+    println!("{}\n{}", std::fs::read_to_string(&log).unwrap_or_default().trim_end(), agent.log_tail(20));
+    Err(format!("/metrics: {} ended with {}", PARSER.name, done.status))
+}

@@ -184,7 +184,10 @@ mod tests {
         let (late, end) = (json!({"task": {"id": "t", "artifacts": [artifact]}}), json!({"statusUpdate": 4}));
         let whole = [task.clone(), c.clone(), end.clone()];
         compare(&whole, &[late, end.clone()]).unwrap();
-        assert!(matches!(compare(&whole, &[task.clone(), end]), Err(Verdict::Fail(_))), "the artifact is lost");
+        assert!(
+            matches!(compare(&whole, &[task.clone(), end]), Err(Verdict::Fail(_))),
+            "the artifact is lost"
+        );
         assert!(matches!(compare(&all, &[b]), Err(Verdict::Fail(_))));
         assert!(matches!(compare(&all, &[task]), Err(Verdict::Inconclusive(_))));
     }

@@ -3,6 +3,15 @@
 //! To add one: take a fault of [`fault`](crate::mutant::fault), name the case, run `cargo nextest run -p baton-lab mutants`. A
 //! case that no fault can make fail is a case that checks nothing.
 
+mod v0_1_agents;
+mod v0_1_streams;
+mod v0_1_tasks;
+mod v0_3_agents;
+mod v0_3_jsonrpc;
+mod v0_3_push;
+mod v0_3_rest;
+mod v0_3_send;
+mod v0_3_streams;
 mod v1_cancel;
 mod v1_cards;
 mod v1_contexts;
@@ -41,11 +50,26 @@ const V1: Only = ALWAYS.within(Generation::V1);
 const RPC: Only = V1.over(Binding::Jsonrpc);
 const REST: Only = V1.over(Binding::Rest);
 
+const V0_3: Only = ALWAYS.within(Generation::V0_3);
+const RPC_V0_3: Only = V0_3.over(Binding::Jsonrpc);
+const REST_V0_3: Only = V0_3.over(Binding::Rest);
+
+const V0_1: Only = ALWAYS.within(Generation::V0_1);
+
 /// The phrase most cases send.
 const COMPLETE: &str = "tck-complete-task";
 
 /// Every table, with its name.
 pub(crate) static TABLES: &[(&str, &[Defect])] = &[
+    ("v0_1_agents", v0_1_agents::ALL),
+    ("v0_1_streams", v0_1_streams::ALL),
+    ("v0_1_tasks", v0_1_tasks::ALL),
+    ("v0_3_agents", v0_3_agents::ALL),
+    ("v0_3_jsonrpc", v0_3_jsonrpc::ALL),
+    ("v0_3_push", v0_3_push::ALL),
+    ("v0_3_rest", v0_3_rest::ALL),
+    ("v0_3_send", v0_3_send::ALL),
+    ("v0_3_streams", v0_3_streams::ALL),
     ("v1_cancel", v1_cancel::ALL),
     ("v1_cards", v1_cards::ALL),
     ("v1_contexts", v1_contexts::ALL),

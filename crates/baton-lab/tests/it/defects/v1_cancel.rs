@@ -17,6 +17,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("status.state", r#""TASK_STATE_WORKING""#)],
         )],
         caught_by: &["V1-CANCEL-001"],
+        related: &["V1-CANCEL-004", "V1-CANCEL-006", "V1-CANCEL-007", "V1-REST-007"],
         ..USUAL
     },
     Defect {
@@ -24,6 +25,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "CancelTask of an ended task is refused with UnsupportedOperationError.",
         faults: &[Fault::Rule(Rule::CancelEnded, V1, Instead::Refuse(Kind::Unsupported))],
         caught_by: &["V1-CANCEL-002"],
+        related: &["V1-ERR-002", "V1-ERR-007", "V1-ERR-008"],
         ..USUAL
     },
     Defect {
@@ -53,6 +55,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("id", r#""another""#)],
         )],
         caught_by: &["V1-CANCEL-005"],
+        related: &["V1-CANCEL-001", "V1-LIFE-010", "V1-REST-007"],
         ..USUAL
     },
     Defect {

@@ -13,7 +13,7 @@ pub(super) const ALL: &[Defect] = &[
         name: "card-is-html",
         wrong: "The card has the content type text/html.",
         faults: &[Fault::Header(What::Card, V1, "content-type", Some("text/html"))],
-        caught_by: &["V1-CARD-001"],
+        caught_by: &["V1-CARD-001", "V03-CARD-001"],
         ..USUAL
     },
     Defect {
@@ -21,7 +21,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "The card is only for those with credentials.",
         profile: Profile::Guarded,
         faults: &[Fault::Quirk(Quirk::CardNeedsCredentials, V1)],
-        caught_by: &["V1-CARD-001"],
+        caught_by: &["V1-CARD-001", "V03-CARD-002"],
         ..USUAL
     },
     Defect {
@@ -61,7 +61,7 @@ pub(super) const ALL: &[Defect] = &[
         name: "skill-without-description",
         wrong: "A skill has no description.",
         faults: &[Fault::Edit(What::Card, V1, &[Edit::Remove("skills.0.description")])],
-        caught_by: &["V1-CARD-005"],
+        caught_by: &["V1-CARD-005", "V03-CARD-005"],
         ..USUAL
     },
     Defect {

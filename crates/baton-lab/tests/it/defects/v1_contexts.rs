@@ -25,6 +25,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Remove("task.contextId")],
         )],
         caught_by: &["V1-CTX-002"],
+        related: &["V1-CTX-001", "V1-CTX-005"],
         ..USUAL
     },
     Defect {

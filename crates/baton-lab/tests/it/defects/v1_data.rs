@@ -112,6 +112,7 @@ pub(super) const ALL: &[Defect] = &[
             })],
         )],
         caught_by: &["V1-DATA-009"],
+        related: &["V1-DATA-001", "V1-DATA-010", "V1-SEND-004"],
         ..USUAL
     },
     Defect {
@@ -141,6 +142,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("task.history.*.role", r#""user""#)],
         )],
         caught_by: &["V1-DATA-011"],
+        related: &["V1-DATA-001"],
         ..USUAL
     },
 ];

@@ -36,6 +36,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "REST refuses subscriptions to ended tasks with another error.",
         faults: &[Fault::Rule(Rule::SubscribeEnded, REST, Instead::Refuse(Kind::TaskNotCancelable))],
         caught_by: &["V1-EQUIV-003"],
+        related: &["V1-SUB-003"],
         ..USUAL
     },
     Defect {
@@ -69,6 +70,7 @@ pub(super) const ALL: &[Defect] = &[
             Instead::Refuse(Kind::TaskNotFound),
         )],
         caught_by: &["V1-EQUIV-006"],
+        related: &["V1-EQUIV-003"],
         ..USUAL
     },
     Defect {

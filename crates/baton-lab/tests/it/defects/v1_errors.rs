@@ -14,6 +14,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "TaskNotFoundError has another code.",
         faults: &[Fault::Edit(What::Refusal(Some(Kind::TaskNotFound)), RPC, &[Edit::Set("code", "-32004")])],
         caught_by: &["V1-ERR-001"],
+        related: &["V1-CARD-004"],
         ..USUAL
     },
     Defect {
@@ -21,6 +22,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "TaskNotFoundError has another HTTP status.",
         faults: &[Fault::Status(What::Refusal(Some(Kind::TaskNotFound)), REST, 410)],
         caught_by: &["V1-ERR-001"],
+        related: &["V1-CARD-004", "V1-ERR-010"],
         ..USUAL
     },
     Defect {
@@ -131,6 +133,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("message", r#""bad request""#), Edit::Remove("data"), Edit::Set("details", "[]")],
         )],
         caught_by: &["V1-ERR-011"],
+        related: &["V1-ERR-012"],
         ..USUAL
     },
     Defect {
@@ -187,6 +190,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Bare,
         faults: &[Fault::Rule(Rule::NoPush, V1, Instead::Refuse(Kind::Unsupported))],
         caught_by: &["V1-CAP-003"],
+        related: &["V1-ERR-004"],
         ..USUAL
     },
 ];

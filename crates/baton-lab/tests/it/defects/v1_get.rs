@@ -24,6 +24,15 @@ pub(super) const ALL: &[Defect] = &[
             Instead::Refuse(Kind::InvalidParams),
         )],
         caught_by: &["V1-GET-002"],
+        related: &[
+            "V1-CARD-004",
+            "V1-EQUIV-003",
+            "V1-ERR-001",
+            "V1-ERR-007",
+            "V1-ERR-008",
+            "V1-VER-003",
+            "V1-VER-005",
+        ],
         ..USUAL
     },
     Defect {
@@ -49,6 +58,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "`historyLength` 0 gives the whole history.",
         faults: &[Fault::Quirk(Quirk::ZeroIsAll, V1.of(&[Operation::GetTask, Operation::SendMessage]))],
         caught_by: &["V1-HIST-001"],
+        related: &["V1-HIST-002", "V1-HIST-003"],
         ..USUAL
     },
     Defect {
@@ -81,12 +91,13 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Map("history", |list| list.as_array_mut().into_iter().for_each(|list| list.reverse()))],
         )],
         caught_by: &["V1-HIST-005"],
+        related: &["V1-HIST-003"],
         ..USUAL
     },
     Defect {
         name: "history-whole-in-lists",
         wrong: "Lists show whole histories.",
-        faults: &[Fault::Quirk(Quirk::WholeHistory, V1)],
+        faults: &[Fault::Quirk(Quirk::WholeHistory, V1.of(&[Operation::ListTasks]))],
         caught_by: &["V1-HIST-006"],
         ..USUAL
     },

@@ -13,6 +13,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "Responses have no `jsonrpc`.",
         faults: &[Fault::Edit(What::Envelope, RPC.of(&[Operation::SendMessage]), &[Edit::Remove("jsonrpc")])],
         caught_by: &["V1-RPC-001"],
+        related: &["V1-SEND-016"],
         ..USUAL
     },
     Defect {

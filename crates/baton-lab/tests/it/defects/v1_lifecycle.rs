@@ -12,7 +12,7 @@ pub(super) const ALL: &[Defect] = &[
         name: "example-fails",
         wrong: "A skill fails with its own example.",
         faults: &[Fault::Behaves("say hello", "tck-task-failure")],
-        caught_by: &["V1-LIFE-001"],
+        caught_by: &["V1-LIFE-001", "V03-SEND-003", "V01-SEND-003"],
         ..USUAL
     },
     Defect {
@@ -46,20 +46,23 @@ pub(super) const ALL: &[Defect] = &[
             Instead::Refuse(Kind::Unsupported),
         )],
         caught_by: &["V1-LIFE-004"],
+        related: &["V1-STREAM-019", "V1-SUB-006"],
         ..USUAL
     },
     Defect {
         name: "one-question",
         wrong: "A task asks only once.",
         faults: &[Fault::Behaves("tck-multi-turn", "tck-input-required")],
-        caught_by: &["V1-LIFE-005"],
+        caught_by: &["V1-LIFE-005", "V03-SEND-011"],
+        related: &["V1-EQUIV-004", "V1-HIST-*", "V03-EQ-003", "V03-GET-002"],
         ..USUAL
     },
     Defect {
         name: "failure-is-completed",
         wrong: "A task that fails is COMPLETED.",
         faults: &[Fault::Behaves("tck-task-failure", COMPLETE)],
-        caught_by: &["V1-LIFE-006"],
+        caught_by: &["V1-LIFE-006", "V03-SEND-013", "V01-SEND-012"],
+        related: &["V1-LIFE-007", "V01-SEND-013"],
         ..USUAL
     },
     Defect {
@@ -77,7 +80,7 @@ pub(super) const ALL: &[Defect] = &[
         name: "rejection-is-completed",
         wrong: "A task that is rejected is COMPLETED.",
         faults: &[Fault::Behaves("tck-reject-task", COMPLETE)],
-        caught_by: &["V1-LIFE-008"],
+        caught_by: &["V1-LIFE-008", "V03-SEND-014"],
         ..USUAL
     },
     Defect {

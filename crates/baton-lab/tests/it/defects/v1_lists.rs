@@ -13,6 +13,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A list does not keep to the context.",
         faults: &[Fault::Quirk(Quirk::ListIgnoresContext, V1)],
         caught_by: &["V1-LIST-001"],
+        related: &["V1-LIST-*", "V1-EQUIV-002", "V1-LIFE-013"],
         ..USUAL
     },
     Defect {
@@ -40,6 +41,7 @@ pub(super) const ALL: &[Defect] = &[
             })],
         )],
         caught_by: &["V1-LIST-004"],
+        related: &["V1-LIST-003", "V1-LIST-005", "V1-LIST-006", "V1-LIST-015"],
         ..USUAL
     },
     Defect {
@@ -55,6 +57,7 @@ pub(super) const ALL: &[Defect] = &[
             })],
         )],
         caught_by: &["V1-LIST-005"],
+        related: &["V1-LIST-009"],
         ..USUAL
     },
     Defect {
@@ -69,6 +72,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "The oldest task comes first.",
         faults: &[Fault::Quirk(Quirk::OldestFirst, V1)],
         caught_by: &["V1-LIST-007"],
+        related: &["V1-LIST-006"],
         ..USUAL
     },
     Defect {

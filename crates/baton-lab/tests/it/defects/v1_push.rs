@@ -17,6 +17,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Map("", |config| *config = serde_json::json!({"pushNotificationConfig": config}))],
         )],
         caught_by: &["V1-PUSH-001"],
+        related: &["V1-PUSH-002", "V1-PUSH-004"],
         ..USUAL
     },
     Defect {
@@ -31,6 +32,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A config that is not there is read as an empty one.",
         faults: &[Fault::Rule(Rule::UnknownConfig, V1, Instead::Allow)],
         caught_by: &["V1-PUSH-003"],
+        related: &["V1-PUSH-005"],
         ..USUAL
     },
     Defect {
@@ -45,6 +47,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A deleted config stays.",
         faults: &[Fault::Quirk(Quirk::NotDeleted, V1)],
         caught_by: &["V1-PUSH-005"],
+        related: &["V1-PUSH-015"],
         ..USUAL
     },
     Defect {

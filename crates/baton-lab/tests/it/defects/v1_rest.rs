@@ -46,6 +46,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "Every path is answered.",
         faults: &[Fault::Rule(Rule::UnknownPath, REST, Instead::Allow)],
         caught_by: &["V1-REST-005"],
+        related: &["V1-HOST-008"],
         ..USUAL
     },
     Defect {
@@ -67,6 +68,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "Query parameters in camelCase are not known.",
         faults: &[Fault::Quirk(Quirk::SnakeQuery, REST)],
         caught_by: &["V1-REST-008"],
+        related: &["V1-LIST-*", "V1-HIST-*", "V1-ERR-*", "V1-EQUIV-002"],
         ..USUAL
     },
     Defect {
@@ -78,6 +80,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("jsonrpc", r#""2.0""#)],
         )],
         caught_by: &["V1-REST-009"],
+        related: &["V1-EQUIV-002"],
         ..USUAL
     },
 ];

@@ -85,6 +85,7 @@ pub(super) const ALL: &[Defect] = &[
             Instead::Refuse(Kind::Unsupported),
         )],
         caught_by: &["V1-ITA-002"],
+        related: &["V1-ITA-003"],
         ..USUAL
     },
     Defect {

@@ -25,6 +25,14 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A send is answered before its task has ended.",
         faults: &[Fault::Quirk(Quirk::DoesNotWait, V1.saying(COMPLETE))],
         caught_by: &["V1-SEND-002"],
+        related: &[
+            "V1-CANCEL-002",
+            "V1-DATA-011",
+            "V1-GET-001",
+            "V1-SEND-006",
+            "V1-STREAM-018",
+            "V1-SUB-003",
+        ],
         ..USUAL
     },
     Defect {
@@ -61,6 +69,7 @@ pub(super) const ALL: &[Defect] = &[
             Instead::Refuse(Kind::InvalidParams),
         )],
         caught_by: &["V1-SEND-006"],
+        related: &["V1-EQUIV-003", "V1-ERR-003", "V1-ERR-007", "V1-ERR-008", "V1-LIFE-010", "V1-LIFE-011"],
         ..USUAL
     },
     Defect {
@@ -68,6 +77,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A message to an unknown task makes one with that id.",
         faults: &[Fault::Rule(Rule::UnknownTask, V1.of(&[Operation::SendMessage]), Instead::Allow)],
         caught_by: &["V1-SEND-007"],
+        related: &["V1-EQUIV-003"],
         ..USUAL
     },
     Defect {
@@ -117,6 +127,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A repeated messageId is an internal error.",
         faults: &[Fault::Rule(Rule::RepeatedMessage, V1, Instead::Refuse(Kind::Internal))],
         caught_by: &["V1-SEND-013"],
+        related: &["V1-HOST-007"],
         ..USUAL
     },
     Defect {

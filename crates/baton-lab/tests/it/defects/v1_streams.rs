@@ -18,6 +18,7 @@ pub(super) const ALL: &[Defect] = &[
             Some("text/plain"),
         )],
         caught_by: &["V1-STREAM-001"],
+        related: &["V1-STREAM-*"],
         ..USUAL
     },
     Defect {
@@ -28,6 +29,7 @@ pub(super) const ALL: &[Defect] = &[
             Cut::DropFirst,
         )],
         caught_by: &["V1-STREAM-002"],
+        related: &["V1-MULTI-002", "V1-STREAM-003", "V1-STREAM-012", "V1-STREAM-013", "V1-STREAM-022"],
         ..USUAL
     },
     Defect {
@@ -48,6 +50,7 @@ pub(super) const ALL: &[Defect] = &[
             Cut::Insert(r#"{"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}}"#),
         )],
         caught_by: &["V1-STREAM-004"],
+        related: &["V1-STREAM-016"],
         ..USUAL
     },
     Defect {
@@ -58,6 +61,7 @@ pub(super) const ALL: &[Defect] = &[
             Cut::CloseBeforeEnd,
         )],
         caught_by: &["V1-STREAM-005"],
+        related: &["V1-MULTI-002", "V1-STREAM-009", "V1-STREAM-012"],
         ..USUAL
     },
     Defect {
@@ -97,6 +101,7 @@ pub(super) const ALL: &[Defect] = &[
             ),
         )],
         caught_by: &["V1-STREAM-009"],
+        related: &["V1-MULTI-001", "V1-MULTI-002", "V1-EQUIV-005"],
         ..USUAL
     },
     Defect {
@@ -104,6 +109,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "Events are told when the task has ended, all at once.",
         faults: &[Fault::Events(V1.of(&[Operation::SendStreamingMessage]).saying("tck-cancel"), Cut::Hold)],
         caught_by: &["V1-STREAM-010"],
+        related: &["V1-STREAM-021"],
         ..USUAL
     },
     Defect {
@@ -124,6 +130,7 @@ pub(super) const ALL: &[Defect] = &[
             Cut::DropKind("artifactUpdate"),
         )],
         caught_by: &["V1-STREAM-012"],
+        related: &["V1-MULTI-002", "V1-STREAM-009"],
         ..USUAL
     },
     Defect {

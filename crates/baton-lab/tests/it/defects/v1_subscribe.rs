@@ -17,6 +17,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("task.status.state", r#""TASK_STATE_COMPLETED""#)],
         )],
         caught_by: &["V1-SUB-001"],
+        related: &["V1-SUB-005"],
         ..USUAL
     },
     Defect {
@@ -24,6 +25,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A subscription is not closed when the task has ended.",
         faults: &[Fault::Events(V1.of(&[Operation::SubscribeToTask]).saying("tck-cancel"), Cut::Open)],
         caught_by: &["V1-SUB-002"],
+        related: &["V1-MULTI-003", "V1-SUB-005"],
         ..USUAL
     },
     Defect {
@@ -31,6 +33,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A subscription to an ended task is refused with InvalidParamsError.",
         faults: &[Fault::Rule(Rule::SubscribeEnded, V1, Instead::Refuse(Kind::InvalidParams))],
         caught_by: &["V1-SUB-003"],
+        related: &["V1-EQUIV-003"],
         ..USUAL
     },
     Defect {
@@ -49,6 +52,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A task can be subscribed to once.",
         faults: &[Fault::Quirk(Quirk::OneSubscription, V1)],
         caught_by: &["V1-SUB-005"],
+        related: &["V1-EQUIV-005", "V1-MULTI-001", "V1-MULTI-003"],
         ..USUAL
     },
     Defect {
@@ -63,6 +67,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "Every stream of a task but the first loses artifacts.",
         faults: &[Fault::Events(V1.of(&[Operation::SubscribeToTask]), Cut::SecondLoses)],
         caught_by: &["V1-MULTI-001"],
+        related: &["V1-EQUIV-005"],
         ..USUAL
     },
     Defect {
@@ -77,6 +82,7 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "A subscription that is closed closes those beside it.",
         faults: &[Fault::Quirk(Quirk::CloseOthers, V1)],
         caught_by: &["V1-MULTI-003"],
+        related: &["V1-SUB-005"],
         ..USUAL
     },
 ];

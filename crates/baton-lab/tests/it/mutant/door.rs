@@ -124,6 +124,9 @@ async fn route(agent: &Arc<Agent>, arrived: Arrived) -> Result<Leaving, HangUp> 
         card::RPC => return rpc::answer(agent, Generation::V1, &arrived).await,
         card::RPC_V0_3 => return rpc::answer(agent, Generation::V0_3, &arrived).await,
         card::RPC_V0_1 => return rpc::answer(agent, Generation::V0_1, &arrived).await,
+        path if path.strip_prefix(card::RPC_V0_1) == Some("/subscribe") => {
+            return rpc::answer_stream(agent, &arrived).await;
+        }
         _ => {}
     }
     if let Some(path) = below(card::REST) {
@@ -138,7 +141,7 @@ async fn route(agent: &Arc<Agent>, arrived: Arrived) -> Result<Leaving, HangUp> 
 
 fn card_answer(agent: &Agent, arrived: &Arrived, what: What) -> Leaving {
     let generation = if what == What::Card { Generation::V1 } else { Generation::V0_1 };
-    let place = Place { generation, binding: Binding::Rest, operation: None, phrase: String::new() };
+    let place = Place::new(generation, Binding::Rest);
     if agent.has(Quirk::CardNeedsCredentials, &place)
         && arrived.header("authorization") != Some(&format!("Bearer {TOKEN}"))
     {

@@ -82,6 +82,14 @@ pub(crate) struct Place {
     pub(crate) operation: Option<Operation>,
     /// The text that made the task which the request is about.
     pub(crate) phrase: String,
+    /// The generation that task was made in.
+    pub(crate) born: Option<Generation>,
+}
+
+impl Place {
+    pub(super) fn new(generation: Generation, binding: Binding) -> Self {
+        Place { generation, binding, operation: None, phrase: String::new(), born: None }
+    }
 }
 
 /// Where a fault shows; what is not said does not matter.
@@ -91,9 +99,11 @@ pub(crate) struct Only {
     binding: Option<Binding>,
     operations: &'static [Operation],
     phrase: &'static str,
+    born: Option<Generation>,
 }
 
-pub(crate) const ALWAYS: Only = Only { generation: None, binding: None, operations: &[], phrase: "" };
+pub(crate) const ALWAYS: Only =
+    Only { generation: None, binding: None, operations: &[], phrase: "", born: None };
 
 impl Only {
     pub(crate) const fn within(self, generation: Generation) -> Self {
@@ -112,12 +122,17 @@ impl Only {
         Only { phrase, ..self }
     }
 
+    pub(crate) const fn born(self, generation: Generation) -> Self {
+        Only { born: Some(generation), ..self }
+    }
+
     pub(super) fn fits(self, place: &Place) -> bool {
         self.generation.is_none_or(|generation| generation == place.generation)
             && self.binding.is_none_or(|binding| binding == place.binding)
             && (self.operations.is_empty()
                 || place.operation.is_some_and(|operation| self.operations.contains(&operation)))
             && place.phrase.starts_with(self.phrase)
+            && (self.born.is_none() || self.born == place.born)
     }
 }
 
@@ -137,8 +152,6 @@ pub(crate) enum Cut {
     TaskAgain,
     /// An event more after the first update; `$task` and `$context` stand for the ids.
     Insert(&'static str),
-    /// An event more after the end.
-    After(&'static str),
     /// Artifact updates come one event late.
     Swap,
     /// Everything comes at the end.
@@ -215,8 +228,16 @@ pub(crate) enum Rule {
     // Webhooks.
     UnknownConfig,
     ConfigUrl,
+    /// 0.1: a webhook without TLS.
+    PlainWebhook,
+    /// 0.1: something else than a stream at the door for streams.
+    OtherAtDoor,
 
     // From here on: nothing of this is forbidden.
+    /// A client of an older generation that does not say so.
+    OldWithoutVersion,
+    /// 0.1: members that are null.
+    Nulls,
     DataNotObject,
     UnknownMember,
     OutputModes,
@@ -249,7 +270,9 @@ impl Rule {
     pub(super) fn usual(self) -> Option<Kind> {
         Some(match self {
             Self::NotUtf8 | Self::TooDeep | Self::BadJson => Kind::Parse,
-            Self::BodyKind | Self::NotARequest | Self::NoMethod | Self::RpcVersion => Kind::InvalidRequest,
+            Self::BodyKind | Self::NotARequest | Self::NoMethod | Self::RpcVersion | Self::OtherAtDoor => {
+                Kind::InvalidRequest
+            }
             Self::UnknownMethod | Self::UnknownPath | Self::WrongVerb => Kind::MethodNotFound,
             Self::NoCredentials | Self::BadCredentials => Kind::Unauthenticated,
             Self::RequiredExtension => Kind::ExtensionRequired,
@@ -276,9 +299,12 @@ impl Rule {
             Self::SendToEnded | Self::SubscribeEnded | Self::NoStreaming | Self::NoExtendedCard => {
                 Kind::Unsupported
             }
+            Self::PlainWebhook => Kind::Unsupported,
             Self::CancelEnded => Kind::TaskNotCancelable,
             Self::NoPush => Kind::PushNotSupported,
-            Self::DataNotObject
+            Self::OldWithoutVersion
+            | Self::Nulls
+            | Self::DataNotObject
             | Self::UnknownMember
             | Self::OutputModes
             | Self::RepeatedMessage
@@ -332,7 +358,7 @@ pub(crate) enum Quirk {
     EmptyHistory,
     /// The oldest messages instead of the latest.
     OldestHistory,
-    /// Lists show whole histories.
+    /// `historyLength` is not read.
     WholeHistory,
     ListIgnoresContext,
     ListIgnoresState,
@@ -350,6 +376,16 @@ pub(crate) enum Quirk {
     SnakeQuery,
     /// A contextId nobody has made is replaced.
     NewContext,
+    /// Every message makes a context of its own.
+    ForgetsContext,
+    /// The agent makes ids where the client does.
+    OwnIds,
+    /// A refused message changes the time of the ended task's status.
+    TouchedByRefusal,
+    /// The names of events say nothing of them.
+    OddEventNames,
+    /// The door for streams answers with a task.
+    DoorWithoutStream,
     /// A follow-up is answered with another context.
     FreshContextOnFollowUp,
     /// A message in a context goes to the task that waits there.

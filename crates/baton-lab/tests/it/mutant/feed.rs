@@ -164,7 +164,6 @@ impl Feed {
                 out.push(json!({ "task": task }));
             }
             Cut::Insert(event) if second => out.push(self.made(event)),
-            Cut::After(event) if ends => out.push(self.made(event)),
             Cut::Swap if kind == "artifactUpdate" => self.held.append(&mut out),
             Cut::Swap => out.append(&mut self.held),
             Cut::Hold => self.held.append(&mut out),

@@ -83,7 +83,9 @@ impl Agent {
                 Generation::V1 => {
                     self.check(Rule::VersionAbsent, place, "no A2A-Version means 0.3; send 1.0")
                 }
-                Generation::V0_3 | Generation::V0_1 => Ok(()),
+                Generation::V0_3 | Generation::V0_1 => {
+                    self.check(Rule::OldWithoutVersion, place, "send an A2A-Version")
+                }
             };
         };
         let numbers: Option<Vec<u32>> = version.split('.').map(|part| part.parse().ok()).collect();
@@ -230,6 +232,7 @@ fn spelled(
         data = data.replace("\\n", "\n");
     }
     let name = match (place.generation, kind.as_str()) {
+        (Generation::V0_1, _) if agent.has(Quirk::OddEventNames, place) => "event: done\n",
         (Generation::V0_1, "artifactUpdate") => "event: artifact\n",
         (Generation::V0_1, _) => "event: status\n",
         _ => "",

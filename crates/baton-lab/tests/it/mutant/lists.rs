@@ -84,8 +84,7 @@ pub(super) fn list(agent: &Agent, ask: &Ask, place: &Place) -> Result<Value, Ref
 
 fn row(agent: &Agent, entry: &Entry, params: &Value, place: &Place) -> Value {
     let mut task = entry.snapshot().0;
-    let length = params["historyLength"].as_u64().filter(|_| !agent.has(Quirk::WholeHistory, place));
-    agent.trim(&mut task, length, place);
+    agent.trim(entry, &mut task, params["historyLength"].as_u64(), place);
     if params["includeArtifacts"] != true
         && !agent.has(Quirk::ListShowsArtifacts, place)
         && let Some(members) = task.as_object_mut()

@@ -1,5 +1,6 @@
 //! Is a message one that can be read? Everything is checked in 1.0's words, whatever generation it came in.
 
+use baton_lab::generation::Generation;
 use serde_json::Value;
 
 use super::agent::Agent;
@@ -32,6 +33,9 @@ impl Agent {
         let role = message.get("role").and_then(Value::as_str);
         if !matches!(role, Some("ROLE_USER" | "ROLE_AGENT")) {
             self.check(Rule::NoRole, place, "`message.role` has to be ROLE_USER or ROLE_AGENT")?;
+        }
+        if place.generation == Generation::V0_1 && message["taskId"].as_str().is_none_or(str::is_empty) {
+            self.check(Rule::NoId, place, "`id` is missing")?;
         }
         self.check_parts(message.get("parts"), place)?;
         if message.get("extensions").is_some() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use baton_lab::generation::Generation;
 use baton_lab::wire::request::Operation;
 use serde_json::{Value, json};
 
@@ -60,7 +61,14 @@ impl Agent {
         Ok(Some(entry))
     }
 
+    /// The task that a request is about.
     fn named(&self, member: &str, ask: &Ask, place: &mut Place) -> Result<Arc<Entry>, Refusal> {
+        let entry = self.perhaps(member, ask, place)?;
+        entry.ok_or_else(|| Refusal::new(Kind::TaskNotFound, "there is no such task"))
+    }
+
+    /// The same; `None` where nobody cares that there is none.
+    fn perhaps(&self, member: &str, ask: &Ask, place: &mut Place) -> Result<Option<Arc<Entry>>, Refusal> {
         let id = match ask.params.get(member) {
             Some(Value::String(id)) if !id.is_empty() => id.clone(),
             _ => {
@@ -69,17 +77,22 @@ impl Agent {
                 String::new()
             }
         };
-        let entry = self.visible(&id, ask, place)?;
-        let entry = entry.ok_or_else(|| Refusal::new(Kind::TaskNotFound, "there is no such task"))?;
+        let Some(entry) = self.visible(&id, ask, place)? else { return Ok(None) };
         place.phrase.clone_from(&entry.phrase);
+        place.born = Some(entry.generation);
         if entry.binding != ask.binding {
             self.check(Rule::OtherBinding, place, "there is no such task")?;
         }
-        Ok(entry)
+        Ok(Some(entry))
     }
 
     /// Leaves as much of the history as was asked for.
-    pub(super) fn trim(&self, task: &mut Value, length: Option<u64>, place: &Place) {
+    pub(super) fn trim(&self, entry: &Entry, task: &mut Value, length: Option<u64>, place: &Place) {
+        // 0.1 has a history of states.
+        if place.generation == Generation::V0_1 {
+            task["history"] = json!(entry.kept().states);
+        }
+        let length = length.filter(|_| !self.has(Quirk::WholeHistory, place));
         let length = length.and_then(|length| usize::try_from(length).ok());
         let Some(members) = task.as_object_mut() else { return };
         match (length, members.get_mut("history")) {
@@ -103,10 +116,10 @@ impl Agent {
 }
 
 fn get(agent: &Agent, ask: &Ask, place: &mut Place) -> Result<Value, Refusal> {
-    let entry = agent.named("id", ask, place)?;
     agent.check_history_length(ask.params.get("historyLength"), place)?;
+    let Some(entry) = agent.perhaps("id", ask, place)? else { return Ok(nobodys(ask)) };
     let mut task = entry.snapshot().0;
-    agent.trim(&mut task, ask.params["historyLength"].as_u64(), place);
+    agent.trim(&entry, &mut task, ask.params["historyLength"].as_u64(), place);
     if entry.has_ended() && agent.has(Quirk::Flickers, place) {
         let mut kept = entry.kept();
         kept.reads += 1;
@@ -117,8 +130,13 @@ fn get(agent: &Agent, ask: &Ask, place: &mut Place) -> Result<Value, Refusal> {
     Ok(task)
 }
 
+/// A task that never was, of an agent that does not mind.
+fn nobodys(ask: &Ask) -> Value {
+    json!({"id": ask.params["id"], "contextId": "none", "status": {"state": "TASK_STATE_SUBMITTED"}})
+}
+
 fn cancel(agent: &Agent, ask: &Ask, place: &mut Place) -> Result<Value, Refusal> {
-    let entry = agent.named("id", ask, place)?;
+    let Some(entry) = agent.perhaps("id", ask, place)? else { return Ok(nobodys(ask)) };
     if !ask.has_body {
         agent.check(Rule::EmptyBody, place, "there is no body")?;
     }

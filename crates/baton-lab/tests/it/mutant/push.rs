@@ -79,6 +79,11 @@ pub(super) fn add(
     if value["url"].as_str().is_none_or(str::is_empty) {
         agent.check(Rule::ConfigUrl, place, "`url` is missing").map_err(|refusal| refusal.about("url"))?;
     }
+    let url = value["url"].as_str().unwrap_or_default();
+    let plain = url.starts_with("http://") && !url.starts_with("http://127.0.0.1:");
+    if place.generation == Generation::V0_1 && plain {
+        agent.check(Rule::PlainWebhook, place, "a webhook has to be HTTPS")?;
+    }
     if value["id"].as_str().is_none_or(str::is_empty) {
         value["id"] = json!(fresh_id());
     }

@@ -91,11 +91,13 @@ impl Refusal {
                 }
                 (status, error)
             }
-            Binding::Rest | Binding::Grpc => {
+            Binding::Rest | Binding::Grpc if v1 => {
                 let error =
                     json!({"code": status, "status": name, "message": self.message, "details": details});
                 (status, error)
             }
+            // 0.3 has no form of its own; this is one of those in the field.
+            Binding::Rest | Binding::Grpc => (status, json!({"code": code, "message": self.message})),
         }
     }
 }

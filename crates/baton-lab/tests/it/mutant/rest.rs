@@ -19,7 +19,7 @@ pub(super) async fn answer(
     path: &str,
     arrived: &Arrived,
 ) -> Result<Leaving, HangUp> {
-    let mut place = Place { generation, binding: Binding::Rest, operation: None, phrase: String::new() };
+    let mut place = Place::new(generation, Binding::Rest);
     let outcome = match call(agent, path, arrived, &mut place) {
         Ok(Some(call)) => handle(agent, arrived, call, &mut place).await,
         // A path nobody has, of an agent that does not mind.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::door::{Arrived, HangUp, Leaving};
-use super::fault::{Place, Rule, What};
+use super::fault::{Place, Quirk, Rule, What};
 use super::handle::{Framed, handle, leave};
 use super::refusal::{Kind, Refusal};
 use super::spell;
@@ -48,21 +48,47 @@ pub(super) async fn answer(
     generation: Generation,
     arrived: &Arrived,
 ) -> Result<Leaving, HangUp> {
-    let mut place = Place { generation, binding: Binding::Jsonrpc, operation: None, phrase: String::new() };
+    through(agent, generation, arrived, false).await
+}
+
+/// The door of 0.1 for streams alone: whatever else comes is HTTP 400.
+pub(super) async fn answer_stream(agent: &Arc<Agent>, arrived: &Arrived) -> Result<Leaving, HangUp> {
+    through(agent, Generation::V0_1, arrived, true).await
+}
+
+async fn through(
+    agent: &Arc<Agent>,
+    generation: Generation,
+    arrived: &Arrived,
+    streams_only: bool,
+) -> Result<Leaving, HangUp> {
+    let mut place = Place::new(generation, Binding::Jsonrpc);
     let mut id = Value::Null;
-    let outcome = match call(agent, arrived, &mut place, &mut id) {
+    let call = call(agent, arrived, &mut place, &mut id).and_then(|call| {
+        if streams_only && call.0 != Operation::SendStreamingMessage {
+            agent.check(Rule::OtherAtDoor, &place, "this door is for tasks/sendSubscribe")?;
+        }
+        let plain = streams_only && agent.has(Quirk::DoorWithoutStream, &place);
+        Ok(if plain { (Operation::SendMessage, call.1) } else { call })
+    });
+    let refused_at_door = streams_only && call.is_err();
+    let outcome = match call {
         Ok(call) => handle(agent, arrived, call, &mut place).await,
         // Whoever may not ask learns nothing else.
         Err(refusal) => Err(agent.owner(arrived, &place).err().unwrap_or(refusal)),
     };
-    leave(agent, outcome, &place, move |agent, place, framed| {
+    let mut leaving = leave(agent, outcome, &place, move |agent, place, framed| {
         let mut envelope = match framed {
             Framed::Object(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Framed::Error(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
         };
         agent.edit(What::Envelope, place, &mut envelope);
         envelope
-    })
+    })?;
+    if refused_at_door {
+        leaving.status = 400;
+    }
+    Ok(leaving)
 }
 
 fn call(
@@ -112,5 +138,8 @@ fn call(
         }
         Some(params) => params.clone(),
     };
+    if params.to_string().contains(":null") {
+        agent.check(Rule::Nulls, place, "nothing may be null")?;
+    }
     Ok((operation, spell::params(place, operation, params)))
 }

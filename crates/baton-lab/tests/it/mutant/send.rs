@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use baton_lab::generation::Generation;
 use baton_lab::wire::request::Operation;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use super::entry::{Entry, fresh_id, is_interrupted};
 use super::fault::{Place, Quirk, Rule};
 use super::feed::Feed;
 use super::refusal::Refusal;
-use super::{push, scripts};
+use super::{clock, push, scripts};
 
 /// Takes a task along when its client goes.
 #[derive(Debug)]
@@ -33,7 +34,9 @@ pub(super) async fn send(agent: &Arc<Agent>, ask: &Ask, place: &mut Place) -> Re
     agent.check_send(&ask.params, place)?;
     let streams = ask.operation == Operation::SendStreamingMessage;
     let known = existing(agent, ask, place)?;
-    if known.is_none() && scripts::is_message(agent.understood(&said)) {
+    // The oldest generation has tasks alone.
+    let messages = place.generation != Generation::V0_1;
+    if known.is_none() && messages && scripts::is_message(agent.understood(&said)) {
         let context = message["contextId"].as_str().map_or_else(fresh_id, str::to_owned);
         let reply = json!({"message": {"messageId": fresh_id(), "contextId": context, "role": "ROLE_AGENT",
             "parts": [{"text": "hello"}]}});
@@ -80,7 +83,7 @@ pub(super) async fn send(agent: &Arc<Agent>, ask: &Ask, place: &mut Place) -> Re
     }
     hostage.0 = None;
     let length = ask.params["configuration"]["historyLength"].as_u64();
-    agent.trim(&mut task, length, place);
+    agent.trim(&entry, &mut task, length, place);
     if !first && message.get("contextId").is_none() && agent.has(Quirk::FreshContextOnFollowUp, place) {
         task["contextId"] = json!(fresh_id());
     }
@@ -111,14 +114,22 @@ fn existing(agent: &Agent, ask: &Ask, place: &mut Place) -> Result<Option<Arc<En
             mine().find(|entry| Some(entry.context.as_str()) == context && is_interrupted(&entry.state()));
         return Ok(waits.cloned());
     };
+    // In 0.1 the client makes the id of a new task.
+    if place.generation == Generation::V0_1 && agent.find(id).is_none() {
+        return Ok(None);
+    }
     let Some(entry) = agent.visible(id, ask, place)? else { return Ok(None) };
     place.phrase.clone_from(&entry.phrase);
+    place.born = Some(entry.generation);
     if text("contextId").is_some_and(|context| context != entry.context) {
         agent.check(Rule::ContextMismatch, place, "the task belongs to another context")?;
     }
     if entry.has_ended() {
         if agent.has(Quirk::RefusedButKept, place) {
             entry.hear(message.clone(), 1);
+        }
+        if agent.has(Quirk::TouchedByRefusal, place) {
+            entry.kept().status["timestamp"] = json!(clock::now());
         }
         agent.check(Rule::SendToEnded, place, "the task has ended")?;
     }
@@ -136,9 +147,11 @@ fn created(agent: &Agent, ask: &Ask, place: &Place, said: &str) -> Arc<Entry> {
     let given = message["contextId"].as_str().filter(|context| !context.is_empty());
     let known = |context: &&str| agent.tasks().iter().any(|entry| entry.context == **context);
     let given = given.filter(|context| !agent.has(Quirk::NewContext, place) || known(context));
+    let given = given.filter(|_| !agent.has(Quirk::ForgetsContext, place));
     let context = given.map_or_else(fresh_id, str::to_owned);
     // A client's id gets here where nobody checks that there is such a task; 0.1's clients make their own.
     let own = message["taskId"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+    let own = own.filter(|_| !agent.has(Quirk::OwnIds, place));
     let id = if agent.has(Quirk::SameId, place) { "task-1".to_owned() } else { own.unwrap_or_else(fresh_id) };
     let entry = Arc::new(Entry::new((id, context, ask.owner.clone()), said, (ask.generation, ask.binding)));
     agent.keep(Arc::clone(&entry));

@@ -4,6 +4,7 @@ mod agent;
 mod deny;
 mod interop;
 mod junit;
+mod lab_mutants;
 mod mission;
 mod process;
 mod servers;
@@ -34,6 +35,7 @@ usage: cargo xtask COMMAND
       --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
+  lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
       --write          write it";
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         ("setup", []) => setup::run(&workspace),
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
+        ("lab-mutants", []) => lab_mutants::run(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),

@@ -6,8 +6,14 @@
 mod agent;
 /// Runs a document against an agent.
 mod bench;
+/// What can be wrong with the agent that can be wrong, as tables.
+mod defects;
 /// A run with one outcome of every kind, always the same.
 mod fixed;
+/// An agent that is right, until it is told to be wrong in one way.
+mod mutant;
+/// Runs the suites against that agent.
+mod trial;
 
 /// Documents that cannot be run say so, with the line.
 mod bad_files;
@@ -15,6 +21,8 @@ mod bad_files;
 mod baseline;
 /// Every feature of the document format, met and not met.
 mod grammar;
+/// Every case can fail: the right agent passes, and each of its defects is caught.
+mod mutants;
 /// Official ids whose checks are prose: native checks stand for them, and can fail.
 mod official;
 /// What is sent where, who is asked with which credentials, what is kept of it.

@@ -9,6 +9,7 @@ use crate::native::talk::{COMPLETE, Say, fresh_id, skip};
 use crate::native::v1::shapes as newer;
 use crate::native::{Checks, Done, checks, differs, fail};
 use crate::run::Bench;
+use crate::target;
 use crate::wire::request::{self, Operation};
 use crate::wire::{Answer, Request};
 
@@ -39,7 +40,9 @@ pub(in crate::native) async fn in_generation(
         return Err(skip(format!("the agent does not speak {generation} over JSON-RPC")));
     };
     let built = request::operation(generation, Binding::Jsonrpc, interface, operation, params);
-    asked(bench, generation, &built.map_err(|none| skip(none.0))?).await
+    let mut request = built.map_err(|none| skip(none.0))?;
+    request.headers.extend(target::extensions_header(&bench.target().card, generation));
+    asked(bench, generation, &request).await
 }
 
 /// A task as another generation tells it. An agent may keep its generations apart; one that does not spells them well.

@@ -1,6 +1,8 @@
 //! A client that goes away: the work goes on, and nobody else notices.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::talk::{Say, has_ended, state};
 use crate::acts::stream::inner;
@@ -48,15 +50,29 @@ async fn blocking_send(bench: &Bench) -> Done {
         return Err(super::talk::skip("the agent gives tasks no contextId to find this one by"));
     }
     let say = Say::text("tck-stream-basic").within(&context);
-    let params = say.params(bench);
-    let impatient = bench.reply(Operation::SendMessage, &params);
-    // Gone before the answer; long enough for the request to have arrived.
-    if tokio::time::timeout(std::time::Duration::from_millis(300), impatient).await.is_ok() {
-        bench.note("the agent answered before the client could leave");
-    }
-    let list = json!({"contextId": context, "pageSize": 10});
-    let found = bench.reply(Operation::ListTasks, &list).await?;
-    let tasks = found["tasks"].as_array().cloned().unwrap_or_default();
+    let (params, list) = (say.params(bench), json!({"contextId": context, "pageSize": 10}));
+    let listed = async || -> Done<Vec<Value>> {
+        let page = bench.reply(Operation::ListTasks, &list).await?;
+        Ok(page["tasks"].as_array().cloned().unwrap_or_default())
+    };
+    // The client leaves when the task is there: who leaves earlier may have asked for nothing yet.
+    let there = async {
+        loop {
+            let tasks = listed().await?;
+            if tasks.len() > 1 {
+                return Done::Ok(tasks);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let tasks = tokio::select! {
+        tasks = there => tasks?,
+        answered = bench.reply(Operation::SendMessage, &params) => {
+            answered?;
+            bench.note("the agent answered before the client could leave");
+            listed().await?
+        }
+    };
     let Some(task) = tasks.iter().find(|task| state(task) != "COMPLETED").or(tasks.first()) else {
         return Err(differs("the task in the list of its context", "no task"));
     };

@@ -45,7 +45,7 @@ async fn same(bench: &Bench, prefix: &str) -> Done<Vec<Value>> {
 }
 
 /// The parts of each artifact after all events. Neighbouring texts are one text: an agent may join chunks in its store.
-fn fold(events: &[Value]) -> Result<Value, String> {
+pub(super) fn fold(events: &[Value]) -> Result<Value, String> {
     let mut artifacts: Vec<Value> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let told = inner(event);

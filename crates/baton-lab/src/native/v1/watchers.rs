@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::fold::fold;
 use super::same::plain;
 use super::shape::{fault, judge};
 use super::talk::{Next, SOON, Say, Watch, has_ended, last_state, state};
 use crate::acts::assertion::{Mismatch, show};
 use crate::acts::stream::{inner, is_terminal, kind_of};
 use crate::case::Verdict;
-use crate::native::{Checks, Done, checks, differs};
+use crate::native::{Checks, Done, checks, differs, fail};
 use crate::run::Bench;
 
 pub(in crate::native) const CHECKS: Checks = checks! {
@@ -85,13 +86,18 @@ pub(super) fn compare(one: &[Value], two: &[Value]) -> Done {
     if short.is_empty() {
         return Err(Verdict::Inconclusive("the task ended before both streams were open".to_owned()));
     }
-    match long.ends_with(&short) {
-        true => Ok(()),
-        false => Err(differs(
+    if !long.ends_with(&short) {
+        return Err(differs(
             format!("both streams with the same updates: {}", show(&json!(long))),
             show(&json!(short)),
-        )),
+        ));
     }
+    // One that came later has what it missed in its first event; one that lost something has not.
+    let (one, two) = (fold(one).map_err(fail)?, fold(two).map_err(fail)?);
+    if one == two {
+        return Ok(());
+    }
+    Err(differs(format!("both streams to add up to the same artifacts: {}", show(&one)), show(&two)))
 }
 
 fn updates(events: &[Value]) -> Vec<Value> {
@@ -164,16 +170,24 @@ mod tests {
     #[test]
     fn streams_are_compared_by_their_ends() {
         let task = json!({"task": {"id": "t"}});
-        let (a, b, c) =
-            (json!({"statusUpdate": 1}), json!({"statusUpdate": 2}), json!({"artifactUpdate": 3}));
+        let artifact = json!({"artifactId": "a", "parts": [{"text": "x"}]});
+        let (a, b) = (json!({"statusUpdate": 1}), json!({"statusUpdate": 2}));
+        let c = json!({"artifactUpdate": {"artifact": artifact}});
         let all = [task.clone(), a.clone(), b.clone(), c.clone()];
         compare(&all, &all).unwrap();
         compare(&all, &[task.clone(), c.clone()]).unwrap();
         compare(&[task.clone(), b.clone(), c.clone()], &all).unwrap();
         let lost = [task.clone(), a.clone(), c.clone()];
         assert!(matches!(compare(&all, &lost), Err(Verdict::Fail(_))));
-        let swapped = [task.clone(), b.clone(), a, c];
+        let swapped = [task.clone(), b.clone(), a, c.clone()];
         assert!(matches!(compare(&all, &swapped), Err(Verdict::Fail(_))));
+        let (late, end) = (json!({"task": {"id": "t", "artifacts": [artifact]}}), json!({"statusUpdate": 4}));
+        let whole = [task.clone(), c.clone(), end.clone()];
+        compare(&whole, &[late, end.clone()]).unwrap();
+        assert!(
+            matches!(compare(&whole, &[task.clone(), end]), Err(Verdict::Fail(_))),
+            "the artifact is lost"
+        );
         assert!(matches!(compare(&all, &[b]), Err(Verdict::Fail(_))));
         assert!(matches!(compare(&all, &[task]), Err(Verdict::Inconclusive(_))));
     }

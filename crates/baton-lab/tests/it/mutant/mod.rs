@@ -1,0 +1,58 @@
+//! An A2A agent that is right, until it is told to be wrong in one way.
+//!
+//! It proves that the lab's cases can fail. So it shares no code with Baton's server, and none with the lab but the names of
+//! generations, bindings and operations: it has its own tables, its own spelling, its own streams. It holds everything in
+//! memory, listens on loopback, and calls nobody outside of it.
+//!
+//! A request's way: [`door`] → [`rpc`] or [`rest`] → [`handle`] → [`operations`] → [`spell`] → out. A [`fault::Fault`] can
+//! change every station.
+
+mod agent;
+mod ask;
+mod card;
+mod clock;
+mod door;
+pub(crate) mod edit;
+mod entry;
+pub(crate) mod fault;
+mod feed;
+mod handle;
+mod lists;
+mod message_rules;
+mod operations;
+pub(crate) mod profile;
+mod push;
+pub(crate) mod refusal;
+mod rest;
+mod rpc;
+mod scripts;
+mod send;
+mod spell;
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use agent::Agent;
+use fault::Defect;
+use profile::Profile;
+
+/// An agent that listens until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Mutant {
+    pub(crate) url: String,
+    _stop: DropGuard,
+}
+
+impl Mutant {
+    pub(crate) async fn start(profile: Profile, defect: Option<&'static Defect>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let faults = defect.map_or(&[][..], |defect| defect.faults);
+        let agent = Arc::new(Agent::new(profile, url.clone(), faults));
+        let stop = CancellationToken::new();
+        tokio::spawn(door::listen(listener, agent, stop.clone()));
+        Mutant { url, _stop: stop.drop_guard() }
+    }
+}

@@ -177,6 +177,7 @@ mod control;
 mod media;
 mod mount;
 mod net;
+mod own_keys;
 mod proxy;
 mod server;
 mod site;

@@ -23,7 +23,7 @@ use crate::operation::{Operation, Reply};
 pub use self::card::write_card;
 pub use self::details::write_error_details;
 pub use self::from_domain::{
-    write_message, write_reply, write_stream_artifact, write_stream_message, write_stream_status,
+    write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message, write_stream_status,
     write_stream_task, write_task,
 };
 pub use self::methods::{decode_call, write_call};

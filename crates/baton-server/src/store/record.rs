@@ -157,6 +157,9 @@ struct Written {
     json: usize,
 }
 
+/// Bytes from which a copy is cheaper than unused room.
+const LARGE: usize = 4 * 1024;
+
 impl EventBatch {
     /// Room for so many small events.
     pub fn with_room_for(events: usize) -> Self {
@@ -181,7 +184,11 @@ impl EventBatch {
     }
 
     /// The events, in the order they were encoded in.
-    pub fn finish(self) -> Vec<StoredEvent> {
+    pub fn finish(mut self) -> Vec<StoredEvent> {
+        // A store may keep them as they are: what growing reserved for large ones is given back.
+        if self.out.len() > LARGE {
+            self.out.shrink_to_fit();
+        }
         let all = Bytes::from(self.out);
         let ends: Vec<usize> =
             self.written.iter().skip(1).map(|next| next.starts).chain([all.len()]).collect();

@@ -317,6 +317,9 @@ impl StoredSnapshot {
         serde_json::to_writer(&mut out, &beyond).expect("numbers and strings into memory cannot fail");
         out.push(b'\n');
         v1::write_task(&mut out, task);
+        if out.len() > LARGE {
+            out.shrink_to_fit();
+        }
         StoredSnapshot { version: *version, record: Bytes::from(out) }
     }
 

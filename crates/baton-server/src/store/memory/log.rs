@@ -94,15 +94,7 @@ impl Log {
         let Log::Open(open) = self else { return };
         match Packed::new(ids, open) {
             Some(packed) => *self = Log::Packed(packed),
-            None => {
-                open.events.shrink_to_fit();
-                // Encoders leave room at the end of what they write; a copy is exact.
-                let exact = |kept: &StoredSnapshot| {
-                    let record = Bytes::copy_from_slice(kept.record());
-                    StoredSnapshot::from_record(record).expect("it is a snapshot already")
-                };
-                open.snapshot = open.snapshot.as_ref().map(exact);
-            }
+            None => open.events.shrink_to_fit(),
         }
     }
 }

@@ -241,6 +241,8 @@ fn is_known(answer: Option<&Answer>) -> Option<bool> {
         Some(Answer::Error(error)) => match error.code {
             None | Some(-32601) => Some(false),
             Some(-32600) => None,
+            // To a server of 1.0 a request without a version is one of 0.3, which it does not speak.
+            Some(-32009) => Some(false),
             Some(_) => Some(true),
         },
         Some(Answer::Stream { .. }) | None => Some(false),
@@ -343,6 +345,7 @@ mod tests {
             (error(200, Some(-32602)), Some(true)),
             (error(200, Some(-32001)), Some(true)),
             (error(200, Some(-32601)), Some(false)),
+            (error(200, Some(-32009)), Some(false)),
             (error(400, Some(-32600)), None),
             (error(401, Some(-32000)), None),
             (error(404, None), Some(false)),

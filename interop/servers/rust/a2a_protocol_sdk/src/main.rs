@@ -23,9 +23,11 @@ struct Phrases;
 agent_executor!(Phrases, |ctx, queue| async {
     let emit = EventEmitter::new(ctx, queue);
     let text = ctx.message.text().unwrap_or_default();
-    let asked = ctx.stored_task.as_ref().and_then(|task| task.history.as_ref()).and_then(|history| history.first());
+    // It may be another task of the same context.
+    let task = ctx.stored_task.as_ref().filter(|task| task.id == ctx.task_id);
+    let asked = task.and_then(|task| task.history.as_ref()).and_then(|history| history.first());
     let first = asked.and_then(Message::text).unwrap_or(text);
-    let is_follow_up = ctx.stored_task.is_some();
+    let is_follow_up = task.is_some();
     let known = if first.starts_with("tck-") { first.split_whitespace().next().unwrap_or_default() } else { "" };
     match known {
         "tck-message-response" => {

@@ -84,7 +84,8 @@ fn parts(rest: &str) -> Option<(String, String, String, Option<&str>)> {
 /// `  level: "should"`, its value as it was before it was quoted.
 fn member(line: &str) -> (String, String) {
     let (name, value) = line.trim().split_once(": ").unwrap_or((line.trim(), ""));
-    let value = value.trim_matches('"').replace("\\\"", "\"").replace("\\\\", "\\");
+    let inner = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+    let value = inner.replace("\\\"", "\"").replace("\\\\", "\\");
     (name.to_owned(), value)
 }
 

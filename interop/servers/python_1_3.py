@@ -4,7 +4,8 @@ compatibility layer, of 0.3.
     python python_1_3.py PORT
 
 It knows the `tck-` phrases of the conformance tests. All that the SDK has is on: streams, webhooks, the extended card,
-and users. Two of them are known, by the bearer tokens below; the card is for everybody.
+and users. Two of them are known, by the bearer tokens below; the card is for everybody, and the second user's extended
+card shows less than the first one's.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import uvicorn
 
 from a2a.helpers import new_task_from_user_message, new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
@@ -160,6 +162,16 @@ def refuse(_: HTTPConnection, reason: Exception) -> JSONResponse:
     return JSONResponse({'error': str(reason)}, status_code=401, headers={'WWW-Authenticate': 'Bearer'})
 
 
+async def lesser(extended: AgentCard, context: ServerCallContext) -> AgentCard:
+    """What a user may see of the extended card."""
+    if context.user.user_name == 'first':
+        return extended
+    seen = AgentCard()
+    seen.CopyFrom(extended)
+    del seen.skills[1:]
+    return seen
+
+
 def card(url: str, name: str) -> AgentCard:
     def skill(id: str, example: str) -> AgentSkill:
         return AgentSkill(id=id, name=id, description='A skill for tests.', tags=['test'], examples=[example])
@@ -194,6 +206,7 @@ def main() -> None:
         push_config_store=configs,
         push_sender=BasePushNotificationSender(httpx.AsyncClient(), configs),
         extended_agent_card=card(url, 'a2a-sdk 1.3.0, for users'),
+        extended_card_modifier=lesser,
         validate_input_modes=True,
     )
     app = Starlette(

@@ -1,9 +1,10 @@
 // An agent on `@a2a-js/sdk` 1.3.0, as its samples show one: JSON-RPC and REST, both of 1.0 and, through the SDK's
-// compatibility layer, of 0.3; with streams and webhooks.
+// compatibility layer, of 0.3; with streams, webhooks, the extended card, and users.
 //
 //     node js_1_3.mjs PORT
 //
-// It knows the `tck-` phrases of the conformance tests, and it is open to everybody.
+// It knows the `tck-` phrases of the conformance tests. Two users are known, by the bearer tokens below; the card is for
+// everybody.
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -14,10 +15,11 @@ const require = createRequire(pathToFileURL(join(process.cwd(), 'package.json'))
 const express = require('express');
 const { A2A_PROTOCOL_VERSION, AGENT_CARD_PATH, Role, TaskState } = require('@a2a-js/sdk');
 const { AgentEvent, DefaultRequestHandler, InMemoryPushNotificationStore, InMemoryTaskStore } = require('@a2a-js/sdk/server');
-const { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } = require('@a2a-js/sdk/server/express');
+const { agentCardHandler, jsonRpcHandler, restHandler } = require('@a2a-js/sdk/server/express');
 const { createLegacyAwarePushNotificationSender } = require('@a2a-js/sdk/compat/v0_3/server');
 const { duplicateInterfacesForLegacy } = require('@a2a-js/sdk/compat/v0_3');
 
+const TOKENS = new Map([['first-token', 'first'], ['second-token', 'second']]);
 const STORY = ['One runner, ', 'one baton, ', 'one lap.'];
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -177,7 +179,21 @@ function result(known, text) {
   }
 }
 
-function card(url) {
+/** Express's part: nobody comes in without a token. */
+function authenticate(request, response, next) {
+  const [scheme, token] = (request.headers.authorization ?? '').split(' ');
+  if (scheme.toLowerCase() !== 'bearer' || !TOKENS.has(token)) {
+    response.status(401).set('WWW-Authenticate', 'Bearer').json({ error: 'a bearer token is needed' });
+    return;
+  }
+  request.user = { userName: TOKENS.get(token) };
+  next();
+}
+
+/** The SDK's part: whose request it is. */
+const userBuilder = async (request) => ({ isAuthenticated: true, userName: request.user.userName });
+
+function card(url, name) {
   const place = (path, protocolBinding) =>
     ({ url: `${url}${path}`, protocolBinding, tenant: '', protocolVersion: A2A_PROTOCOL_VERSION });
   const skill = (id, example) => ({
@@ -191,7 +207,7 @@ function card(url) {
     securityRequirements: [],
   });
   return {
-    name: '@a2a-js/sdk 1.3.0',
+    name,
     description: 'Does what conformance tests ask for.',
     version: '1.0.0',
     supportedInterfaces: duplicateInterfacesForLegacy(
@@ -199,9 +215,13 @@ function card(url) {
       ['JSONRPC', 'HTTP+JSON'],
     ),
     provider: undefined,
-    capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: false },
-    securitySchemes: {},
-    securityRequirements: [],
+    capabilities: { streaming: true, pushNotifications: true, extensions: [], extendedAgentCard: true },
+    securitySchemes: {
+      bearer: {
+        scheme: { $case: 'httpAuthSecurityScheme', value: { description: '', scheme: 'bearer', bearerFormat: '' } },
+      },
+    },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
     defaultInputModes: ['text/plain', 'application/json'],
     defaultOutputModes: ['text/plain', 'application/json'],
     skills: [skill('phrases', 'tck-complete-task'), skill('echo', 'hello')],
@@ -211,21 +231,22 @@ function card(url) {
 }
 
 const port = Number(process.argv[2]);
+const url = `http://127.0.0.1:${port}`;
 const webhooks = new InMemoryPushNotificationStore();
 const requestHandler = new DefaultRequestHandler(
-  card(`http://127.0.0.1:${port}`),
+  card(url, '@a2a-js/sdk 1.3.0'),
   new InMemoryTaskStore(),
   new Phrases(),
   undefined,
   webhooks,
   createLegacyAwarePushNotificationSender(webhooks),
-  undefined,
+  card(url, '@a2a-js/sdk 1.3.0, for users'),
   undefined,
   { validateInputModes: true },
 );
-const open = { requestHandler, userBuilder: UserBuilder.noAuthentication, legacyCompat: { enabled: true } };
+const options = { requestHandler, userBuilder, legacyCompat: { enabled: true } };
 const app = express();
 app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler, legacyCompat: { enabled: true } }));
-app.use('/rpc', jsonRpcHandler(open));
-app.use('/rest', restHandler(open));
+app.use('/rpc', authenticate, jsonRpcHandler(options));
+app.use('/rest', authenticate, restHandler(options));
 app.listen(port, '127.0.0.1');

@@ -54,13 +54,16 @@ static PYTHON_0_3: Client =
     packages("server-python-0.3.26", "a2a-sdk 0.3.26", Language::Python, "server_0_3");
 static JS_1_3: Client = packages("server-js-1.3.0", "@a2a-js/sdk 1.3.0", Language::JavaScript, "server_1_3");
 
+/// The agents that have users have these two.
+const AS_USER: &[&str] = &["--bearer", "first-token", "--var", "otherBearer=second-token"];
+
 pub const ALL: &[ThirdParty] = &[
     ThirdParty {
         name: "python-1.3.0",
         package: "a2a-sdk 1.3.0 (Python)",
         program: "interop/servers/python_1_3.py",
         kind: Kind::Script(&PYTHON_1_3),
-        flags: &["--bearer", "first-token", "--var", "otherBearer=second-token"],
+        flags: AS_USER,
         offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
     },
     ThirdParty {
@@ -76,8 +79,8 @@ pub const ALL: &[ThirdParty] = &[
         package: "@a2a-js/sdk 1.3.0",
         program: "interop/servers/js_1_3.mjs",
         kind: Kind::Script(&JS_1_3),
-        flags: &[],
-        offers: "streams, webhooks; 0.3 through the SDK's compatibility layer",
+        flags: AS_USER,
+        offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
     },
     ThirdParty {
         name: "a2a-server-lf",
@@ -92,8 +95,8 @@ pub const ALL: &[ThirdParty] = &[
         package: "a2a-protocol-sdk 0.15.0 (Rust)",
         program: "interop/servers/rust/a2a_protocol_sdk/src/main.rs",
         kind: Kind::Rust("a2a_protocol_sdk_agent"),
-        flags: &[],
-        offers: "streams, webhooks",
+        flags: AS_USER,
+        offers: "streams, webhooks, extended card, two users",
     },
 ];
 

@@ -1,19 +1,24 @@
-//! An agent on `a2a-protocol-sdk`, as its documentation shows one: JSON-RPC and REST on one listener, with streams and
-//! webhooks.
+//! An agent on `a2a-protocol-sdk`, as its documentation shows one: JSON-RPC and REST on one listener, with streams,
+//! webhooks, the extended card, and users.
 //!
 //! ```text
 //! a2a_protocol_sdk_agent PORT
 //! ```
 //!
-//! It knows the `tck-` phrases of the conformance tests, and it is open to everybody.
+//! It knows the `tck-` phrases of the conformance tests. Two users are known, by the bearer tokens below; the card is for
+//! everybody.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use a2a_protocol_sdk::prelude::*;
 use a2a_protocol_sdk::server::dispatch::CombinedDispatcher;
 use a2a_protocol_sdk::server::push::HttpPushSender;
+use a2a_protocol_sdk::types::security::{HttpAuthSecurityScheme, SecurityRequirement, SecurityScheme, StringList};
 use serde_json::json;
+
+const TOKENS: [(&str, &str); 2] = [("first-token", "first"), ("second-token", "second")];
 
 const STORY: [&str; 3] = ["One runner, ", "one baton, ", "one lap."];
 
@@ -122,17 +127,27 @@ fn result(known: &str, text: &str) -> Part {
     }
 }
 
-fn card(url: &str) -> AgentCard {
+fn card(url: &str, name: &str) -> AgentCard {
     let skill = |id: &str, example: &str| {
         AgentSkill::new(id, id, "A skill for tests.").with_tags(["test"]).with_examples([example])
     };
     let modes = ["text/plain", "application/json"];
-    AgentCard::new("a2a-protocol-sdk 0.15.0", "1.0.0", AgentInterface::jsonrpc(format!("{url}/rpc")))
+    let bearer =
+        HttpAuthSecurityScheme { description: None, scheme: "bearer".to_owned(), bearer_format: None };
+    let needed = HashMap::from([("bearer".to_owned(), StringList { list: Vec::new() })]);
+    AgentCard::new(name, "1.0.0", AgentInterface::jsonrpc(format!("{url}/rpc")))
         .with_interface(AgentInterface::rest(url))
         .with_description("Does what conformance tests ask for.")
         .with_input_modes(modes)
         .with_output_modes(modes)
-        .with_capabilities(AgentCapabilities::none().with_streaming(true).with_push_notifications(true))
+        .with_capabilities(
+            AgentCapabilities::none()
+                .with_streaming(true)
+                .with_push_notifications(true)
+                .with_extended_agent_card(true),
+        )
+        .with_security_schemes(HashMap::from([("bearer".to_owned(), SecurityScheme::Http(bearer))]))
+        .with_security_requirements(vec![SecurityRequirement { schemes: needed }])
         .with_skill(skill("phrases", "tck-complete-task"))
         .with_skill(skill("echo", "hello"))
 }
@@ -140,8 +155,11 @@ fn card(url: &str) -> AgentCard {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port: u16 = std::env::args().nth(1).ok_or("give the port")?.parse()?;
+    let url = format!("http://127.0.0.1:{port}");
     let handler = RequestHandlerBuilder::new(Phrases)
-        .with_agent_card(card(&format!("http://127.0.0.1:{port}")))
+        .with_agent_card(card(&url, "a2a-protocol-sdk 0.15.0"))
+        .with_extended_agent_card(card(&url, "a2a-protocol-sdk 0.15.0, for users"))
+        .with_interceptor(BearerTokenAuthInterceptor::with_labelled_tokens(TOKENS))
         // Webhooks of tests are on this machine.
         .with_push_sender(HttpPushSender::new().allow_private_urls())
         .build()?;

@@ -30,6 +30,8 @@ usage: cargo xtask COMMAND
       --all            run every client we know
       --only CLIENT    run this client alone (may be repeated)
       --exec           run the programs of examples/exec behind our binary, asked by a2a-sdk 1.3.0, and nothing else
+      --servers        run the lab on agents made with other people's SDKs; every failure has to be in
+                       interop/servers/verdicts.tsv, checked by hand (with --write: docs/results/third-party-servers.md)
       --metrics        have /metrics read by Prometheus' own library, and nothing else
       --debug          take the debug binary
       --url URL        run against this agent instead

@@ -281,11 +281,12 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a supervisor may take to start an agent again.
 const RESTART: Duration = Duration::from_secs(5);
 
-/// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash.
+/// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash. Asked straight: what a
+/// detour does to connections is not the agent's doing.
 async fn is_alive(bench: &Bench) -> bool {
     let url = bench.card_url();
     let request = Request { method: "GET".to_owned(), url, headers: Vec::new(), body: None, streams: false };
-    let probe = bench.probe.fresh().within(SIGN_OF_LIFE);
+    let probe = bench.probe.fresh().direct().within(SIGN_OF_LIFE);
     for _ in 0..2 {
         if probe.open(&request).await.is_ok() {
             return true;

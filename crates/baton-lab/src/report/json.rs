@@ -37,6 +37,9 @@ pub struct Report {
     pub tool: Tool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
+    /// By kind of fault; only where the cases were run under faults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<super::faults::Record>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -186,6 +189,7 @@ pub fn of(run: &Run) -> Report {
             expected: compared.expected.clone(),
             unseen: compared.unseen.clone(),
         }),
+        faults: run.faults.as_ref().map(super::faults::records).unwrap_or_default(),
     }
 }
 

@@ -218,6 +218,9 @@ fn remarks(run: &Run) -> Vec<String> {
     if !run.agent.push {
         remarks.push("push notifications are not advertised, so they were not tested".to_owned());
     }
+    if let Some(under) = run.faults.as_ref().filter(|under| !under.holds()) {
+        remarks.push(format!("under faults {} verdicts are others than without", under.different()));
+    }
     let options = run
         .outcomes
         .iter()

@@ -66,6 +66,7 @@ pub(crate) fn run() -> Run {
         seed: 42,
         version: "0.0.0".to_owned(),
         baseline: None,
+        faults: None,
         cut: None,
         all_evidence: false,
     }

@@ -323,7 +323,7 @@ async fn half_requests(bench: &Bench) -> Done {
     ];
     for round in 0..3 {
         for half in &halves {
-            raw_socket::write_and_leave(&address, half.as_bytes()).await?;
+            raw_socket::write_and_leave(&bench.probe().way_to(&address), half.as_bytes()).await?;
         }
         works(bench, &format!("round {} of half requests", round + 1)).await?;
     }

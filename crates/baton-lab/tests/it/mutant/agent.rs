@@ -20,13 +20,16 @@ pub(crate) struct Agent {
     /// For what is wrong with it: an answer that waits for the next client, a wound.
     pub(super) left_behind: Mutex<Option<Value>>,
     hurt: AtomicBool,
+    /// A request has broken off, some time.
+    scarred: AtomicBool,
     webhooks: OnceLock<reqwest::Client>,
 }
 
 impl Agent {
     pub(super) fn new(profile: Profile, base: String, faults: &'static [Fault]) -> Self {
         let (tasks, left_behind, hurt) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        Agent { profile, base, faults, tasks, left_behind, hurt, webhooks: OnceLock::new() }
+        let scarred = AtomicBool::new(false);
+        Agent { profile, base, faults, tasks, left_behind, hurt, scarred, webhooks: OnceLock::new() }
     }
 
     pub(super) fn tasks(&self) -> Vec<Arc<Entry>> {
@@ -117,6 +120,12 @@ impl Agent {
 
     pub(super) fn hurt(&self) {
         self.hurt.store(true, Ordering::Relaxed);
+        self.scarred.store(true, Ordering::Relaxed);
+    }
+
+    /// Was it ever hurt?
+    pub(super) fn is_scarred(&self) -> bool {
+        self.scarred.load(Ordering::Relaxed)
     }
 
     /// Was it hurt? Once told, it is well again.

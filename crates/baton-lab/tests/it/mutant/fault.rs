@@ -412,4 +412,10 @@ pub(crate) enum Quirk {
     NoVersionQuery,
     /// A request that breaks off makes the next one fail.
     HurtByHalves,
+    /// A request that breaks off ends the agent.
+    DiesOfHalves,
+    /// After a request that breaks off no message is understood any more.
+    DeafAfterHalves,
+    /// What the first read brings is taken for the whole body.
+    OneRead,
 }

@@ -5,6 +5,7 @@ mod choice;
 mod compare;
 mod credentials;
 mod explain;
+mod faults;
 mod output;
 mod terminal;
 
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 use baton_lab::baseline::Baseline;
 use baton_lab::case::{Case, Outcome, Verdict};
 use baton_lab::discover::{self, Diagnosis, Discovery, discover};
+use baton_lab::fault::trial::Trial;
 use baton_lab::plan::{Planned, Selection, plan};
 use baton_lab::report::{Agent, Run, text::Paint};
 use baton_lab::run::{self, Progress};
@@ -67,6 +69,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         Failure::usage("which agent? Give its address: baton test http://127.0.0.1:3000 (or A2A_URL)")
     })?;
     let files = output::wanted(&args.report)?;
+    let wanted = faults::wanted(&args.faults)?;
     let baseline = args.baseline.as_deref().map(|path| baseline(path, &cases)).transpose()?;
     let given = credentials::given(&args, &environment).map_err(Failure::usage)?;
     let (found, probe) = look(&url, &args, &given).await?;
@@ -92,7 +95,18 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         seed,
     };
     let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
-    let (outcomes, cut) = run_all(planned, Arc::clone(&target), probe, options, !args.quiet).await;
+    let trial = wanted.map(|wanted| Trial {
+        target: Arc::clone(&target),
+        probe: probe.clone(),
+        options: options.clone(),
+        wanted,
+    });
+    let again = trial.is_some().then(|| planned.clone()).unwrap_or_default();
+    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, !args.quiet).await;
+    let mut under = None;
+    if let (Some(trial), None) = (&trial, &cut) {
+        (under, cut) = faults::run(trial, &again, &outcomes, !args.quiet).await?;
+    }
     let hidden = |mut text: String| {
         secrets.hide(&mut text);
         text
@@ -110,6 +124,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         selected: !args.select.is_empty(),
         seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        faults: under,
         cut,
         all_evidence: args.all_evidence,
     };
@@ -132,6 +147,13 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     }
     if run.outcomes.iter().any(|outcome| outcome.crashed) {
         return Err(Failure::failed("the agent stopped answering"));
+    }
+    if let Some(under) = run.faults.as_ref().filter(|under| !under.holds()) {
+        let verdicts = match under.different() {
+            1 => "1 verdict is another one".to_owned(),
+            count => format!("{count} verdicts are others"),
+        };
+        return Err(Failure::failed(format!("{verdicts} under faults than without")));
     }
     if let Some(compared) = &run.baseline {
         let (new, mended) = (compared.unexpected.len(), compared.mended.len());

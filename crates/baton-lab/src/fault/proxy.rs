@@ -207,7 +207,9 @@ impl Proxy {
         match end {
             End::Over => {}
             End::Reset => {
-                for stream in [to_client.as_ref(), to_server.as_ref()] {
+                // Together again: a half that is dropped alone closes with manners.
+                let ends = [from_client.reunite(to_client), from_server.reunite(to_server)];
+                for stream in ends.into_iter().flatten() {
                     stream.set_zero_linger()?;
                 }
             }

@@ -120,6 +120,9 @@ pub struct Wanted {
 /// What came of it.
 #[derive(Debug, Clone, Default)]
 pub struct UnderFaults {
+    /// The cases that were run.
+    pub checks: Vec<(String, Generation, Binding)>,
+    /// Up to the one that ended the agent, if any did.
     pub kinds: Vec<UnderKind>,
 }
 
@@ -151,6 +154,11 @@ impl Difference {
 impl UnderKind {
     pub fn holds(&self) -> bool {
         self.different.is_empty()
+    }
+
+    /// Did the agent stop answering?
+    pub fn is_gone(&self) -> bool {
+        self.different.iter().any(|found| found.after.crashed)
     }
 
     pub fn total(&self) -> usize {
@@ -210,10 +218,19 @@ impl Trial {
             return Err(CannotTry("no check passed or failed without faults, so there is nothing to compare".to_owned()));
         }
         let ways = ways(&self.target)?;
-        let mut all = UnderFaults::default();
+        let checks = chosen.iter().map(|one| {
+            let case = &one.planned.case;
+            (case.id().to_owned(), case.generation, one.planned.binding)
+        });
+        let mut all = UnderFaults { checks: checks.collect(), kinds: Vec::new() };
         for kind in self.wanted.kinds.iter().copied() {
             tell(kind, chosen.len());
-            all.kinds.push(self.one(kind, &chosen, &ways).await?);
+            let under = self.one(kind, &chosen, &ways).await?;
+            let gone = under.is_gone();
+            all.kinds.push(under);
+            if gone {
+                break;
+            }
         }
         Ok(all)
     }
@@ -231,15 +248,25 @@ impl Trial {
             let mut short = self.options.clone();
             short.timeout = short.timeout.min(2 * CUT_PATIENCE);
             let cut = self.outcomes(chosen, &through.within(CUT_PATIENCE), &short).await;
-            let after = self.outcomes(chosen, &self.probe, &self.options).await;
-            // An agent that went and was started again has answered the second time; it went all the same.
-            after.into_iter().zip(cut).map(|(after, cut)| if cut.crashed { cut } else { after }).collect()
+            // An agent that went may have been started again, and answer now; it went all the same.
+            if cut.iter().any(|outcome| outcome.crashed) {
+                cut
+            } else {
+                self.outcomes(chosen, &self.probe, &self.options).await
+            }
         };
+        // Once the agent is gone, what is left was not run, and looking again would only take time.
+        let gone = after.iter().any(|outcome: &Outcome| outcome.crashed);
         for (one, after) in chosen.iter().zip(after) {
-            match compare(&one.before, &after) {
+            let compared = compare(&one.before, &after);
+            match compared {
                 Compared::Same => under.same += 1,
-                Compared::Open => under.open.push(Difference { before: one.before.clone(), after }),
-                Compared::Different => self.look_again(one, after, &through, &mut under).await,
+                Compared::Different if !gone => self.look_again(one, after, &through, &mut under).await,
+                _ => {
+                    let found = Difference { before: one.before.clone(), after };
+                    let counts = compared == Compared::Different && found.after.crashed;
+                    if counts { under.different.push(found) } else { under.open.push(found) }
+                }
             }
         }
         under.tally = proxies.stop().await;
@@ -253,7 +280,6 @@ impl Trial {
         let by = if under.kind.is_harmless() { through } else { &self.probe };
         let again = self.outcomes(alone, by, &self.options).await.pop();
         let steady = match &again {
-            _ if after.crashed => true,
             Some(again) if compare(&one.before, again) == Compared::Different => {
                 let plain = self.outcomes(alone, &self.probe, &self.options).await.pop();
                 let same = plain.is_some_and(|plain| compare(&one.before, &plain) == Compared::Same);

@@ -349,8 +349,13 @@ fn chosen(plan: &[Planned], plain: &[Outcome], all: bool, seed: u64) -> Vec<Chos
 /// The hosts of the agent, and of the second one: each gets a proxy.
 fn ways(target: &Target) -> Result<Vec<String>, CannotTry> {
     let mut ways = Vec::new();
-    let own = target.interfaces.values().map(|interface| interface.url.as_str());
-    for url in own.chain([target.base.as_str()]) {
+    let second = target.second.as_ref().map(|second| &second.target);
+    let all = [Some(target), second.map(AsRef::as_ref)].into_iter().flatten();
+    let urls = all.flat_map(|target| {
+        let own = target.interfaces.values().map(|interface| interface.url.as_str());
+        own.chain([target.base.as_str()])
+    });
+    for url in urls {
         let Some(authority) = authority_of(url) else {
             return Err(CannotTry(format!(
                 "faults need plain http:// addresses, and {url} is none: put `baton fault-proxy` before the agent instead"

@@ -22,6 +22,7 @@ static ONE_READ: Defect = Defect {
     wrong: "What the first read brings is taken for the whole body.",
     profile: Profile::Open,
     faults: &[Fault::Quirk(Quirk::OneRead, ALWAYS)],
+    second: &[],
     caught_by: &[],
     related: &[],
     alone: false,

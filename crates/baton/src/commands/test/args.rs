@@ -128,6 +128,14 @@ pub(super) struct RunArgs {
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
     pub(super) header: Vec<(String, String)>,
 
+    /// A bearer token for the second agent. It is not shown the first one's, except at the same host and port.
+    #[arg(long, value_name = "TOKEN", requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_bearer: Option<String>,
+
+    /// A header that goes with every request to the second agent.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_header: Vec<(String, String)>,
+
     /// What is printed on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = OUTPUT)]
     pub(super) format: Format,

@@ -37,6 +37,32 @@ pub(super) fn given(args: &RunArgs, environment: &BTreeMap<String, String>) -> R
     Ok(given)
 }
 
+/// The second agent's address, and what it is shown.
+pub(super) fn for_second(
+    url: &str,
+    args: &RunArgs,
+    given: &Given,
+) -> Result<Option<(String, Credentials)>, String> {
+    let Some(second) = &args.second else { return Ok(None) };
+    let mut headers = args.second_header.clone();
+    if let Some(token) = &args.second_bearer {
+        let token = from_file("--second-bearer", token)?;
+        headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+    // Credentials are for the host they were given for, and for nobody else.
+    if headers.is_empty() && origin(url) == origin(second) {
+        headers = given.for_card(&Value::Null)?.headers;
+    }
+    Ok(Some((second.clone(), Credentials { headers })))
+}
+
+/// Scheme, host and port as they are written.
+fn origin(url: &str) -> (&str, &str) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    (scheme, host.rsplit_once('@').map_or(host, |(_, host)| host))
+}
+
 impl Given {
     pub(super) fn any(&self) -> bool {
         self.key.is_some() || !self.credentials.headers.is_empty()

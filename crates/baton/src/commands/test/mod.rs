@@ -94,7 +94,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         environment,
         seed,
     };
-    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
+    let secrets = Secrets::of(&target.all_credentials(probe.credentials()), &options.given, &target.base);
     let trial = wanted.map(|wanted| Trial {
         target: Arc::clone(&target),
         probe: probe.clone(),
@@ -191,7 +191,7 @@ async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Pr
     let mut options = discover::Options {
         wait: Duration::ZERO,
         generations: args.generation.clone(),
-        second: args.second.clone(),
+        second: credentials::for_second(url, args, given).map_err(Failure::usage)?,
         skills: args.skills.clone(),
     };
     let why = |diagnosis: Diagnosis| {

@@ -68,7 +68,9 @@ pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Dis
                 temporary: false,
             }));
         }
-        found.warnings.extend(other.warnings.into_iter().map(|warning| format!("the second agent: {warning}")));
+        found
+            .warnings
+            .extend(other.warnings.into_iter().map(|warning| format!("the second agent: {warning}")));
         found.evidence.extend(other.evidence);
         found.target.second =
             Some(Second { target: Arc::new(other.target), credentials: credentials.clone() });

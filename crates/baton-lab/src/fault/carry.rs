@@ -124,7 +124,8 @@ async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::
     });
     let Some(most) = split else { return to.write_all(bytes).await };
     // Without a size the burst is spread over the pieces that time keeps apart.
-    let most = most.map_or_else(|| bytes.len().div_ceil(APART / 2), |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let most = most
+        .map_or_else(|| bytes.len().div_ceil(APART / 2), |most| usize::try_from(most).unwrap_or(usize::MAX));
     let (mut rest, mut pieces) = (bytes, 0);
     while !rest.is_empty() {
         let drawn = way.draw.up_to(u64::try_from(most).unwrap_or(u64::MAX));

@@ -13,11 +13,11 @@ impl Draw {
     /// The numbers of one thing among many that share a seed: a connection, a group of cases.
     pub fn of(seed: u64, number: u64) -> Self {
         let mut draw = Draw(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
-        draw.next();
+        draw.number();
         draw
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,13 +27,13 @@ impl Draw {
 
     /// From 1 to `most`; 1 when `most` is 0.
     pub fn up_to(&mut self, most: u64) -> u64 {
-        1 + self.next() % most.max(1)
+        1 + self.number() % most.max(1)
     }
 
     /// A place in a list of this length; 0 when it is empty.
     pub fn index(&mut self, length: usize) -> usize {
         let length = u64::try_from(length.max(1)).unwrap_or(u64::MAX);
-        usize::try_from(self.next() % length).unwrap_or_default()
+        usize::try_from(self.number() % length).unwrap_or_default()
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
         assert_ne!(drawn(7, 1), drawn(7, 2));
         assert_ne!(drawn(7, 1), drawn(8, 1));
         // What other versions must draw, too.
-        assert_eq!(Draw::new(42).next(), 13_679_457_532_755_275_413);
+        assert_eq!(Draw::new(42).number(), 13_679_457_532_755_275_413);
     }
 
     #[test]

@@ -126,13 +126,16 @@ impl FromStr for Fault {
             None => (rest, None),
         };
         let time = |usual: Duration| match value {
-            Some(value) => time(value).ok_or_else(|| wrong("write a time such as 20ms or 2s, up to 10 minutes")),
+            Some(value) => {
+                time(value).ok_or_else(|| wrong("write a time such as 20ms or 2s, up to 10 minutes"))
+            }
             None => Ok(usual),
         };
         let action = match name {
             "split" => {
                 let most = value.map(|value| value.parse().ok().filter(|most| *most > 0));
-                let most = most.map(|most| most.ok_or_else(|| wrong("the size of a piece is a number from 1")));
+                let most =
+                    most.map(|most| most.ok_or_else(|| wrong("the size of a piece is a number from 1")));
                 Action::Split { most: most.transpose()? }
             }
             "delay" => Action::Delay { time: time(USUAL_DELAY)? },
@@ -215,8 +218,21 @@ mod tests {
             assert_eq!(text.parse::<Recipe>().unwrap().to_string(), shown, "{text}");
         }
         for bad in [
-            "", "spilt", "split=0", "split=x", "split@4", "delay=20", "delay=2s@9", "stall=1h", "stall=11m", "cut=3",
-            "cut@", "cut@-1", "cut@1/left", "split+", "half-close=1s",
+            "",
+            "spilt",
+            "split=0",
+            "split=x",
+            "split@4",
+            "delay=20",
+            "delay=2s@9",
+            "stall=1h",
+            "stall=11m",
+            "cut=3",
+            "cut@",
+            "cut@-1",
+            "cut@1/left",
+            "split+",
+            "half-close=1s",
         ] {
             let why = bad.parse::<Recipe>().unwrap_err();
             assert!(why.contains("half-close[@BYTES]"), "{bad}: {why}");

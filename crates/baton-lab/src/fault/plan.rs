@@ -34,7 +34,7 @@ impl Plan {
         }
         let Recipe(faults) = &self.recipes[draw.index(self.recipes.len())];
         let faults = faults.iter().map(|fault| placed(*fault, &mut draw)).collect();
-        Injected { faults, seed: draw.next() }
+        Injected { faults, seed: draw.number() }
     }
 }
 

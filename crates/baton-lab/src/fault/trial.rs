@@ -215,7 +215,9 @@ impl Trial {
     ) -> Result<UnderFaults, CannotTry> {
         let chosen = chosen(plan, plain, self.wanted.all, self.options.seed);
         if chosen.is_empty() {
-            return Err(CannotTry("no check passed or failed without faults, so there is nothing to compare".to_owned()));
+            return Err(CannotTry(
+                "no check passed or failed without faults, so there is nothing to compare".to_owned(),
+            ));
         }
         let ways = ways(&self.target)?;
         let checks = chosen.iter().map(|one| {
@@ -240,8 +242,14 @@ impl Trial {
         let proxies = Proxies::start(ways, &kind.plan(self.options.seed)).await;
         let proxies = proxies.map_err(|error| CannotTry(format!("no proxy on loopback: {error}")))?;
         let through = self.probe.by(proxies.detour.clone()).map_err(|error| CannotTry(error.0))?;
-        let mut under =
-            UnderKind { kind, same: 0, different: Vec::new(), open: Vec::new(), tally: Tally::default(), duration: Duration::ZERO };
+        let mut under = UnderKind {
+            kind,
+            same: 0,
+            different: Vec::new(),
+            open: Vec::new(),
+            tally: Tally::default(),
+            duration: Duration::ZERO,
+        };
         let after = if kind.is_harmless() {
             self.outcomes(chosen, &through, &self.options).await
         } else {

@@ -48,7 +48,10 @@ fn second(bench: &Bench) -> Done<Bench> {
 async fn discovery(bench: &Bench) -> Done {
     let other = second(bench)?;
     if bench.interface().url == other.interface().url {
-        return Err(differs("two agents with addresses of their own", format!("{} twice", other.interface().url)));
+        return Err(differs(
+            "two agents with addresses of their own",
+            format!("{} twice", other.interface().url),
+        ));
     }
     for (one, two) in [(bench, &other), (&other, bench)] {
         found_by(one, two).await?;
@@ -101,7 +104,9 @@ fn is_loopback(url: &str) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     let address = host.parse::<std::net::IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
 async fn there(bench: &Bench) -> Done {
@@ -161,8 +166,12 @@ fn words(made: &Value) -> Option<String> {
     let artifacts = made["artifacts"].as_array().into_iter().flatten().map(|artifact| &artifact["parts"]);
     let places = artifacts.chain([&made["status"]["message"]["parts"], &made["parts"]]);
     let mut texts = places.filter_map(|parts| {
-        let texts: Vec<&str> =
-            parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).filter(|text| !text.is_empty()).collect();
+        let texts: Vec<&str> = parts
+            .as_array()?
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .filter(|text| !text.is_empty())
+            .collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     });
     texts.next().map(|text| text.chars().take(MOST_PASSED_ON).collect())
@@ -180,7 +189,9 @@ async fn apart(bench: &Bench) -> Done {
                 let known = format!("the task of {}", own.target().base);
                 return Err(differs(format!("TaskNotFoundError at {}", foreign.target().base), known));
             }
-            Answer::Reply { .. } => foreign.note("both agents have a task of that id, which is not the same one"),
+            Answer::Reply { .. } => {
+                foreign.note("both agents have a task of that id, which is not the same one")
+            }
             answer @ Answer::Stream { .. } => return Err(differs("TaskNotFoundError", answer.summary())),
         }
     }
@@ -233,7 +244,9 @@ async fn one_of_many(agent: &'static str, bench: &Bench) -> Done<Talk> {
 /// Ids that are there twice at one agent, words and messages of another task.
 fn crossed(talks: &[Talk]) -> Vec<Mismatch> {
     let mut found = Vec::new();
-    let id = |talk: &Talk| talk.seen.first().and_then(|said| said.get("id").or_else(|| said.get("messageId")).cloned());
+    let id = |talk: &Talk| {
+        talk.seen.first().and_then(|said| said.get("id").or_else(|| said.get("messageId")).cloned())
+    };
     for (index, talk) in talks.iter().enumerate() {
         let place = format!("{}[{index}]", talk.agent);
         let twin = |other: &Talk| other.agent == talk.agent && id(other) == id(talk);
@@ -265,15 +278,20 @@ async fn context(bench: &Bench) -> Done {
     for one in [bench, &other] {
         let params = Say::text(COMPLETE).within(&shared).params(one);
         match one.call(Operation::SendMessage, &params).await? {
-            Answer::Reply { root: Some(root), .. } if root.get("task").is_some() => made.push((one, root["task"].clone())),
-            Answer::Reply { .. } => return Err(skip("an agent answers with a message; this case needs tasks")),
+            Answer::Reply { root: Some(root), .. } if root.get("task").is_some() => {
+                made.push((one, root["task"].clone()))
+            }
+            Answer::Reply { .. } => {
+                return Err(skip("an agent answers with a message; this case needs tasks"));
+            }
             Answer::Error(_) => return Err(skip("an agent takes no contextId of a client's making")),
             answer @ Answer::Stream { .. } => return Err(differs("a task", answer.summary())),
         }
     }
     for (own, task) in &made {
         let page = own.reply(Operation::ListTasks, &json!({ "contextId": shared })).await?;
-        let ids: Vec<&Value> = page["tasks"].as_array().into_iter().flatten().map(|task| &task["id"]).collect();
+        let ids: Vec<&Value> =
+            page["tasks"].as_array().into_iter().flatten().map(|task| &task["id"]).collect();
         if !ids.contains(&&task["id"]) {
             return Err(differs(format!("its own task {} in the context", task["id"]), format!("{ids:?}")));
         }
@@ -297,7 +315,9 @@ async fn calls(bench: &Bench) -> Done {
     };
     let base = &other.target().base;
     let Some(authority) = authority_of(base).filter(|_| is_loopback(&bench.target().base)) else {
-        return Err(skip("a call is only seen where the first agent is on this machine and the second speaks http://"));
+        return Err(skip(
+            "a call is only seen where the first agent is on this machine and the second speaks http://",
+        ));
     };
     let listener = TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.map_err(|error| skip(format!("no port to watch calls at: {error}")))?;
@@ -316,7 +336,10 @@ async fn calls(bench: &Bench) -> Done {
     }
     let seen = watch.tally();
     if seen.up > 0 && seen.down > 0 {
-        bench.note(format!("{} connections, {} bytes to the second agent and {} back", seen.connections, seen.up, seen.down));
+        bench.note(format!(
+            "{} connections, {} bytes to the second agent and {} back",
+            seen.connections, seen.up, seen.down
+        ));
         return Ok(());
     }
     Err(differs("a call to the second agent by the time the task is settled", "none"))
@@ -328,7 +351,13 @@ mod tests {
 
     #[test]
     fn addresses_on_this_machine_are_known() {
-        for url in ["http://127.0.0.1:1/", "http://localhost", "https://a.localhost:2/x", "http://[::1]:3", "http://0.0.0.0:1"] {
+        for url in [
+            "http://127.0.0.1:1/",
+            "http://localhost",
+            "https://a.localhost:2/x",
+            "http://[::1]:3",
+            "http://0.0.0.0:1",
+        ] {
             assert!(is_loopback(url), "{url}");
         }
         for url in ["http://10.0.0.1:1/", "https://agent.example", "http://[2001:db8::1]/"] {
@@ -371,9 +400,13 @@ mod tests {
             message_id: json!(format!("message-{marker}")),
             seen: vec![json!({"id": id, "history": [{"parts": [{"text": words}]}]})],
         };
-        let right = [talk("first", "q1", "1", "q1"), talk("second", "q2", "1", "q2"), talk("first", "q3", "2", "q3")];
+        let right =
+            [talk("first", "q1", "1", "q1"), talk("second", "q2", "1", "q2"), talk("first", "q3", "2", "q3")];
         assert_eq!(crossed(&right), [], "each agent has ids of its own");
-        assert_eq!(crossed(&[talk("first", "q1", "1", "q1"), talk("first", "q2", "1", "q2")])[0].path, "first[1].id");
+        assert_eq!(
+            crossed(&[talk("first", "q1", "1", "q1"), talk("first", "q2", "1", "q2")])[0].path,
+            "first[1].id"
+        );
         let mixed = [talk("first", "q1", "1", "what q2 said"), talk("second", "q2", "2", "q2")];
         assert_eq!(crossed(&mixed)[0].path, "first[0]");
         let mixed = [talk("first", "q1", "1", "q1"), talk("second", "q2", "2", "message-q1")];

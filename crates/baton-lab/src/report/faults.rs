@@ -72,6 +72,10 @@ pub(super) fn records(under: &UnderFaults) -> Vec<Record> {
     under.kinds.iter().map(record).collect()
 }
 
+pub(super) fn checks(under: &UnderFaults) -> Vec<String> {
+    under.checks.iter().map(|(id, generation, binding)| format!("{id} {generation} {binding}")).collect()
+}
+
 /// `was pass, is fail: …`.
 fn change(found: &Difference) -> String {
     let why = reason(&found.after.verdict);
@@ -123,7 +127,8 @@ pub(super) fn markdown(under: &UnderFaults) -> String {
     for kind in &under.kinds {
         for found in &kind.different {
             let (name, id) = (kind.kind.name(), found.after.case.id());
-            let _ = writeln!(text, "| {name} | `{id}` | {} | {} |", place(found), markdown::cell(&change(found)));
+            let _ =
+                writeln!(text, "| {name} | `{id}` | {} | {} |", place(found), markdown::cell(&change(found)));
         }
     }
     text
@@ -175,7 +180,8 @@ pub(super) fn junit(under: &UnderFaults) -> TestSuite {
         };
         if !kind.holds() {
             let lines = kind.different.iter();
-            let lines = lines.map(|found| format!("{} {}: {}", found.after.case.id(), place(found), change(found)));
+            let lines =
+                lines.map(|found| format!("{} {}: {}", found.after.case.id(), place(found), change(found)));
             status.set_message(kind.in_words()).set_description(lines.collect::<Vec<_>>().join("\n"));
         }
         let mut case = TestCase::new(format!("{}: {}", kind.kind.name(), kind.kind.sentence()), status);

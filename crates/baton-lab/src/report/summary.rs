@@ -219,7 +219,11 @@ fn remarks(run: &Run) -> Vec<String> {
         remarks.push("push notifications are not advertised, so they were not tested".to_owned());
     }
     if let Some(under) = run.faults.as_ref().filter(|under| !under.holds()) {
-        remarks.push(format!("under faults {} verdicts are others than without", under.different()));
+        let verdicts = match under.different() {
+            1 => "1 verdict is another one".to_owned(),
+            count => format!("{count} verdicts are others"),
+        };
+        remarks.push(format!("under faults {verdicts} than without"));
     }
     let options = run
         .outcomes

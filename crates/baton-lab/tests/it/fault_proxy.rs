@@ -112,7 +112,11 @@ async fn delays_and_stalls_lose_nothing() {
     client.write_all(&text(300)).await.unwrap();
     client.shutdown().await.unwrap();
     assert_eq!(all(&mut server).await.0, text(300));
-    assert!(started.elapsed() >= Duration::from_millis(90), "they did not take place: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() >= Duration::from_millis(90),
+        "they did not take place: {:?}",
+        started.elapsed()
+    );
     assert_eq!(rig.told(), ["1 delay=30ms up 0", "1 stall=60ms@100/up up 100"]);
     rig.stop().await;
 }
@@ -130,7 +134,11 @@ async fn a_cut_ends_both_sides_after_so_many_bytes() {
             let last = tokio::time::timeout(PATIENCE, end.read(&mut [0; 1])).await.expect("no hang");
             match last {
                 Ok(0) => assert_eq!(ends, "closed", "{fault}"),
-                Err(error) => assert_eq!((error.kind(), ends), (std::io::ErrorKind::ConnectionReset, "reset"), "{fault}"),
+                Err(error) => assert_eq!(
+                    (error.kind(), ends),
+                    (std::io::ErrorKind::ConnectionReset, "reset"),
+                    "{fault}"
+                ),
                 Ok(_) => panic!("{fault}: bytes from nowhere"),
             }
         }
@@ -194,7 +202,8 @@ async fn connections_beyond_the_bound_wait() {
     second.write_all(b"x").await.unwrap();
     assert_eq!(rig.proxy.tally().connections, 1);
     drop((first, first_server));
-    let (mut second_server, _) = tokio::time::timeout(PATIENCE, rig.server.accept()).await.expect("its turn").unwrap();
+    let (mut second_server, _) =
+        tokio::time::timeout(PATIENCE, rig.server.accept()).await.expect("its turn").unwrap();
     second.shutdown().await.unwrap();
     assert_eq!(all(&mut second_server).await.0, b"x");
     assert_eq!(rig.stop().await.connections, 2);

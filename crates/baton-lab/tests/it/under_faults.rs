@@ -50,7 +50,8 @@ async fn under(defect: Option<&'static Defect>, kinds: &[Kind], seed: u64) -> Un
     let found = discover(&agent.url, &probe, &discover::Options::default()).await.unwrap();
     let target = Arc::new(found.target);
     // What is sent on purpose in halves would hurt the agents that halves hurt before any fault does.
-    let selection = Selection { select: vec!["!hostile".to_owned(), "!streaming".to_owned()], ..Selection::default() };
+    let selection =
+        Selection { select: vec!["!hostile".to_owned(), "!streaming".to_owned()], ..Selection::default() };
     // Some of each sort are enough to draw from.
     let plan: Vec<_> = plan::plan(&CASES, &target, &selection).into_iter().step_by(5).collect();
     let options = run::Options {
@@ -115,8 +116,11 @@ async fn an_agent_that_is_hurt_by_a_cut_is_found() {
 /// A seed draws the same cases again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seed_draws_the_same_cases() {
-    let (one, two, other) =
-        tokio::join!(under(None, &[Kind::Split], 1), under(None, &[Kind::Split], 1), under(None, &[Kind::Split], 2));
+    let (one, two, other) = tokio::join!(
+        under(None, &[Kind::Split], 1),
+        under(None, &[Kind::Split], 1),
+        under(None, &[Kind::Split], 2)
+    );
     assert_eq!(one.checks, two.checks);
     assert_ne!(one.checks, other.checks);
 }

@@ -132,7 +132,8 @@ fn address(text: &str) -> Result<String, String> {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let has_port = host.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
+    let has_port =
+        host.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
     match scheme {
         _ if has_port && !host.ends_with(']') => Ok(host.to_owned()),
         "http" if !host.is_empty() => Ok(format!("{host}:80")),

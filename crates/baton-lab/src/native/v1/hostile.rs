@@ -197,10 +197,14 @@ async fn huge(bench: &Bench) -> Done {
             _ => message(&format!("[{{\"text\":\"{COMPLETE}\"}}]"), &format!(",\"contextId\":\"{long}\"")),
         };
         drop(long);
-        let answer = post(bench, Some("application/json"), framed(bench, &body)).await?;
+        let request = framed(bench, &body);
+        drop(body);
+        let answer = post(bench, Some("application/json"), request).await?;
+        let (sane, summary) = (is_sane(&answer), answer.summary());
+        drop(answer);
         works(bench, name).await?;
-        if !is_sane(&answer) {
-            return Err(differs(format!("{name} taken or refused"), answer.summary()));
+        if !sane {
+            return Err(differs(format!("{name} taken or refused"), summary));
         }
     }
     Ok(())

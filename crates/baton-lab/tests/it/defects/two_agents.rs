@@ -18,7 +18,11 @@ pub(super) const ALL: &[Defect] = &[
     Defect {
         name: "second-card-leads-nowhere",
         wrong: "The second agent's card declares an address where nobody is.",
-        second: &[Fault::Edit(What::Card, V1, &[Edit::Map("supportedInterfaces.*.url", |url| *url = nowhere(url))])],
+        second: &[Fault::Edit(
+            What::Card,
+            V1,
+            &[Edit::Map("supportedInterfaces.*.url", |url| *url = nowhere(url))],
+        )],
         caught_by: &["V1-TWO-001", "V03-TWO-001"],
         related: &["V1-TWO-*", "V03-TWO-*"],
         ..USUAL
@@ -99,4 +103,3 @@ fn nowhere(url: &serde_json::Value) -> serde_json::Value {
     let path = url.as_str().and_then(|url| url.splitn(4, '/').nth(3)).unwrap_or_default();
     serde_json::json!(format!("http://127.0.0.1:9/{path}"))
 }
-

@@ -99,7 +99,7 @@ async fn respond(agent: &Arc<Agent>, request: hyper::Request<Incoming>) -> io::R
     } else {
         body.collect().await.map_err(|_| broken())?.to_bytes().to_vec()
     };
-    half.is_whole();
+    half.whole();
     if agent.has(Quirk::DeafAfterHalves, &anywhere) && agent.is_scarred() && !body.is_empty() {
         return Ok(hyper::Response::new(Full::new(Bytes::from_static(b"what?")).boxed_unsync()));
     }
@@ -185,7 +185,7 @@ struct Half {
 }
 
 impl Half {
-    fn is_whole(mut self) {
+    fn whole(mut self) {
         self.whole = true;
     }
 }

@@ -158,6 +158,33 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[derive(Debug, clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    /// Who has the token of one agent must not get to know it by being the other.
+    #[test]
+    fn the_second_agent_is_not_shown_the_first_ones_credentials() {
+        let shown = |line: &str| {
+            let args = <Typed as clap::Parser>::try_parse_from(line.split(' ')).unwrap().run;
+            let given = given(&args, &BTreeMap::new()).unwrap();
+            for_second("http://a:1/x", &args, &given).unwrap().unwrap().1.headers
+        };
+        let bearer = |token: &str| vec![("Authorization".to_owned(), format!("Bearer {token}"))];
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://b:1"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://a:2"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second https://a:1"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://a:1/y"), bearer("one"));
+        assert_eq!(
+            shown("test http://a:1/x --bearer one --second http://b --second-bearer two"),
+            bearer("two")
+        );
+        let own = shown("test http://a:1/x --second http://b --second-header X-Key:k");
+        assert_eq!(own, [("X-Key".to_owned(), "k".to_owned())]);
+    }
+
     fn headers(pairs: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
         let environment =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn words_choose_faults_and_checks() {
-        let wanted = |words: &[&str]| wanted(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let wanted =
+            |words: &[&str]| wanted(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert!(wanted(&[]).unwrap().is_none());
         let some = wanted(&["some"]).unwrap().unwrap();
         assert!(!some.all && some.kinds == Kind::ALL);

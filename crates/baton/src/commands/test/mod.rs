@@ -101,8 +101,8 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         options: options.clone(),
         wanted,
     });
-    let again = trial.is_some().then(|| planned.clone()).unwrap_or_default();
-    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, !args.quiet).await;
+    let again = if trial.is_some() { planned.clone() } else { Vec::new() };
+    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, &args).await;
     let mut under = None;
     if let (Some(trial), None) = (&trial, &cut) {
         (under, cut) = faults::run(trial, &again, &outcomes, !args.quiet).await?;
@@ -229,17 +229,21 @@ async fn run_all(
     target: Arc<baton_lab::target::Target>,
     probe: Probe,
     options: run::Options,
-    shown: bool,
+    args: &RunArgs,
 ) -> (Vec<Outcome>, Option<String>) {
     let key = |case: &Case, binding| (case.id().to_owned(), case.generation, binding);
     let order: BTreeMap<_, usize> =
         planned.iter().map(|planned| key(&planned.case, planned.binding)).zip(0..).collect();
     let total = planned.len();
-    let line = terminal::Line::new(total, shown);
+    let line = terminal::Line::new(total, !args.quiet);
     let ended: Mutex<Vec<Outcome>> = Mutex::default();
     let tell = |progress: Progress| {
         line.tell(&progress);
-        if let Progress::Ended(outcome) = progress {
+        if let Progress::Ended(mut outcome) = progress {
+            // Kept for an interrupt only; what was exchanged is also in the outcomes that come at the end.
+            if !args.all_evidence && matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
+                outcome.evidence = Vec::new();
+            }
             ended.lock().unwrap_or_else(PoisonError::into_inner).push(*outcome);
         }
     };

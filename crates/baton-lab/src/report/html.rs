@@ -22,8 +22,8 @@ pub fn render(run: &Run) -> String {
     body += &heading(run, &title, &summary);
     body += &tiles(run, &summary);
     body += &tables(run, &summary);
-    body += &filters(run, &summary);
     body += &run.faults.as_ref().map_or_else(String::new, super::faults::html);
+    body += &filters(run, &summary);
     for category in Category::ALL {
         body += &section(run, category, &summary);
     }

@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::acts::stream::state_of;
 use crate::generation::{Binding, Generation};
-use crate::target::{self, Behaviours, Interface, Target};
+use crate::target::{self, Behaviours, Interface, Second, Target};
 use crate::wire::request::{self, Operation};
-use crate::wire::{Answer, Exchange, Probe, Request};
+use crate::wire::{Answer, Credentials, Exchange, Probe, Request};
 
 /// Why nothing could be tested, in one sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Options {
     pub wait: Duration,
     /// Generations asked for by name: looked for even where the card does not tell.
     pub generations: Vec<Generation>,
-    pub second: Option<String>,
+    /// Another agent's address, and what goes with every request to it.
+    pub second: Option<(String, Credentials)>,
     /// Skills whose examples are used; all of them when empty.
     pub skills: Vec<String>,
 }
@@ -51,8 +53,32 @@ pub struct Options {
 const CARD: &str = "/.well-known/agent-card.json";
 const LEGACY_CARD: &str = "/.well-known/agent.json";
 
-/// Looks at the agent at `url`: its base address, or that of its card.
+/// Looks at the agent at `url`: its base address, or that of its card; and at the second one, where there is one.
 pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
+    let mut found = look(url, probe, options).await?;
+    if let Some((url, credentials)) = &options.second {
+        let about = |diagnosis: Diagnosis| Diagnosis {
+            sentence: format!("the second agent: {}", diagnosis.sentence),
+            ..diagnosis
+        };
+        let other = look(url, &probe.acting_as(credentials.clone()), options).await.map_err(about)?;
+        if other.target.base == found.target.base {
+            return Err(about(Diagnosis {
+                sentence: format!("{} is the agent under test; give another one", other.target.base),
+                temporary: false,
+            }));
+        }
+        found
+            .warnings
+            .extend(other.warnings.into_iter().map(|warning| format!("the second agent: {warning}")));
+        found.evidence.extend(other.evidence);
+        found.target.second =
+            Some(Second { target: Arc::new(other.target), credentials: credentials.clone() });
+    }
+    Ok(found)
+}
+
+async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
     let base = base_of(url)?;
     let probe = probe.fresh();
     let Cards { card, older: older_card, legacy: legacy_card } = cards(&base, &probe, options.wait).await?;
@@ -84,7 +110,7 @@ pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Dis
         legacy_card,
         interfaces,
         behaviours: Behaviours::Examples(Vec::new()),
-        second: options.second.clone(),
+        second: None,
     };
     target.behaviours = behaviours(&target, &probe, options).await;
     Ok(Discovery { target, warnings, evidence: probe.exchanges() })

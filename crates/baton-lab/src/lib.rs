@@ -16,12 +16,14 @@
 //! | [`case`](mod@case) | what can be run: a case with its requirement, and its verdict |
 //! | [`plan`], [`run`] | which cases run where, and running them |
 //! | [`report`] | what people read |
+//! | [`fault`] | a TCP proxy with faults, and the cases through it |
 //! | [`baseline`] | the failures that are expected |
 
 pub mod acts;
 pub mod baseline;
 pub mod case;
 pub mod discover;
+pub mod fault;
 pub mod generation;
 pub mod native;
 pub mod plan;

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Config(ConfigVerb),
     /// Test any agent, and say plainly what is wrong.
     Test(crate::commands::test::Test),
+    /// Put a bad network before any server: a TCP proxy that splits, delays, stalls and cuts.
+    FaultProxy(crate::commands::fault_proxy::FaultProxy),
 }
 
 #[derive(Debug, Subcommand)]

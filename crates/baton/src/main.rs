@@ -45,6 +45,7 @@ fn run(command: Command) -> Result<(), Failure> {
         match command {
             Command::Serve(settings) => commands::serve::run(settings).await,
             Command::Config(verb) => commands::config::run(verb).await,
+            Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
             Command::Test(args) => commands::test::run(args).await,
         }
     });

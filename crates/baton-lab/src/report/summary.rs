@@ -219,6 +219,14 @@ fn remarks(run: &Run) -> Vec<String> {
     if !run.agent.push {
         remarks.push("push notifications are not advertised, so they were not tested".to_owned());
     }
+    if let Some(under) = &run.faults {
+        let verdicts = match under.different() {
+            0 => "every verdict is the same as".to_owned(),
+            1 => "1 verdict is another one than".to_owned(),
+            count => format!("{count} verdicts are others than"),
+        };
+        remarks.push(format!("under faults {verdicts} without"));
+    }
     let options = run
         .outcomes
         .iter()

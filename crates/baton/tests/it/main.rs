@@ -37,6 +37,8 @@ mod getting_started;
 mod kills;
 /// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
 mod lab;
+/// `baton test --faults`, `baton test --second` and `baton fault-proxy`, as users type them.
+mod lab_faults;
 /// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
 mod lab_v1;
 /// What the log says of requests, and where the numbers are.

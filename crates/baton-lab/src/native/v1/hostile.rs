@@ -205,10 +205,14 @@ async fn huge(bench: &Bench) -> Done {
             _ => message(&format!("[{{\"text\":\"{COMPLETE}\"}}]"), &format!(",\"contextId\":\"{long}\"")),
         };
         drop(long);
-        let answer = post(bench, Some("application/json"), framed(bench, &body)).await?;
+        let request = framed(bench, &body);
+        drop(body);
+        let answer = post(bench, Some("application/json"), request).await?;
+        let (sane, summary) = (is_sane(&answer), answer.summary());
+        drop(answer);
         works(bench, name).await?;
-        if !is_sane(&answer) {
-            return Err(differs(format!("{name} taken or refused"), answer.summary()));
+        if !sane {
+            return Err(differs(format!("{name} taken or refused"), summary));
         }
     }
     Ok(())
@@ -331,7 +335,7 @@ async fn half_requests(bench: &Bench) -> Done {
     ];
     for round in 0..3 {
         for half in &halves {
-            raw_socket::write_and_leave(&address, half.as_bytes()).await?;
+            raw_socket::write_and_leave(&bench.probe().way_to(&address), half.as_bytes()).await?;
         }
         works(bench, &format!("round {} of half requests", round + 1)).await?;
     }

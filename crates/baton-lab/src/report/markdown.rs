@@ -16,7 +16,7 @@ pub fn render(run: &Run) -> String {
     let summary = run.summary();
     let mut text = String::new();
     let mark = if run.counted_failures().next().is_none() { "✅" } else { "❌" };
-    let name = if run.agent.name.is_empty() { "agent" } else { &run.agent.name };
+    let name = if run.agent.name.is_empty() { run.subject.word() } else { &run.agent.name };
     let mut say = |line: String| {
         text.push_str(&line);
         text.push('\n');
@@ -33,7 +33,8 @@ pub fn render(run: &Run) -> String {
         ));
     }
     say(format!(
-        "\nAgent {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        "\n{} {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        capital(run.subject.word()),
         inline(name),
         inline(&run.agent.version),
         run.agent.url.replace(['<', '>', ' '], ""),

@@ -54,10 +54,11 @@ pub(super) fn card(variant: Variant, script: &Script, base: &str, down: &str) ->
         (Face::Extended, Generation::V1) => capabilities["extendedAgentCard"] = json!(true),
         (Face::Extended, Generation::V0_3) => card["supportsAuthenticatedExtendedCard"] = json!(true),
         (Face::Extension, _) => {
-            capabilities["extensions"] =
-                json!([{"uri": EXTENSION, "required": true, "description": "Nothing is asked but to name it."}]);
+            capabilities["extensions"] = json!([{"uri": EXTENSION, "required": true, "description": "Nothing is asked but to name it."}]);
         }
-        (Face::Huge, _) => card["skills"] = (0..MANY_SKILLS).map(|number| skill(&format!("s{number}"))).collect(),
+        (Face::Huge, _) => {
+            card["skills"] = (0..MANY_SKILLS).map(|number| skill(&format!("s{number}"))).collect()
+        }
         (Face::UnknownMembers, _) => {
             card["weather"] = json!({"today": ["sun", 7, null]});
             card["capabilities"]["telepathy"] = json!(true);
@@ -79,9 +80,7 @@ fn skill(id: &str) -> Value {
 }
 
 fn interfaces(variant: Variant, script: &Script, base: &str, down: &str) -> Value {
-    let entry = |url: String, binding: &str, version: &str| {
-        json!({"url": url, "protocolBinding": binding, "protocolVersion": version})
-    };
+    let entry = |url: String, binding: &str, version: &str| json!({"url": url, "protocolBinding": binding, "protocolVersion": version});
     let ours = variant.binding.in_cards();
     let at = |door: &str| format!("{base}/{door}");
     let mut right = entry(at(DOOR), ours, variant.generation.version());
@@ -92,7 +91,9 @@ fn interfaces(variant: Variant, script: &Script, base: &str, down: &str) -> Valu
             right,
             entry(at(SECOND), ours, variant.generation.version()),
         ]),
-        Face::FirstDown => json!([entry(format!("{down}/{DOOR}"), ours, variant.generation.version()), right]),
+        Face::FirstDown => {
+            json!([entry(format!("{down}/{DOOR}"), ours, variant.generation.version()), right])
+        }
         Face::Tenant => {
             right["tenant"] = json!(TENANT);
             json!([right])

@@ -23,7 +23,9 @@ pub(super) fn pieces(framing: Framing, events: &[Value]) -> Vec<Vec<u8>> {
                 let lines: String = pretty.lines().map(|line| format!("data: {line}\n")).collect();
                 all.push(lines + "\n");
             }
-            Framing::Fields => all.push(format!("retry:3000\nid:{number}\nevent:message\nmood:good\ndata:{text}\n\n")),
+            Framing::Fields => {
+                all.push(format!("retry:3000\nid:{number}\nevent:message\nmood:good\ndata:{text}\n\n"))
+            }
             Framing::Split => all.push(format!("data: {text}\n\n")),
             Framing::Large => all.push(format!("data: {text}\n\n")),
         }
@@ -66,13 +68,19 @@ mod tests {
     #[test]
     fn every_framing_holds_the_same_events() {
         let events = [json!({"a": "größer 𝄞", "b": [1, 2]}), json!({"c": null})];
-        for framing in
-            [Framing::Plain, Framing::Comments, Framing::Crlf, Framing::Lines, Framing::Fields, Framing::Split]
-        {
+        for framing in [
+            Framing::Plain,
+            Framing::Comments,
+            Framing::Crlf,
+            Framing::Lines,
+            Framing::Fields,
+            Framing::Split,
+        ] {
             let (mut reader, mut read) = (Reader::default(), Vec::new());
             let pieces = pieces(framing, &events);
             pieces.iter().for_each(|piece| reader.feed(piece, &mut read));
-            let read: Vec<Value> = read.iter().map(|event| serde_json::from_str(&event.data).unwrap()).collect();
+            let read: Vec<Value> =
+                read.iter().map(|event| serde_json::from_str(&event.data).unwrap()).collect();
             assert_eq!(read, events, "{framing:?}");
         }
         let split = pieces(Framing::Split, &events);

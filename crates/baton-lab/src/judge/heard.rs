@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::variant::Variant;
 use crate::generation::Generation;
-use crate::wire::request::Operation;
 use crate::wire::Received;
+use crate::wire::request::Operation;
 
 /// One request, and the answer it was given.
 #[derive(Debug, Clone)]
@@ -116,8 +116,8 @@ pub(super) fn understand(variant: Variant, heard: &Heard, rest: &str, tenant: Op
 fn rpc_call(variant: Variant, heard: &Heard, rest: &str) -> Option<Call> {
     let json = heard.json.as_ref().filter(|_| heard.method == "POST" && rest.trim_matches('/').is_empty())?;
     let method = json["method"].as_str()?;
-    let operation = Operation::all()
-        .find(|operation| operation.method(variant.generation) == Some(method))?;
+    let operation =
+        Operation::all().find(|operation| operation.method(variant.generation) == Some(method))?;
     Some(Call { operation, params: json["params"].clone(), id: json["id"].clone(), tenant: None })
 }
 

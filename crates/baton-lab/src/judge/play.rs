@@ -14,9 +14,16 @@ use crate::wire::request::Operation;
 
 /// What goes back.
 pub(super) enum Reply {
-    Plain { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
+    Plain {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: Vec<u8>,
+    },
     /// `cut`: the connection breaks after the last piece.
-    Stream { pieces: Vec<Vec<u8>>, cut: bool },
+    Stream {
+        pieces: Vec<Vec<u8>>,
+        cut: bool,
+    },
     /// The connection is closed.
     Nothing,
 }
@@ -250,7 +257,11 @@ fn events(stage: &Stage, at: usize) -> Vec<Value> {
             }
         }
         Act::Frames(framing @ Framing::Large) => {
-            events.push(artifact(json!([{"text": stage.text()}, {"text": frames::padding(framing)}]), false, true));
+            events.push(artifact(
+                json!([{"text": stage.text()}, {"text": frames::padding(framing)}]),
+                false,
+                true,
+            ));
         }
         _ => {}
     }
@@ -291,7 +302,11 @@ fn framed(stage: &Stage, call: &Call, events: Vec<Value>, framing: Framing, last
         .zip(events)
         .map(|(number, event)| {
             let event = spell::event(stage.variant, event, last && number == count);
-            if stage.variant.is_rest() { event } else { json!({"jsonrpc": "2.0", "id": call.id, "result": event}) }
+            if stage.variant.is_rest() {
+                event
+            } else {
+                json!({"jsonrpc": "2.0", "id": call.id, "result": event})
+            }
         })
         .collect();
     frames::pieces(framing, &events)

@@ -91,7 +91,11 @@ pub(super) async fn open(
 fn reachable(address: SocketAddr) -> SocketAddr {
     let mut address = address;
     if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
     }
     address
 }
@@ -114,7 +118,8 @@ async fn accept(house: Arc<House>, listener: TcpListener, foreign: bool) {
         let served = Arc::clone(&house);
         house.connections.spawn(async move {
             let service = service_fn(|request| serve(Arc::clone(&served), request, foreign));
-            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
             tokio::select! {
                 // A connection that breaks is part of some plays, and the client's business in others.
                 _ = connection => {}
@@ -126,7 +131,11 @@ async fn accept(house: Arc<House>, listener: TcpListener, foreign: bool) {
 }
 
 /// An error makes hyper close the connection.
-async fn serve(house: Arc<House>, request: Request<Incoming>, foreign: bool) -> Result<Response<Body>, io::Error> {
+async fn serve(
+    house: Arc<House>,
+    request: Request<Incoming>,
+    foreign: bool,
+) -> Result<Response<Body>, io::Error> {
     let (head, body) = request.into_parts();
     let target = head.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let headers: Vec<(String, String)> = head
@@ -140,7 +149,8 @@ async fn serve(house: Arc<House>, request: Request<Incoming>, foreign: bool) -> 
     let method = head.method.to_string();
     let Some((key, below)) = house.find(&target) else { return Ok(house.front_page(&target)) };
     let Some(stage) = house.stages.get(&key) else { return Ok(plain(404, "no such script\n")) };
-    let host = headers.iter().find(|(name, _)| name == "host").map(|(_, value)| value.clone()).unwrap_or_default();
+    let host =
+        headers.iter().find(|(name, _)| name == "host").map(|(_, value)| value.clone()).unwrap_or_default();
     let heard = Heard {
         at: Instant::now(),
         method,
@@ -155,7 +165,8 @@ async fn serve(house: Arc<House>, request: Request<Incoming>, foreign: bool) -> 
         late: false,
         answer: None,
     };
-    Ok(respond(house.played(stage, heard, below, &host)).map_err(|()| io::Error::other("closed as the script says"))?)
+    Ok(respond(house.played(stage, heard, below, &host))
+        .map_err(|()| io::Error::other("closed as the script says"))?)
 }
 
 fn place(below: &str) -> Place {
@@ -233,7 +244,12 @@ impl House {
         for ((variant, name), stage) in &self.stages {
             let stage = held(stage);
             let script = stage.script;
-            text += &format!("\n{}/{variant}/{name}\n  {}\n  Do: {}\n", self.home, script.about, script.does.sentence());
+            text += &format!(
+                "\n{}/{variant}/{name}\n  {}\n  Do: {}\n",
+                self.home,
+                script.about,
+                script.does.sentence()
+            );
             match script.credential() {
                 Some(super::Credential::Bearer) => text += &format!("  Bearer token: {}\n", stage.secret()),
                 Some(super::Credential::ApiKey) => text += &format!("  API key: {}\n", stage.secret()),
@@ -271,9 +287,11 @@ impl House {
 fn received(reply: &Reply) -> Option<Received> {
     let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
     match reply {
-        Reply::Plain { status, headers, body } => {
-            Some(Received { status: *status, headers: headers.iter().map(owned).collect(), body: shown(body) })
-        }
+        Reply::Plain { status, headers, body } => Some(Received {
+            status: *status,
+            headers: headers.iter().map(owned).collect(),
+            body: shown(body),
+        }),
         Reply::Stream { pieces, .. } => Some(Received {
             status: 200,
             headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
@@ -291,9 +309,11 @@ fn plain(status: u16, text: &str) -> Response<Body> {
 fn respond(reply: Reply) -> Result<Response<Body>, ()> {
     let (status, headers, body) = match reply {
         Reply::Nothing => return Err(()),
-        Reply::Plain { status, headers, body } => {
-            (status, headers, Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {}).boxed_unsync())
-        }
+        Reply::Plain { status, headers, body } => (
+            status,
+            headers,
+            Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {}).boxed_unsync(),
+        ),
         Reply::Stream { pieces, cut } => {
             let headers = vec![
                 ("content-type", "text/event-stream".to_owned()),

@@ -120,7 +120,9 @@ fn first_generation(name: &str, inner: &mut Map<String, Value>) {
     if name == "artifactUpdate" {
         // The flags stand in the artifact.
         for flag in ["append", "lastChunk"] {
-            if let (Some(value), Some(Value::Object(artifact))) = (inner.remove(flag), inner.get_mut("artifact")) {
+            if let (Some(value), Some(Value::Object(artifact))) =
+                (inner.remove(flag), inner.get_mut("artifact"))
+            {
                 artifact.insert(flag.to_owned(), value);
             }
         }
@@ -141,12 +143,16 @@ fn older(value: &mut Value, style: Style) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| older(item, style)),
         Value::Object(members) => {
-            members.iter_mut().filter(|(name, _)| *name != "data").for_each(|(_, member)| older(member, style));
+            members
+                .iter_mut()
+                .filter(|(name, _)| *name != "data")
+                .for_each(|(_, member)| older(member, style));
             if let Some(Value::Array(parts)) = members.get_mut("parts") {
                 parts.iter_mut().for_each(|part| *part = part_of(part, style));
             }
             let message = members.contains_key("messageId");
-            let word = |prefix: &str, text: &str| text.trim_start_matches(prefix).to_lowercase().replace('_', "-");
+            let word =
+                |prefix: &str, text: &str| text.trim_start_matches(prefix).to_lowercase().replace('_', "-");
             if let Some(Value::String(role)) = members.get_mut("role").filter(|_| style != Style::Proto) {
                 *role = word("ROLE_", role);
             }
@@ -188,7 +194,8 @@ fn part_of(part: &Value, style: Style) -> Value {
         }
         out.insert("file".to_owned(), Value::Object(file));
     };
-    let (bytes, uri) = if style == Style::Proto { ("fileWithBytes", "fileWithUri") } else { ("bytes", "uri") };
+    let (bytes, uri) =
+        if style == Style::Proto { ("fileWithBytes", "fileWithUri") } else { ("bytes", "uri") };
     let kind = if out.contains_key("text") {
         out.remove("mediaType");
         "text"
@@ -246,7 +253,10 @@ mod tests {
         assert_eq!(spelled[3]["task"]["status"]["message"]["content"], json!([{"text": "x"}]));
         assert_eq!(spelled[4]["sessionId"], "c");
         assert_eq!(spelled[4]["artifacts"][0]["index"], 0);
-        assert_eq!(spelled[4]["status"]["message"], json!({"role": "agent", "parts": [{"type": "text", "text": "x"}]}));
+        assert_eq!(
+            spelled[4]["status"]["message"],
+            json!({"role": "agent", "parts": [{"type": "text", "text": "x"}]})
+        );
         assert!(spelled.iter().all(|value| value.to_string().contains("\"new\":1")));
     }
 }

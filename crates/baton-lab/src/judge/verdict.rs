@@ -39,7 +39,8 @@ pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Out
         for binding in Binding::ALL {
             let variant = Variant { generation: case.generation, binding };
             let Some(basics) = basics.get(&variant).filter(|_| rule.holds_in(variant)) else { continue };
-            let looked_at = stages.iter().filter(|stage| stage.variant == variant && rule.looks_at(stage.script));
+            let looked_at =
+                stages.iter().filter(|stage| stage.variant == variant && rule.looks_at(stage.script));
             let trials: Vec<Trial<'_>> = looked_at.map(|stage| Trial { stage, basics: *basics }).collect();
             if !trials.is_empty() {
                 outcomes.push(outcome(rule, &case, binding, &trials));
@@ -108,7 +109,11 @@ fn exchange(stage: &Stage, heard: &Heard) -> Exchange {
     let secret = stage.secret();
     let hidden = |text: &str| text.replace(&secret, "***");
     let headers = heard.headers.iter().map(|(name, value)| {
-        let value = if SECRET.contains(&name.to_ascii_lowercase().as_str()) { "***".to_owned() } else { hidden(value) };
+        let value = if SECRET.contains(&name.to_ascii_lowercase().as_str()) {
+            "***".to_owned()
+        } else {
+            hidden(value)
+        };
         (name.clone(), value)
     });
     let body = (!heard.body.is_empty()).then(|| hidden(&evidence::shown(&heard.body)));

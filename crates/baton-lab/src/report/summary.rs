@@ -210,9 +210,10 @@ fn judge_client(run: &Run) -> (Option<Conformance>, String) {
     }
     match (failed(Level::Must), failed(Level::Should)) {
         (0, 0) => (Some(Conformance::Full), "the client keeps every rule that was seen".to_owned()),
-        (0, count) => {
-            (Some(Conformance::Partial), format!("the client keeps every duty that was seen; {}", checks(count)))
-        }
+        (0, count) => (
+            Some(Conformance::Partial),
+            format!("the client keeps every duty that was seen; {}", checks(count)),
+        ),
         (count, _) => (Some(Conformance::NonConformant), format!("duties are not kept: {}", checks(count))),
     }
 }

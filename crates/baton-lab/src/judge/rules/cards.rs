@@ -100,7 +100,9 @@ fn well_known(trial: &Trial<'_>) -> Finding {
     match fetched.first() {
         None => Finding::not_seen("no card was fetched"),
         Some(_) if fetched.iter().any(|(_, name)| name == wanted) => Finding::Pass,
-        Some((at, name)) => Finding::fail(Failure::expected(format!("a look at {wanted}"), name.clone()), *at),
+        Some((at, name)) => {
+            Finding::fail(Failure::expected(format!("a look at {wanted}"), name.clone()), *at)
+        }
     }
 }
 
@@ -116,16 +118,19 @@ fn address(trial: &Trial<'_>) -> Finding {
 /// Calls by the interface they went to.
 fn at_door(trial: &Trial<'_>, wanted: &[&str]) -> Option<usize> {
     let mut calls = trial.calls();
-    let found = calls.find(|(_, heard)| {
-        matches!(&heard.place, Place::Door { name, .. } if wanted.contains(&name.as_str()))
-    });
+    let found = calls.find(
+        |(_, heard)| matches!(&heard.place, Place::Door { name, .. } if wanted.contains(&name.as_str())),
+    );
     found.map(|(at, _)| at)
 }
 
 fn first(trial: &Trial<'_>) -> Finding {
     if let Some(at) = at_door(trial, &[SECOND]) {
         let actual = format!("the last one: {}", trial.heard()[at].line());
-        return Finding::fail(Failure::expected("the first interface of the known binding and version", actual), at);
+        return Finding::fail(
+            Failure::expected("the first interface of the known binding and version", actual),
+            at,
+        );
     }
     match at_door(trial, &[DOOR]) {
         Some(_) => Finding::Pass,
@@ -152,5 +157,8 @@ fn falls_back(trial: &Trial<'_>) -> Finding {
     if !trial.has_card() || !trial.basics.called {
         return Finding::not_seen("the client did not fetch this card");
     }
-    Finding::fail_of_all(Failure::expected("a call to the second interface", "none after the first could not be reached"))
+    Finding::fail_of_all(Failure::expected(
+        "a call to the second interface",
+        "none after the first could not be reached",
+    ))
 }

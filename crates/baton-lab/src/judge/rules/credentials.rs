@@ -6,8 +6,11 @@ use crate::judge::card::KEY_HEADER;
 use crate::judge::heard::Heard;
 use crate::judge::script::Credential;
 
-const AUTH: Rule =
-    Rule { category: Category::ErrorHandling, scripts: &["bearer", "api-key", "extended-card", "redirect-away"], ..INTEROP };
+const AUTH: Rule = Rule {
+    category: Category::ErrorHandling,
+    scripts: &["bearer", "api-key", "extended-card", "redirect-away"],
+    ..INTEROP
+};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -61,7 +64,10 @@ fn shows(trial: &Trial<'_>) -> Finding {
         None => Finding::not_seen("no call"),
         Some((at, heard)) => {
             let actual = if heard.header(header).is_some() { "another value" } else { "no such header" };
-            Finding::fail(Failure::expected(format!("{header} with the credential that was given"), actual), at)
+            Finding::fail(
+                Failure::expected(format!("{header} with the credential that was given"), actual),
+                at,
+            )
         }
     }
 }

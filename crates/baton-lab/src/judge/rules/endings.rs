@@ -6,7 +6,8 @@ use crate::case::{Category, Failure};
 use crate::generation::Binding;
 
 const TAKES: Rule = Rule { category: Category::Lifecycle, needs_command: true, check: ends_well, ..INTEROP };
-const REPORTS: Rule = Rule { category: Category::ErrorHandling, needs_command: true, check: ends_badly, ..INTEROP };
+const REPORTS: Rule =
+    Rule { category: Category::ErrorHandling, needs_command: true, check: ends_badly, ..INTEROP };
 
 const ERRORS: &[&str] = &[
     "error-task-not-found",
@@ -197,7 +198,9 @@ fn ends(trial: &Trial<'_>) -> Finding {
     match trial.ran() {
         None => Finding::NotSeen(NEEDS_COMMAND.to_owned()),
         Some(_) if trial.heard().is_empty() => Finding::not_seen("the client did not call this script"),
-        Some(ran) if ran.hung => Finding::fail_of_all(Failure::expected("that the command ends", ran.in_words())),
+        Some(ran) if ran.hung => {
+            Finding::fail_of_all(Failure::expected("that the command ends", ran.in_words()))
+        }
         Some(_) => Finding::Pass,
     }
 }

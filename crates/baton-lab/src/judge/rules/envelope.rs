@@ -164,7 +164,11 @@ fn a2a_type(trial: &Trial<'_>) -> Finding {
     each(bodies, "no request with a body", |heard| {
         let found = media(heard);
         let fits = found == "application/a2a+json";
-        if fits { Ok(()) } else { Err(Failure::expected("Content-Type: application/a2a+json", shown(&found))) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Failure::expected("Content-Type: application/a2a+json", shown(&found)))
+        }
     })
 }
 
@@ -186,10 +190,12 @@ fn envelopes<'a>(trial: &Trial<'a>) -> impl Iterator<Item = (usize, &'a Heard)> 
 }
 
 fn has_id(trial: &Trial<'_>) -> Finding {
-    each(envelopes(trial), "no JSON-RPC request", |heard| match heard.json.as_ref().and_then(|json| json.get("id")) {
-        Some(Value::String(_) | Value::Number(_) | Value::Null) => Ok(()),
-        Some(other) => Err(Failure::expected("an id that is a string or a number", other.to_string())),
-        None => Err(Failure::expected("an id", "none: a notification, which has no answer")),
+    each(envelopes(trial), "no JSON-RPC request", |heard| {
+        match heard.json.as_ref().and_then(|json| json.get("id")) {
+            Some(Value::String(_) | Value::Number(_) | Value::Null) => Ok(()),
+            Some(other) => Err(Failure::expected("an id that is a string or a number", other.to_string())),
+            None => Err(Failure::expected("an id", "none: a notification, which has no answer")),
+        }
     })
 }
 
@@ -228,14 +234,25 @@ fn path(trial: &Trial<'_>) -> Finding {
 
 fn query(trial: &Trial<'_>) -> Finding {
     const KNOWN: &[&str] = &[
-        "contextId", "status", "pageSize", "pageToken", "historyLength", "statusTimestampAfter", "includeArtifacts",
-        "tenant", "A2A-Version", "id", "taskId",
+        "contextId",
+        "status",
+        "pageSize",
+        "pageToken",
+        "historyLength",
+        "statusTimestampAfter",
+        "includeArtifacts",
+        "tenant",
+        "A2A-Version",
+        "id",
+        "taskId",
     ];
     let gets = trial.calls().filter(|(_, heard)| heard.call.is_some() && !heard.query().is_empty());
     each(gets, "no request with a query", |heard| {
         let named = heard.query().into_iter().map(|(name, _)| name);
         match named.into_iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            Some(name) => Err(Failure::expected("names of the operation's members in camelCase", format!("{name:?}"))),
+            Some(name) => {
+                Err(Failure::expected("names of the operation's members in camelCase", format!("{name:?}")))
+            }
             None => Ok(()),
         }
     })

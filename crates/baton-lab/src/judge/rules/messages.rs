@@ -137,7 +137,9 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 fn message_id(trial: &Trial<'_>) -> Finding {
     each(trial.sends(), "no message", |heard| match text(message(heard), "messageId") {
         Some(_) => Ok(()),
-        None => Err(Failure::expected("`message.messageId`, a text", message(heard)["messageId"].to_string())),
+        None => {
+            Err(Failure::expected("`message.messageId`, a text", message(heard)["messageId"].to_string()))
+        }
     })
 }
 
@@ -146,7 +148,11 @@ fn role(trial: &Trial<'_>) -> Finding {
     let wanted = if proto { "ROLE_USER" } else { "user" };
     each(trial.sends(), "no message", |heard| {
         let found = &message(heard)["role"];
-        if found == wanted { Ok(()) } else { Err(Failure::expected(format!("role {wanted:?}"), found.to_string())) }
+        if found == wanted {
+            Ok(())
+        } else {
+            Err(Failure::expected(format!("role {wanted:?}"), found.to_string()))
+        }
     })
 }
 
@@ -238,18 +244,44 @@ fn members(variant: Variant) -> Members {
     match (variant.generation, variant.binding) {
         (Generation::V1, _) => Members {
             params: &["tenant", "message", "configuration", "metadata", "A2A-Version"],
-            configuration: &["acceptedOutputModes", "taskPushNotificationConfig", "historyLength", "returnImmediately"],
+            configuration: &[
+                "acceptedOutputModes",
+                "taskPushNotificationConfig",
+                "historyLength",
+                "returnImmediately",
+            ],
             message: &[
-                "messageId", "contextId", "taskId", "role", "parts", "metadata", "extensions", "referenceTaskIds",
+                "messageId",
+                "contextId",
+                "taskId",
+                "role",
+                "parts",
+                "metadata",
+                "extensions",
+                "referenceTaskIds",
             ],
             part: &["text", "raw", "url", "data", "metadata", "filename", "mediaType"],
         },
         (Generation::V0_3, Binding::Rest) => Members {
             params: &["message", "request", "configuration", "metadata"],
-            configuration: &["acceptedOutputModes", "pushNotification", "pushNotificationConfig", "historyLength", "blocking"],
+            configuration: &[
+                "acceptedOutputModes",
+                "pushNotification",
+                "pushNotificationConfig",
+                "historyLength",
+                "blocking",
+            ],
             // Either spelling: see `parts_of`.
             message: &[
-                "messageId", "contextId", "taskId", "role", "content", "parts", "kind", "metadata", "extensions",
+                "messageId",
+                "contextId",
+                "taskId",
+                "role",
+                "content",
+                "parts",
+                "kind",
+                "metadata",
+                "extensions",
                 "referenceTaskIds",
             ],
             part: &["text", "file", "data", "metadata", "kind"],
@@ -258,14 +290,27 @@ fn members(variant: Variant) -> Members {
             params: &["message", "configuration", "metadata"],
             configuration: &["acceptedOutputModes", "pushNotificationConfig", "historyLength", "blocking"],
             message: &[
-                "kind", "messageId", "contextId", "taskId", "role", "parts", "metadata", "extensions",
+                "kind",
+                "messageId",
+                "contextId",
+                "taskId",
+                "role",
+                "parts",
+                "metadata",
+                "extensions",
                 "referenceTaskIds",
             ],
             part: &["kind", "text", "file", "data", "metadata"],
         },
         (Generation::V0_1, _) => Members {
             params: &[
-                "id", "sessionId", "message", "pushNotification", "historyLength", "metadata", "acceptedOutputModes",
+                "id",
+                "sessionId",
+                "message",
+                "pushNotification",
+                "historyLength",
+                "metadata",
+                "acceptedOutputModes",
             ],
             configuration: &[],
             message: &["role", "parts", "metadata"],
@@ -324,7 +369,10 @@ fn unique(trial: &Trial<'_>) -> Finding {
         any = true;
         let said = seen.entry(id.to_owned()).or_insert_with(|| message(heard).clone());
         if said != message(heard) {
-            return Finding::fail(Failure::expected("a new `messageId`", format!("{id:?} again, for another message")), at);
+            return Finding::fail(
+                Failure::expected("a new `messageId`", format!("{id:?} again, for another message")),
+                at,
+            );
         }
     }
     if any { Finding::Pass } else { Finding::not_seen("no message with an id") }
@@ -332,9 +380,12 @@ fn unique(trial: &Trial<'_>) -> Finding {
 
 fn configuration(trial: &Trial<'_>) -> Finding {
     let flat = trial.generation() == Generation::V0_1;
-    let place = move |heard: &Heard| if flat { heard.params().clone() } else { heard.params()["configuration"].clone() };
+    let place = move |heard: &Heard| {
+        if flat { heard.params().clone() } else { heard.params()["configuration"].clone() }
+    };
     let names = ["returnImmediately", "blocking", "historyLength", "acceptedOutputModes"];
-    let configured = trial.sends().filter(|(_, heard)| names.iter().any(|name| place(heard).get(name).is_some()));
+    let configured =
+        trial.sends().filter(|(_, heard)| names.iter().any(|name| place(heard).get(name).is_some()));
     each(configured, "no message with a configuration", |heard| {
         let place = place(heard);
         let said = |name: &str| place.get(name).filter(|value| !value.is_null());
@@ -344,7 +395,10 @@ fn configuration(trial: &Trial<'_>) -> Finding {
             }
         }
         if let Some(value) = said("historyLength").filter(|value| value.as_u64().is_none()) {
-            return Err(Failure::expected("`historyLength` as a whole number of 0 or more", value.to_string()));
+            return Err(Failure::expected(
+                "`historyLength` as a whole number of 0 or more",
+                value.to_string(),
+            ));
         }
         let texts = |value: &Value| value.as_array().is_some_and(|items| items.iter().all(Value::is_string));
         if let Some(value) = said("acceptedOutputModes").filter(|value| !texts(value)) {

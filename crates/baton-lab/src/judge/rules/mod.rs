@@ -269,7 +269,9 @@ pub(super) fn posts<'a>(trial: &Trial<'a>) -> impl Iterator<Item = (usize, &'a H
 fn came_out<'a>(trial: &Trial<'a>) -> Result<&'a Ran, Finding> {
     let Some(ran) = trial.ran() else { return Err(Finding::NotSeen(NEEDS_COMMAND.to_owned())) };
     if !trial.basics.called {
-        return Err(Finding::not_seen("the client never called an interface of this kind; it may not speak it"));
+        return Err(Finding::not_seen(
+            "the client never called an interface of this kind; it may not speak it",
+        ));
     }
     if trial.heard().is_empty() {
         return Err(Finding::not_seen("the client did not call this script"));
@@ -280,7 +282,9 @@ fn came_out<'a>(trial: &Trial<'a>) -> Result<&'a Ran, Finding> {
         _ => ("send", trial.basics.sends),
     };
     if script.name != basic && good == Some(false) {
-        return Err(Finding::NotSeen(format!("not seen: the client fails on a right agent already (script {basic})")));
+        return Err(Finding::NotSeen(format!(
+            "not seen: the client fails on a right agent already (script {basic})"
+        )));
     }
     if ran.hung {
         return Err(Finding::not_seen("the command did not end, which RUN-001 says"));
@@ -331,7 +335,8 @@ impl Ran {
             (false, Some(code)) => format!("exit status {code}"),
             (false, None) => "a command ended by a signal".to_owned(),
         };
-        let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let last =
+            |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
         match last(&self.stderr).or_else(|| last(&self.stdout)) {
             Some(line) => format!("{end}: {}", line.chars().take(200).collect::<String>()),
             None => end,

@@ -134,7 +134,8 @@ fn whole(value: &Value) -> Option<u64> {
 
 fn named(trial: &Trial<'_>, wanted: &[Operation], names: &[&'static str]) -> Finding {
     let wanted = wanted.to_vec();
-    let asked = trial.calls().filter(|(_, heard)| heard.operation().is_some_and(|found| wanted.contains(&found)));
+    let asked =
+        trial.calls().filter(|(_, heard)| heard.operation().is_some_and(|found| wanted.contains(&found)));
     each(asked, "no such call", |heard| {
         if let Some(failure) = missing(heard.params(), names) {
             return Err(failure);
@@ -151,7 +152,10 @@ fn named(trial: &Trial<'_>, wanted: &[Operation], names: &[&'static str]) -> Fin
 fn subscribed_late(trial: &Trial<'_>) -> Finding {
     each(asking(trial, &[Operation::SubscribeToTask]), "no subscription", |heard| {
         if heard.late {
-            return Err(Failure::expected("no subscription", "one to a task whose end the client had been shown"));
+            return Err(Failure::expected(
+                "no subscription",
+                "one to a task whose end the client had been shown",
+            ));
         }
         Ok(())
     })
@@ -194,12 +198,21 @@ fn config_named(trial: &Trial<'_>) -> Finding {
 
 fn filters(trial: &Trial<'_>) -> Finding {
     const STATES: &[&str] = &[
-        "UNSPECIFIED", "SUBMITTED", "WORKING", "COMPLETED", "FAILED", "CANCELED", "INPUT_REQUIRED", "REJECTED",
+        "UNSPECIFIED",
+        "SUBMITTED",
+        "WORKING",
+        "COMPLETED",
+        "FAILED",
+        "CANCELED",
+        "INPUT_REQUIRED",
+        "REJECTED",
         "AUTH_REQUIRED",
     ];
     each(asking(trial, &[Operation::ListTasks]), "tasks were not listed", |heard| {
         let said = |name: &str| heard.params().get(name).filter(|value| !value.is_null());
-        if let Some(size) = said("pageSize").filter(|value| !whole(value).is_some_and(|size| (1..=100).contains(&size))) {
+        if let Some(size) =
+            said("pageSize").filter(|value| !whole(value).is_some_and(|size| (1..=100).contains(&size)))
+        {
             return Err(Failure::expected("`pageSize` from 1 to 100", size.to_string()));
         }
         let known = |value: &Value| {
@@ -218,7 +231,11 @@ fn tokens(trial: &Trial<'_>) -> Finding {
     let token = |heard: &Heard| heard.params()["pageToken"].as_str().unwrap_or_default().to_owned();
     let paged = asking(trial, &[Operation::ListTasks]).filter(|(_, heard)| !token(heard).is_empty());
     each(paged, "no second page was asked for", |heard| {
-        if token(heard) == given { Ok(()) } else { Err(Failure::expected(format!("{given:?}"), format!("{:?}", token(heard)))) }
+        if token(heard) == given {
+            Ok(())
+        } else {
+            Err(Failure::expected(format!("{given:?}"), format!("{:?}", token(heard))))
+        }
     })
 }
 

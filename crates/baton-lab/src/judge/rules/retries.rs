@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out, each};
 use crate::acts::document::Level;
 use crate::case::{Category, Failure};
@@ -59,18 +61,29 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn id_of(generation: Generation, heard: &Heard) -> String {
-    let params = heard.params();
-    let id = if generation == Generation::V0_1 { &params["id"] } else { &params["message"]["messageId"] };
-    id.to_string()
+/// What tells one try from another: the id. And the rest, which tells that it is the same message.
+fn id_and_rest(generation: Generation, heard: &Heard) -> (Value, Value) {
+    let mut params = heard.params().clone();
+    let id = match generation {
+        Generation::V0_1 => params["id"].take(),
+        _ => params["message"]["messageId"].take(),
+    };
+    (id, params["message"].take())
 }
 
 fn same_id(trial: &Trial<'_>) -> Finding {
     let generation = trial.generation();
     let Some((_, first)) = trial.sends().next() else { return Finding::not_seen("no message") };
-    each(trial.sends().skip(1), "no second try", |heard| {
-        let (before, now) = (id_of(generation, first), id_of(generation, heard));
-        if before == now { Ok(()) } else { Err(Failure::expected(format!("the id {before} again"), now)) }
+    let (before, message) = id_and_rest(generation, first);
+    // Another message is no second try.
+    let again = trial.sends().skip(1).filter(|(_, heard)| id_and_rest(generation, heard).1 == message);
+    each(again, "no second try", |heard| {
+        let (now, _) = id_and_rest(generation, heard);
+        if before == now {
+            Ok(())
+        } else {
+            Err(Failure::expected(format!("the id {before} again"), now.to_string()))
+        }
     })
 }
 
@@ -81,7 +94,10 @@ fn waits(trial: &Trial<'_>) -> Finding {
     if waited >= PATIENCE {
         return Finding::Pass;
     }
-    Finding::fail(Failure::expected("a second try after 1 s", format!("one after {} ms", waited.as_millis())), at)
+    Finding::fail(
+        Failure::expected("a second try after 1 s", format!("one after {} ms", waited.as_millis())),
+        at,
+    )
 }
 
 fn reports(trial: &Trial<'_>) -> Finding {
@@ -103,9 +119,7 @@ fn reports(trial: &Trial<'_>) -> Finding {
 }
 
 fn same_request(trial: &Trial<'_>) -> Finding {
-    let at_door = |wanted: &'static str| {
-        move |(_, heard): &(usize, &Heard)| matches!(&heard.place, Place::Door { name, .. } if name == wanted)
-    };
+    let at_door = |wanted: &'static str| move |(_, heard): &(usize, &Heard)| matches!(&heard.place, Place::Door { name, .. } if name == wanted);
     let Some((_, before)) = trial.calls().find(at_door(DOOR)) else { return Finding::not_seen("no call") };
     let Some((at, after)) = trial.calls().find(at_door(MOVED)) else {
         return Finding::not_seen("the client did not follow the redirect");

@@ -45,6 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         requirement: "When the chosen interface has a tenant the client sends exactly that one: as `tenant` in JSON-RPC, in front of the path in HTTP+JSON.",
         remedy: "Keep the tenant with the interface, and put it into every request.",
         sections: ["8.3.2", "", ""],
+        scripts: &["tenant"],
         check: tenant,
         ..INTEROP
     },
@@ -61,10 +62,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "EXT-001",
         name: "Names required extensions",
-        level: Level::Must,
+        level: Level::Should,
         requirement: "A client that calls an agent whose card requires an extension complies with it, and names it in A2A-Extensions (0.3: X-A2A-Extensions).",
         remedy: "Put the URIs of required extensions that you support into the header; do not call agents whose required extensions you do not know.",
         sections: ["4.6.1", "5.5.2", ""],
+        scripts: &["required-extension"],
         check: extension,
         ..INTEROP
     },
@@ -140,9 +142,6 @@ fn no_tenant(trial: &Trial<'_>) -> Finding {
 }
 
 fn extension(trial: &Trial<'_>) -> Finding {
-    if trial.stage.script.name != "required-extension" {
-        return Finding::not_seen("no card that requires an extension");
-    }
     let names: &[&str] = match trial.generation() {
         Generation::V1 => &["a2a-extensions"],
         // Both spellings are about; SDKs of 1.0 send both to agents of 0.3.
@@ -150,7 +149,8 @@ fn extension(trial: &Trial<'_>) -> Finding {
     };
     let mut sends = trial.sends().peekable();
     let Some((at, _)) = sends.peek().copied() else {
-        let refused = trial.has_card() && trial.basics.called && trial.ran().is_some_and(|ran| ran.code != Some(0));
+        let refused =
+            trial.has_card() && trial.basics.called && trial.ran().is_some_and(|ran| ran.code != Some(0));
         return if refused { Finding::Pass } else { Finding::not_seen("no message") };
     };
     let named = |heard: &Heard| names.iter().any(|name| heard.listed(name).contains(&card::EXTENSION));

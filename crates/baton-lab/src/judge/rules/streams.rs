@@ -188,12 +188,16 @@ fn in_order(trial: &Trial<'_>) -> Finding {
 }
 
 fn not_over(trial: &Trial<'_>) -> Finding {
-    let Some((at, _)) = trial.sends().find(|(_, heard)| heard.operation() == Some(Operation::SendStreamingMessage))
+    let Some((at, _)) =
+        trial.sends().find(|(_, heard)| heard.operation() == Some(Operation::SendStreamingMessage))
     else {
         return Finding::not_seen("no stream was asked for");
     };
     let again = |heard: &Heard| {
-        matches!(heard.operation(), Some(Operation::GetTask | Operation::SubscribeToTask | Operation::SendStreamingMessage))
+        matches!(
+            heard.operation(),
+            Some(Operation::GetTask | Operation::SubscribeToTask | Operation::SendStreamingMessage)
+        )
     };
     if trial.calls().any(|(place, heard)| place > at && again(heard)) {
         return Finding::Pass;
@@ -231,9 +235,10 @@ fn looks_first(trial: &Trial<'_>) -> Finding {
         return Finding::not_seen("the client did not fetch this card");
     }
     each(trial.sends(), "no message", |heard| match heard.operation() {
-        Some(Operation::SendStreamingMessage) => {
-            Err(Failure::expected("a message without a stream", format!("{}, though the card says no", heard.line())))
-        }
+        Some(Operation::SendStreamingMessage) => Err(Failure::expected(
+            "a message without a stream",
+            format!("{}, though the card says no", heard.line()),
+        )),
         _ => Ok(()),
     })
 }

@@ -88,7 +88,9 @@ fn same_context(trial: &Trial<'_>) -> Finding {
     let to_it = answers(trial).filter(|(_, heard)| task_of(trial.generation(), heard) == asked.id.as_str());
     each(to_it, "no answer to the task that asked", |heard| {
         match heard.params()["message"]["contextId"].as_str().filter(|id| !id.is_empty()) {
-            Some(id) if id != asked.context => Err(Failure::expected(format!("{:?}", asked.context), format!("{id:?}"))),
+            Some(id) if id != asked.context => {
+                Err(Failure::expected(format!("{:?}", asked.context), format!("{id:?}")))
+            }
             _ => Ok(()),
         }
     })

@@ -32,7 +32,12 @@ impl Client<'_> {
         let mut args = self.command.iter().map(|arg| filled(arg, &words));
         let program = args.next().unwrap_or_default();
         let mut command = Command::new(&program);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         for (name, value) in &words {
             command.env(format!("A2A_{}", name.to_uppercase()), value);
         }
@@ -43,8 +48,9 @@ impl Client<'_> {
         #[cfg(unix)]
         command.process_group(0);
         let began = Instant::now();
-        let mut child =
-            command.spawn().map_err(|error| format!("{} cannot be run: {error}", program.to_string_lossy()))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("{} cannot be run: {error}", program.to_string_lossy()))?;
         let out = tokio::spawn(kept(child.stdout.take()));
         let err = tokio::spawn(kept(child.stderr.take()));
         let ended = tokio::time::timeout(self.timeout, child.wait()).await;
@@ -101,7 +107,9 @@ async fn kept(pipe: Option<impl AsyncRead + Unpin>) -> String {
 /// Ends the command and whatever it started.
 async fn end(child: &mut Child) {
     #[cfg(unix)]
-    if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
+    if let Some(group) =
+        child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
+    {
         // It may have ended by itself meanwhile.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }

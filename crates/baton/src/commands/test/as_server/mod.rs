@@ -81,7 +81,8 @@ pub(super) async fn run(args: RunArgs, paint: Paint) -> Result<(), Failure> {
     let variants = variants(&args)?;
     let scripts = scripts(&args.judging.script)?;
     let wanted = |case: &Case| {
-        variants.iter().any(|variant| variant.generation == case.generation) && plan::selects(&args.select, case)
+        variants.iter().any(|variant| variant.generation == case.generation)
+            && plan::selects(&args.select, case)
     };
     if args.list {
         let listed: Vec<Arc<Case>> = cases.iter().filter(|case| wanted(case)).cloned().collect();
@@ -92,7 +93,11 @@ pub(super) async fn run(args: RunArgs, paint: Paint) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(|path| baseline(path, &cases)).transpose()?;
     let judge = start(&args.judging, &variants, &scripts).await?;
     let began = (SystemTime::now(), Instant::now());
-    let cut = if args.judging.command.is_empty() { wait(&judge, &args).await } else { drive(&judge, &args).await? };
+    let cut = if args.judging.command.is_empty() {
+        wait(&judge, &args).await
+    } else {
+        drive(&judge, &args).await?
+    };
     let outcomes = judge.outcomes(wanted);
     judge.stop().await;
     let result = Run {
@@ -144,7 +149,9 @@ fn scripts(names: &[String]) -> Result<Vec<&'static Script>, Failure> {
     let named = |name: &String| {
         Script::named(name).ok_or_else(|| {
             let hint = choice::did_you_mean(name, SCRIPTS.iter().map(|script| script.name));
-            Failure::usage(format!("no script is called `{name}`{hint}; baton test --as-server --list shows all"))
+            Failure::usage(format!(
+                "no script is called `{name}`{hint}; baton test --as-server --list shows all"
+            ))
         })
     };
     names.iter().map(named).collect()
@@ -154,7 +161,8 @@ fn list(scripts: &[&'static Script], variants: &[Variant], paint: Paint) -> Stri
     let mut text = String::new();
     for script in scripts.iter().filter(|script| variants.iter().any(|variant| script.fits(*variant))) {
         let name = paint.bold(&format!("{:<28}", script.name));
-        let _ = writeln!(text, "{name}  {}  {}", paint.dim(&format!("{:<13}", script.does.word())), script.about);
+        let _ =
+            writeln!(text, "{name}  {}  {}", paint.dim(&format!("{:<13}", script.does.word())), script.about);
     }
     text + "\n"
 }
@@ -174,7 +182,8 @@ async fn start(args: &Judging, variants: &[Variant], scripts: &[&'static Script]
 fn subject(judge: &Judge, args: &RunArgs, variants: &[Variant]) -> Agent {
     let program = args.judging.command.first().map(|program| program.to_string_lossy().into_owned());
     let name = program.as_deref().and_then(|program| program.rsplit(['/', '\\']).next()).unwrap_or("client");
-    let address = |variant: &Variant| ((variant.generation, variant.binding), format!("{}/{variant}", judge.url()));
+    let address =
+        |variant: &Variant| ((variant.generation, variant.binding), format!("{}/{variant}", judge.url()));
     Agent {
         url: judge.url().to_owned(),
         name: name.to_owned(),
@@ -190,7 +199,9 @@ async fn wait(judge: &Judge, args: &RunArgs) -> Option<String> {
     } else {
         terminal::say(&judge.index());
         let ends = match (args.judging.until_idle, args.timeout) {
-            (Some(idle), _) => format!("Ends when nobody has called for {} s, or with Ctrl-C.", idle.as_secs_f32()),
+            (Some(idle), _) => {
+                format!("Ends when nobody has called for {} s, or with Ctrl-C.", idle.as_secs_f32())
+            }
             (None, Some(time)) => format!("Ends in {} s, or with Ctrl-C.", time.as_secs_f32()),
             (None, None) => "Ends with Ctrl-C (or see --until-idle, --timeout).".to_owned(),
         };
@@ -200,7 +211,8 @@ async fn wait(judge: &Judge, args: &RunArgs) -> Option<String> {
         let since = Instant::now();
         loop {
             tokio::time::sleep(GLANCE).await;
-            let idle = args.judging.until_idle.zip(judge.quiet_for()).is_some_and(|(idle, quiet)| quiet >= idle);
+            let idle =
+                args.judging.until_idle.zip(judge.quiet_for()).is_some_and(|(idle, quiet)| quiet >= idle);
             if idle || args.timeout.is_some_and(|time| since.elapsed() >= time) {
                 return;
             }

@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Shows the credential it was given",
         requirement: "A client authenticates as the card asks, in the header of its requests.",
         remedy: "Send `Authorization: Bearer …`, or the header of the card's API key scheme, with every call.",
-        sections: ["7.3", "4.4", "4.4"],
+        sections: ["7.3", "4.3", "4.3"],
         check: shows,
         ..AUTH
     },
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Credentials are not part of the payload",
         requirement: "Credentials go into headers, never into messages or addresses.",
         remedy: "Keep credentials out of JSON bodies and query strings: both end up in logs.",
-        sections: ["7.2", "4.3", "4.3"],
+        sections: ["7.3", "4.3", "4.3"],
         check: in_headers,
         ..AUTH
     },
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "No credentials for strangers",
         requirement: "A credential for one origin is not sent to another one, not after a redirect either.",
         remedy: "Drop Authorization, Cookie and API key headers when a redirect leads to another host or port, or do not follow it.",
-        sections: ["13.4", "4.1", "4.4"],
+        sections: ["13.4", "4.3", "4.3"],
         scripts: &["redirect-away"],
         check: keeps,
         ..AUTH

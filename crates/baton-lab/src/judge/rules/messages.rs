@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Configuration of the right types",
         requirement: "What is in `configuration` has the types of the specification: booleans, whole numbers of 0 or more, lists of text.",
         remedy: "Send `returnImmediately` (0.3: `blocking`) as a boolean, `historyLength` as a number, `acceptedOutputModes` as a list.",
-        sections: ["3.2.2", "7.1.2", "7.1.1"],
+        sections: ["3.2.2", "7.1.1", "7.1.1"],
         check: configuration,
         ..SEND
     },

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::Should,
         requirement: "A message that is sent again has the same `messageId` (0.1: the same task id), so that an agent can see that it is the same.",
         remedy: "Make the id once per message, not once per try.",
-        sections: ["3.1.1", "6.4", "7.1"],
+        sections: ["3.3.1", "6.4", "7.1"],
         check: same_id,
         ..RETRY
     },

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::Must,
         requirement: "The version that a request names is the one of the interface it goes to.",
         remedy: "Send the `protocolVersion` of the chosen interface, as Major.Minor.",
-        sections: ["3.6.2", "3.2", ""],
+        sections: ["3.6.2", "3.6.2 of 1.0", ""],
         check: same_version,
         ..INTEROP
     },
@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "TENANT-001",
         name: "Sends the interface's tenant",
         level: Level::Must,
-        requirement: "When the chosen interface has a tenant the client sends exactly that one: as `tenant` in JSON-RPC, in front of the path in HTTP+JSON.",
+        requirement: "When the chosen interface has a tenant every request of the client's has exactly that one: as `tenant`, or in HTTP+JSON in front of the path.",
         remedy: "Keep the tenant with the interface, and put it into every request.",
         sections: ["8.3.2", "", ""],
         scripts: &["tenant"],
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::Should,
         requirement: "A client that calls an agent whose card requires an extension complies with it, and names it in A2A-Extensions (0.3: X-A2A-Extensions).",
         remedy: "Put the URIs of required extensions that you support into the header; do not call agents whose required extensions you do not know.",
-        sections: ["4.6.1", "5.5.2", ""],
+        sections: ["4.6.1", "5.5.2.1", ""],
         scripts: &["required-extension"],
         check: extension,
         ..INTEROP
@@ -114,19 +114,11 @@ fn tenant(trial: &Trial<'_>) -> Finding {
     let Some(wanted) = card::tenant(trial.stage.script) else {
         return Finding::not_seen("no interface with a tenant");
     };
-    let rest = trial.variant().is_rest();
     let calls = trial.calls().filter(|(_, heard)| matches!(heard.place, Place::Door { .. }));
-    each(calls, "no call", |heard| {
-        let in_path = heard.call.as_ref().and_then(|call| call.tenant.as_deref());
-        let found = if rest { in_path.map(str::to_owned) } else { tenant_of(heard) };
-        if found.as_deref() == Some(wanted) {
-            return Ok(());
-        }
-        let place = if rest { "in front of the path" } else { "in params" };
-        Err(Failure::expected(
-            format!("the tenant {wanted:?} {place}"),
-            found.map_or_else(|| format!("none: {}", heard.line()), |found| format!("{found:?}")),
-        ))
+    each(calls, "no call", |heard| match tenant_of(heard) {
+        Some(found) if found == wanted => Ok(()),
+        Some(found) => Err(Failure::expected(format!("the tenant {wanted:?}"), format!("{found:?}"))),
+        None => Err(Failure::expected(format!("the tenant {wanted:?}"), format!("none: {}", heard.line()))),
     })
 }
 

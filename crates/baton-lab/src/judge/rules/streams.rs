@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Comments are no events",
         requirement: "Lines that begin with a colon are comments, and an empty line without data before it ends no event.",
         remedy: "Skip comments; agents and proxies send them to keep a connection alive.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-comments"],
         ..READ
     },
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Lines end in any of three ways",
         requirement: "Lines of an event stream may end in CR LF.",
         remedy: "Use a reader that keeps to the HTML standard on server-sent events.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-crlf"],
         ..READ
     },
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Several data lines are one event",
         requirement: "The `data` lines of an event belong together, joined by line feeds.",
         remedy: "Collect `data` lines until the empty line, then parse.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-multi-line"],
         ..READ
     },
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Other fields do no harm",
         requirement: "Events may have `id`, `event` and `retry`, and unknown fields are ignored; the space after the colon is optional.",
         remedy: "Look at `data` (and at `event: error`) only, with or without the space.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-fields"],
         ..READ
     },
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "Bytes come in any pieces",
         requirement: "A piece of the body may end anywhere, in the middle of a UTF-8 character, too.",
         remedy: "Join bytes before you decode them, or decode incrementally.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-split"],
         ..READ
     },
@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::May,
         requirement: "An event of 1 MiB is read like any other.",
         remedy: "Raise the limit on the length of lines, or say in the error message that there is one.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         scripts: &["sse-large"],
         ..READ
     },
@@ -91,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "A broken stream is not the end of the task",
         requirement: "A client that loses the connection asks for the task again, or says that it does not know its end.",
         remedy: "Subscribe to the task again or read it (GetTask); if you cannot, report an error.",
-        sections: ["3.1.6", "7.9", "7.7"],
+        sections: ["3.5.2", "7.9", "7.7"],
         scripts: &["stream-cut"],
         needs_command: false,
         check: not_over,
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "An error in a stream is an error",
         requirement: "An error as the last event of a stream is reported.",
         remedy: "Look for `error` in every event (HTTP+JSON: an event `error`), not only in the first answer.",
-        sections: ["9.4.2", "7.2", "7.2"],
+        sections: ["9.5, 11.6", "7.2", "7.2"],
         scripts: &["stream-error"],
         check: ends_badly,
         ..READ
@@ -134,7 +134,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::Should,
         requirement: "A client that asks for a stream does not exclude `text/event-stream` by its Accept header.",
         remedy: "Send `Accept: text/event-stream`, or no Accept header.",
-        sections: ["9.4.2", "3.3.1", "7.2"],
+        sections: ["9.1, 11.1", "3.3", "3.3"],
         needs_command: false,
         check: accepts,
         ..READ
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::Should,
         requirement: "A client looks at the card before it uses streaming, which an agent need not have.",
         remedy: "When `capabilities.streaming` is not true, send without a stream.",
-        sections: ["3.3.4", "7.2", "7.2"],
+        sections: ["3.3.4", "5.5.2", "5.5.2"],
         scripts: &["no-streaming"],
         needs_command: false,
         check: looks_first,

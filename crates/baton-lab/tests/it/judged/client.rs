@@ -1,5 +1,6 @@
 //! A small client that does everything right, until it is told a bad habit.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use baton_lab::generation::{Binding, Generation};
@@ -65,7 +66,6 @@ struct Answer {
 
 impl<'a> Client<'a> {
     pub(crate) fn new(play: &'a Play, habit: Habit, edit: Option<fn(&mut Request, &Scene)>) -> Self {
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let scene = Scene {
             generation: play.variant.generation,
             binding: play.variant.binding,
@@ -75,8 +75,7 @@ impl<'a> Client<'a> {
             message_id: String::new(),
             number: 0,
         };
-        let http = http.timeout(Duration::from_secs(20)).build().unwrap();
-        Client { play, habit, edit, scene, http, card: Value::Null, printed: String::new() }
+        Client { play, habit, edit, scene, http: http(), card: Value::Null, printed: String::new() }
     }
 
     /// Plays its part.
@@ -380,6 +379,17 @@ impl<'a> Client<'a> {
         }
         Ok(json["result"].take())
     }
+}
+
+/// One for all: making one takes longer than most scripts.
+fn http() -> reqwest::Client {
+    static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
+    let make = || {
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(Duration::from_secs(20))
+    };
+    HTTP.get_or_init(|| make().pool_max_idle_per_host(0).build().unwrap()).clone()
 }
 
 /// All texts in a result, in their order.

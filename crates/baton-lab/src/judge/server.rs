@@ -165,8 +165,7 @@ async fn serve(
         late: false,
         answer: None,
     };
-    Ok(respond(house.played(stage, heard, below, &host))
-        .map_err(|()| io::Error::other("closed as the script says"))?)
+    respond(house.played(stage, heard, below, &host)).map_err(|()| io::Error::other("closed as the script says"))
 }
 
 fn place(below: &str) -> Place {

@@ -223,7 +223,7 @@ fn accepts(trial: &Trial<'_>) -> Finding {
             let media = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
             ["text/event-stream", "text/*", "*/*", "*"].contains(&media.as_str())
         };
-        if accepted.is_empty() || accepted.iter().any(|value| fits(&value)) {
+        if accepted.is_empty() || accepted.iter().any(fits) {
             return Ok(());
         }
         Err(Failure::expected("Accept: text/event-stream", accepted.join(", ")))

@@ -165,7 +165,8 @@ async fn serve(
         late: false,
         answer: None,
     };
-    respond(house.played(stage, heard, below, &host)).map_err(|()| io::Error::other("closed as the script says"))
+    respond(house.played(stage, heard, below, &host))
+        .map_err(|()| io::Error::other("closed as the script says"))
 }
 
 fn place(below: &str) -> Place {

@@ -197,7 +197,9 @@ fn part_of(part: &Value, style: Style) -> Value {
     let (bytes, uri) =
         if style == Style::Proto { ("fileWithBytes", "fileWithUri") } else { ("bytes", "uri") };
     let kind = if out.contains_key("text") {
-        out.remove("mediaType");
+        for name in ["mediaType", "filename"] {
+            out.remove(name);
+        }
         "text"
     } else if out.contains_key("raw") {
         file(&mut out, "raw", bytes);
@@ -206,7 +208,10 @@ fn part_of(part: &Value, style: Style) -> Value {
         file(&mut out, "url", uri);
         "file"
     } else {
-        // An object only, here.
+        // An object only, here, and nothing that says its type.
+        for name in ["mediaType", "filename"] {
+            out.remove(name);
+        }
         let data = out.remove("data").unwrap_or_default();
         let data = if data.is_object() { data } else { json!({ "value": data }) };
         out.insert("data".to_owned(), if style == Style::Proto { json!({ "data": data }) } else { data });

@@ -90,9 +90,23 @@ pub(super) const RULES: &[Rule] = &[
         id: "ERR-002",
         name: "Says which error it was",
         level: Level::Should,
-        requirement: "A client tells the protocol's errors apart: by code in JSON-RPC, by reason in HTTP+JSON.",
-        remedy: "Keep code, reason and message of an error, and show them.",
+        requirement: "A client tells the protocol's errors apart, by their code.",
+        remedy: "Keep code and message of an error, and show them.",
         sections: ["5.4", "8.2", "8.2"],
+        bindings: &[Binding::Jsonrpc],
+        scripts: ERRORS,
+        check: tells,
+        ..REPORTS
+    },
+    // 0.3 does not say how HTTP+JSON tells errors apart.
+    Rule {
+        id: "ERR-004",
+        name: "Says which error it was, by its reason",
+        level: Level::Should,
+        requirement: "A client tells the protocol's errors apart, by the `reason` in their details: several have the same HTTP status.",
+        remedy: "Keep the reason and the message of an error, and show them.",
+        sections: ["5.4", "", ""],
+        bindings: &[Binding::Rest],
         scripts: ERRORS,
         check: tells,
         ..REPORTS

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use baton_lab::generation::{Binding, Generation};
 use baton_lab::judge::{Credential, Does, Play, Ran};
+use baton_lab::speak;
 use baton_lab::target::{self, Interface};
 use baton_lab::wire::request::{self, Operation, Request};
 use baton_lab::wire::sse;
-use baton_lab::{speak, wire};
 use serde_json::{Value, json};
 
 /// What it does wrong beside its requests.
@@ -439,8 +439,4 @@ pub(crate) fn envelope(request: &mut Request, change: impl FnOnce(&mut Value)) {
 pub(crate) fn header(request: &mut Request, name: &str, value: Option<&str>) {
     request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
     request.headers.extend(value.map(|value| (name.to_owned(), value.to_owned())));
-}
-
-pub(crate) fn encoded(text: &str) -> String {
-    wire::request::encoded(text)
 }

@@ -201,6 +201,7 @@ pub(crate) const WRONGS: &[Wrong] = &[
     wrong("ERR-001", "error-task-not-found", Ends(well)),
     wrong("ERR-001", "error-content-type", Ends(well)),
     wrong("ERR-002", "error-unsupported-operation", Ends(|ran| ran.stderr = "it did not work".to_owned())),
+    wrong("ERR-004", "error-unsupported-operation", Ends(|ran| ran.stderr = "status 400".to_owned())),
     wrong("ERR-003", "error-task-not-found", Sends(6, nothing)),
     wrong("BAD-001", "html", Ends(well)),
     wrong("BAD-002", "bad-gateway", Ends(well)),

@@ -7,16 +7,19 @@ use std::time::Duration;
 use super::heard::Heard;
 use super::rules::{self, Basics, Finding, Rule, Trial};
 use super::server::{House, held};
-use super::stage::Stage;
+use super::stage::{Ran, Stage};
 use super::variant::Variant;
 use crate::case::{Case, Outcome, StepOutcome, Verdict};
 use crate::generation::Binding;
+use crate::wire::Secrets;
 use crate::wire::evidence::{self, Exchange, Sent};
 
 /// Headers whose values nobody needs to see.
 const SECRET: &[&str] = &["authorization", "proxy-authorization", "cookie", "x-api-key", "x-judge-key"];
 /// Most exchanges that are shown for a failure of a client as a whole.
 const MOST_EXCHANGES: usize = 6;
+/// Most characters of a command's own words.
+const MOST_WORDS: usize = 600;
 
 pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Outcome> {
     let stages: Vec<_> = house.stages().map(held).collect();
@@ -31,6 +34,7 @@ pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Out
             _ => {}
         }
     }
+    let secrets = Secrets::new(stages.iter().map(|stage| stage.secret()));
     let mut outcomes = Vec::new();
     for (rule, case) in rules::cases() {
         if !wanted(&case) {
@@ -43,7 +47,9 @@ pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Out
                 stages.iter().filter(|stage| stage.variant == variant && rule.looks_at(stage.script));
             let trials: Vec<Trial<'_>> = looked_at.map(|stage| Trial { stage, basics: *basics }).collect();
             if !trials.is_empty() {
-                outcomes.push(outcome(rule, &case, binding, &trials));
+                let mut outcome = outcome(rule, &case, binding, &trials);
+                outcome.hide(&secrets);
+                outcomes.push(outcome);
             }
         }
     }
@@ -65,6 +71,7 @@ fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]
                 let failure = failure.in_step(name);
                 if failed.is_none() {
                     evidence = exchanges(trial.stage, at);
+                    notes.extend(trial.ran().filter(|_| at.is_none()).and_then(last_words));
                     failed = Some(failure.clone());
                 } else {
                     notes.push(format!("also in {name}: {}", failure.message));
@@ -94,30 +101,31 @@ fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]
     Outcome { case: Arc::clone(case), binding, verdict, notes, steps, evidence, duration, crashed: false }
 }
 
+/// The end of what the command said of its trouble.
+fn last_words(ran: &Ran) -> Option<String> {
+    let said = ran.stderr.trim_end();
+    let from = said.char_indices().rev().nth(MOST_WORDS).map_or(0, |(at, _)| at);
+    (!said.is_empty()).then(|| format!("the command said: {}", &said[from..]))
+}
+
 /// The request that shows it, or the last ones.
 fn exchanges(stage: &Stage, at: Option<usize>) -> Vec<Exchange> {
     match at {
-        Some(at) => stage.heard.get(at).map(|heard| exchange(stage, heard)).into_iter().collect(),
+        Some(at) => stage.heard.get(at).map(exchange).into_iter().collect(),
         None => {
             let from = stage.heard.len().saturating_sub(MOST_EXCHANGES);
-            stage.heard[from..].iter().map(|heard| exchange(stage, heard)).collect()
+            stage.heard[from..].iter().map(exchange).collect()
         }
     }
 }
 
-fn exchange(stage: &Stage, heard: &Heard) -> Exchange {
-    let secret = stage.secret();
-    let hidden = |text: &str| text.replace(&secret, "***");
+fn exchange(heard: &Heard) -> Exchange {
     let headers = heard.headers.iter().map(|(name, value)| {
-        let value = if SECRET.contains(&name.to_ascii_lowercase().as_str()) {
-            "***".to_owned()
-        } else {
-            hidden(value)
-        };
-        (name.clone(), value)
+        let secret = SECRET.contains(&name.to_ascii_lowercase().as_str());
+        (name.clone(), if secret { "***".to_owned() } else { value.clone() })
     });
-    let body = (!heard.body.is_empty()).then(|| hidden(&evidence::shown(&heard.body)));
-    let url = hidden(&format!("http://{}{}", heard.host, heard.target));
+    let body = (!heard.body.is_empty()).then(|| evidence::shown(&heard.body));
+    let url = format!("http://{}{}", heard.host, heard.target);
     Exchange {
         sent: Sent { method: heard.method.clone(), url, headers: headers.collect(), body },
         received: heard.answer.clone(),

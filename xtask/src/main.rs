@@ -3,6 +3,7 @@
 mod agent;
 mod deny;
 mod interop;
+mod judged;
 mod junit;
 mod lab_mutants;
 mod mission;
@@ -37,6 +38,7 @@ usage: cargo xtask COMMAND
       --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
+  judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ("setup", []) => setup::run(&workspace),
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
+        ("judge-clients", []) => judged::run(&workspace),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),

@@ -33,6 +33,8 @@ mod exec_output;
 mod failed_sync;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
+/// `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
+mod judging;
 /// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
 mod kills;
 /// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.

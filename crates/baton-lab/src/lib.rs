@@ -22,6 +22,9 @@ pub mod acts;
 pub mod baseline;
 pub mod case;
 pub mod discover;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod generation;
 pub mod native;
 pub mod plan;

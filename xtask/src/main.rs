@@ -2,6 +2,7 @@
 
 mod agent;
 mod deny;
+mod fuzz;
 mod interop;
 mod judged;
 mod junit;
@@ -40,6 +41,12 @@ usage: cargo xtask COMMAND
       --write          write docs/interop.md (with --all)
   judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
+  fuzz             run the fuzz targets under libFuzzer, or by our own loop where that cannot be built
+      --target NAME    run this target alone (may be repeated)
+      --time TIME      for each of them: 90s, 2m; 60s by default
+      --own            take our own loop, as the test command does
+      --write          write docs/results/fuzz.md
+      --list           name the targets
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
       --write          write it";
@@ -56,6 +63,7 @@ fn main() -> ExitCode {
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
         ("judge-clients", []) => judged::run(&workspace),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
+        ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),

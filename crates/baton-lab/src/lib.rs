@@ -25,6 +25,9 @@ pub mod baseline;
 pub mod case;
 pub mod discover;
 pub mod fault;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod generation;
 pub mod judge;
 pub mod native;

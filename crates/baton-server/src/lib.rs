@@ -174,6 +174,9 @@ pub mod store;
 
 mod binding;
 mod control;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 mod media;
 mod mount;
 mod net;

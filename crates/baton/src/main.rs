@@ -6,6 +6,8 @@ mod commands;
 mod config;
 mod exit;
 mod files;
+#[cfg(any(test, fuzzing))]
+mod fuzz;
 mod log;
 mod reload;
 mod signals;

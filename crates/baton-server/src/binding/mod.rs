@@ -4,6 +4,8 @@
 mod agent_card;
 mod event_stream;
 mod front;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod health;
 mod http_json;
 mod incoming;

@@ -15,6 +15,8 @@ mod cors;
 mod executor;
 mod frames;
 mod framing;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod guard;
 mod head;
 mod hosts;
@@ -29,6 +31,7 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
+pub(crate) use authority::Authority;
 pub use options::{Connections, Cors};
 
 use crate::binding::App;

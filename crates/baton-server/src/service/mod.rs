@@ -3,6 +3,8 @@
 
 mod capability;
 mod cursor;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod list;
 mod media;
 mod send;

@@ -16,6 +16,8 @@
 mod command;
 mod environment;
 pub(crate) mod flags;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod input;
 mod lines;
 mod says;

@@ -5,6 +5,8 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+#[cfg(debug_assertions)]
+mod faults;
 mod files;
 mod log;
 mod reload;

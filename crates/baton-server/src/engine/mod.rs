@@ -58,6 +58,7 @@ pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 pub use watched_store::WatchedStore;
 
+use crate::points::{Point, reached};
 use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
@@ -228,9 +229,11 @@ impl Engine {
         inner.stopping.cancel();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
+        reached(Point::StopTold);
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        reached(Point::StopDrained);
         inner.closing.cancel();
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Engine, Inner};
+use crate::points::{Point, reached};
 use crate::store::StoreError;
 
 /// Removed or folded with one call; small, so that writers wait little.
@@ -74,8 +75,10 @@ impl Inner {
         let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();
+        reached(Point::SweepBegin);
         let fold = before(retention.fold);
         swept.folded = all(u64::MAX, |most| store.fold_ended(fold, most)).await?;
+        reached(Point::SweepFolded);
         let ended = before(retention.ended);
         swept.removed = all(u64::MAX, |most| store.purge_ended(ended, most)).await?;
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);

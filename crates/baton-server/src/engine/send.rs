@@ -18,6 +18,7 @@ use super::hub::Bell;
 use super::runs::Registration;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store, write_down};
+use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
 };
@@ -284,6 +285,7 @@ impl Inner {
             Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
             Appended::Conflict => return Ok(Begun::Lost),
         };
+        reached(Point::SendStored);
         trace::about(&start.task.id, Some(&start.task.context_id));
         let bell = self.hub.bell(key);
         // A task that waits for a place may still look interrupted: only an end is a rest here.
@@ -318,6 +320,7 @@ impl Inner {
                 let bell = Arc::clone(&turn.bell);
                 let origin = trace::here();
                 self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
+                reached(Point::SendLaunched);
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());

@@ -38,6 +38,7 @@ use self::reader::Readers;
 use self::room::Room;
 use self::session::{Fold, Session};
 use self::writer::Writer;
+use crate::points::{Point, reached};
 use super::{
     Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
@@ -114,9 +115,12 @@ impl SqliteStore {
         let room = Room::beside(path);
         let at_path = |error: StoreError| room.name_file(room.judge(error));
         let lock = create_and_lock(path)?;
+        reached(Point::OpenLocked);
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
+        reached(Point::MigrateAfter);
         fold_what_is_left(&session).map_err(at_path)?;
+        reached(Point::OpenFolded);
         let tasks = Census::take(&session.connection).map_err(at_path)?;
         let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
         let writer = Writer::start(session, room, tasks, options.write_queue.max(1), options.batch)?;

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use crate::points::{Point, reached};
 use crate::store::{StoreError, StoreResult};
 
 /// `user_version` is how many of these have run.
@@ -148,6 +149,7 @@ pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", newest as i64)?;
+        reached(Point::MigrateWithin);
     }
     Ok(transaction.commit()?)
 }

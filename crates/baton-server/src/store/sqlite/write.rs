@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::read;
 use super::session::Session;
 use super::statements::{self as sql, signed};
+use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
     StoreResult, TaskKey,
@@ -44,22 +45,27 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         _ => return Ok(Appended::Conflict),
     };
     let connection = &session.connection;
+    reached(Point::AppendHead);
     if !append.events.is_empty() {
         let mut insert = connection.prepare_cached(sql::INSERT_EVENT)?;
         for (event, number) in append.events.iter().zip(append.expected + 1..) {
             debug_assert_eq!(event.number, number, "events are numbered from the version they follow");
             insert.execute(params![key, signed(number), &event.record()[..]])?;
+            reached(Point::AppendEvent);
         }
     }
     if let Some(snapshot) = &append.snapshot {
         let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
         put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..]])?;
+        reached(Point::AppendSnapshot);
     }
     if let Some(message) = &append.message {
         insert_message(connection, scope, message)?;
+        reached(Point::AppendMessage);
     }
     for settled in &append.settled {
         settle(connection, scope, key, settled)?;
+        reached(Point::AppendSettled);
     }
     Ok(Appended::Written(TaskKey(key.cast_unsigned())))
 }
@@ -87,6 +93,7 @@ pub(super) fn request(
         return Ok(Requested::Full);
     }
     let id: i64 = connection.prepare_cached(sql::NUMBER_REQUEST)?.query_row([key], |row| row.get(0))?;
+    reached(Point::RequestNumbered);
     let message = request.message.as_ref();
     connection.prepare_cached(sql::INSERT_REQUEST)?.execute(params![
         key,
@@ -95,6 +102,7 @@ pub(super) fn request(
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
     ])?;
+    reached(Point::RequestInserted);
     if let Some(message) = message {
         insert_message(connection, scope, message)?;
     }
@@ -122,6 +130,7 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
         Some(kept) => Ok(kept),
         None => {
             connection.prepare_cached(sql::INSERT_SECRET)?.execute(params![name, fresh])?;
+            reached(Point::SecretMade);
             Ok(fresh.to_vec())
         }
     }
@@ -141,6 +150,7 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
     let keys = keys(connection, sql::FOLDABLE, before, limit)?;
     for key in &keys {
         connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?;
+        reached(Point::FoldEvents);
         connection.prepare_cached(sql::MARK_FOLDED)?.execute([key])?;
     }
     Ok(keys.len() as u64)
@@ -154,6 +164,7 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
     for (key, state) in &ended {
         for remove in sql::REMOVE_TASK {
             connection.prepare_cached(remove)?.execute([key])?;
+            reached(Point::PurgeRows);
         }
         session.moves.removed(*state);
     }
@@ -169,6 +180,7 @@ pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32
         find.query_map(params![before.as_millis(), limit], record)?.collect::<Result<_, _>>()?;
     for record in &found {
         connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![record.0, record.1, record.2])?;
+        reached(Point::PurgeRecord);
     }
     Ok(found.len() as u64)
 }

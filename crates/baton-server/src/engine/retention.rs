@@ -1,9 +1,13 @@
 //! The sweeper: folds and removes what is old, and looks after tasks nobody holds.
 
+mod clock_doubt;
+
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use clock_doubt::ClockDoubt;
 
 use super::{Engine, Inner};
 use crate::points::{Point, reached};
@@ -38,6 +42,7 @@ impl Inner {
         let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
         drop(held);
         let mut next = Instant::now() + every;
+        let mut doubt = ClockDoubt::default();
         loop {
             let soon = async {
                 untended.notified().await;
@@ -51,7 +56,9 @@ impl Inner {
             let Some(engine) = engine.upgrade() else { return };
             if next <= Instant::now() {
                 next = Instant::now() + every;
-                engine.sweep_and_tell().await;
+                if doubt.allows(Instant::now(), engine.clock.now()) {
+                    engine.sweep_and_tell().await;
+                }
             }
             // Tasks whose run gave up on a failing store.
             if let Err(error) = engine.tend_open_tasks().await {

@@ -7,6 +7,7 @@
 //! | `session` | a connection with its settings and its known scopes |
 //! | `census` | how many tasks stand in which state |
 //! | `room` | whether a failure is one of a full disk |
+//! | `old_log` | whether the log that an earlier process left is damaged |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
 //! | `reader`, `read` | the reading threads, and the verbs they run |
 //!
@@ -15,6 +16,7 @@
 
 mod census;
 mod error;
+mod old_log;
 mod read;
 mod reader;
 mod room;
@@ -38,11 +40,11 @@ use self::reader::Readers;
 use self::room::Room;
 use self::session::{Fold, Session};
 use self::writer::Writer;
-use crate::points::{Point, reached};
 use super::{
     Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
+use crate::points::{Point, reached};
 
 /// Before 3.51.3 two connections that write and checkpoint at once could corrupt a database.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -116,6 +118,7 @@ impl SqliteStore {
         let at_path = |error: StoreError| room.name_file(room.judge(error));
         let lock = create_and_lock(path)?;
         reached(Point::OpenLocked);
+        old_log::look(path);
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
         reached(Point::MigrateAfter);

@@ -48,8 +48,9 @@ impl Field {
         let exec =
             format!("exec = ['{}']\nenvironment = {{ MARKS = '{}' }}", program.display(), marks.display());
         let text = format!(
-            "listen = \"127.0.0.1:0\"\n{settings}\n{}{}{}",
+            "listen = \"127.0.0.1:0\"\n{settings}\n{}{}{}{}",
             agent("demo", "builtin = \"demo\""),
+            agent("answer", "builtin = \"echo\"\nreplies = \"message\""),
             agent("once", &exec),
             agent("again", &format!("{exec}\nrerunnable = true")),
         );

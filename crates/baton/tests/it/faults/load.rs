@@ -238,10 +238,10 @@ impl Client {
     }
 
     async fn reply(&mut self) {
-        let (id, message) = self.message("tck-message-response ", None);
+        let (id, message) = self.message("say ", None);
         loop {
             self.journal.note(Entry::Sent { message: id.clone() });
-            let answer = self.call("demo", "SendMessage", &json!({"message": message})).await;
+            let answer = self.call("answer", "SendMessage", &json!({"message": message})).await;
             if let Some(reply) =
                 answer.ok().and_then(|answer| Some(answer["message"]["messageId"].as_str()?.to_owned()))
             {

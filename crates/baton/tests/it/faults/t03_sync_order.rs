@@ -1,6 +1,7 @@
 //! T3: what a client is told was written to the store's log, and that log was synced, before the first byte of the
 //! answer. Read from the system calls of the real binary.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::journal::Entry;
@@ -10,34 +11,32 @@ use super::trace::{Call, Trace, What};
 
 /// Entries that were told before what they rest on was synced.
 fn too_early(trace: &Trace, log: &Path) -> (usize, Vec<String>) {
-    let told: Vec<(usize, String, Vec<u8>)> = trace
+    let told: Vec<(usize, String, String)> = trace
         .told()
         .into_iter()
         .filter_map(|(at, entry)| match entry {
-            Entry::Acked { message, .. } => {
-                Some((at, message.clone(), format!("\"{message}\"").into_bytes()))
-            }
+            Entry::Acked { message, .. } => Some((at, message.clone(), format!("\"{message}\""))),
             Entry::Seen { number, json, stream } => {
                 // What is unique about a frame: its task and its time, or its text. Short enough to lie on one page.
                 let json: serde_json::Value = serde_json::from_str(&json).unwrap();
                 let status = &json["statusUpdate"];
                 let what = status["status"]["timestamp"].as_str().map(|time| format!("\"{time}\""))?;
-                Some((at, format!("event {number} of stream {stream}"), what.into_bytes()))
+                Some((at, format!("event {number} of stream {stream}"), what))
             }
             _ => None,
         })
         .collect();
-    let writes: Vec<(&Call, &[u8])> = trace
+    let writes: Vec<(&Call, Cow<'_, str>)> = trace
         .calls
         .iter()
         .filter_map(|call| match &call.what {
-            What::Wrote { path, data, .. } if path == log => Some((call, &data[..])),
+            What::Wrote { path, data, .. } if path == log => Some((call, String::from_utf8_lossy(data))),
             _ => None,
         })
         .collect();
     let mut early = Vec::new();
     for (at, name, needle) in &told {
-        let written = writes.iter().find(|(_, data)| contains(data, needle)).and_then(|(call, _)| call.end);
+        let written = writes.iter().find(|(_, data)| data.contains(needle)).and_then(|(call, _)| call.end);
         let synced = written.is_some_and(|written| {
             trace.calls.iter().any(|call| {
                 matches!(&call.what, What::Synced { path } if path == log)
@@ -50,10 +49,6 @@ fn too_early(trace: &Trace, log: &Path) -> (usize, Vec<String>) {
         }
     }
     (told.len(), early)
-}
-
-fn contains(data: &[u8], needle: &[u8]) -> bool {
-    data.windows(needle.len()).any(|window| window == needle)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -149,7 +149,7 @@ impl Trace {
         places: &mut HashMap<PathBuf, u64>,
     ) {
         let Some((name, arguments)) = call.split_once('(') else { return };
-        let result = call.rsplit_once(") = ").map(|(_, result)| result);
+        let result = call.rsplit_once(" = ").map(|(_, result)| result);
         if result.is_some_and(|result| result.starts_with('-') || result.starts_with('?')) {
             return;
         }
@@ -184,7 +184,12 @@ impl Trace {
             "pwrite64" => file().map(|path| {
                 let mut data = strings(arguments).concat();
                 data.truncate(length(data.len()));
-                What::Wrote { path, at: last_number(arguments).expect("pwrite64 has a place"), data }
+                What::Wrote {
+                    path,
+                    at: last_number(arguments)
+                        .unwrap_or_else(|| panic!("no place: …{}", &call[call.len().saturating_sub(200)..])),
+                    data,
+                }
             }),
             "write" | "writev" | "sendto" | "sendmsg" => {
                 let mut data = strings(arguments).concat();
@@ -244,7 +249,11 @@ fn strings(arguments: &str) -> Vec<Vec<u8>> {
 
 /// `\x2f\x74` as bytes.
 fn bytes(hex: &str) -> Vec<u8> {
-    hex.split("\\x").skip(1).map(|byte| u8::from_str_radix(&byte[..2], 16).expect("two digits")).collect()
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => digit - b'a' + 10,
+    };
+    hex.as_bytes().chunks_exact(4).map(|byte| digit(byte[2]) << 4 | digit(byte[3])).collect()
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -253,8 +262,9 @@ fn number(text: &str) -> Option<u64> {
 
 /// The last argument.
 fn last_number(arguments: &str) -> Option<u64> {
-    let inner = arguments.rsplit_once(") = ").map_or(arguments, |(inner, _)| inner);
-    inner.trim_end_matches(')').rsplit(", ").next()?.trim().parse().ok()
+    // strace sets results in a column of their own.
+    let inner = arguments.rsplit_once(" = ").map_or(arguments, |(inner, _)| inner);
+    inner.trim_end().trim_end_matches(')').rsplit(", ").next()?.trim().parse().ok()
 }
 
 /// One side of an HTTP/1.1 connection.

@@ -174,8 +174,7 @@ fn create_and_lock(path: &Path) -> StoreResult<File> {
         let made = owner_only(&mut OpenOptions::new()).write(true).create_new(true).open(path);
         made.map_err(|error| failed(path, error))?;
         // The file's name must be as durable as what will be in it.
-        #[cfg(unix)]
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(folder, error))?;
+        sync_names(folder).map_err(|error| failed(folder, error))?;
     }
     Ok(lock)
 }
@@ -186,7 +185,22 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    let made: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    builder.create(folder)?;
+    // A synced file in a folder whose own name is not synced is gone with the folder.
+    made.into_iter().filter_map(Path::parent).try_for_each(sync_names)
+}
+
+/// The names in a folder become as durable as what is behind them.
+fn sync_names(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        File::open(folder)?.sync_all()?;
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }
 
 /// New files are the owner's alone. SQLite gives its log files the mode of the database.

@@ -273,6 +273,8 @@ struct Connection {
     unread: Vec<u8>,
     /// An event stream is under way.
     stream: Option<(u64, SseParser)>,
+    /// Nothing was shown on it yet.
+    fresh: bool,
 }
 
 impl Connection {
@@ -287,6 +289,9 @@ impl Connection {
                 while let Some(event) = parser.next_event() {
                     let frame: Value = serde_json::from_str(&event.data).unwrap();
                     let number = event.id.and_then(|id| id.parse().ok()).expect("every frame has a number");
+                    if std::mem::take(&mut self.fresh) {
+                        begins(*stream, number, &frame["result"], &mut entries);
+                    }
                     of_frame(*stream, number, &frame["result"], &mut entries);
                 }
                 self.unread.drain(..used);
@@ -300,6 +305,7 @@ impl Connection {
             if head.contains("text/event-stream") {
                 *streams += 1;
                 self.stream = Some((*streams, SseParser::new(1 << 24)));
+                self.fresh = true;
                 self.unread.drain(..end);
                 continue;
             }
@@ -328,6 +334,14 @@ fn chunk(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let size = usize::from_str_radix(size.trim(), 16).unwrap();
     let (begin, end) = (line + 2, line + 2 + size);
     (bytes.len() >= end + 2).then(|| (&bytes[begin..end], end + 2))
+}
+
+/// A stream that was resumed has no task first: it begins with an event.
+fn begins(stream: u64, number: u64, result: &Value, entries: &mut Vec<Entry>) {
+    let update = result.get("statusUpdate").or_else(|| result.get("artifactUpdate"));
+    if let Some(task) = update.and_then(|update| update["taskId"].as_str()) {
+        entries.push(Entry::Opened { stream, task: task.to_owned(), after: number - 1 });
+    }
 }
 
 fn of_frame(stream: u64, number: u64, result: &Value, entries: &mut Vec<Entry>) {

@@ -2,6 +2,7 @@
 
 mod agent;
 mod deny;
+mod faults;
 mod interop;
 mod junit;
 mod lab_mutants;
@@ -36,6 +37,10 @@ usage: cargo xtask COMMAND
       --list           name the clients
       --write          write docs/interop.md (with --all)
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
+  faults           run the fault tests at length, and write docs/results
+      --only KIND      this kind alone: T1, T4 and so on (may be repeated)
+      --seed N         with the random choices of an earlier run
+      --list           name the kinds
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
       --write          write it";
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
+        ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),

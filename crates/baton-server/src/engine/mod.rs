@@ -44,6 +44,7 @@ use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, T
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -68,6 +69,7 @@ use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
+use retention::ClockDoubt;
 use runs::Runs;
 
 /// A cheap handle; all clones are one engine.
@@ -218,7 +220,8 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
+        let doubt = ClockDoubt::since(Instant::now(), self.inner.clock.now());
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), doubt));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use clock_doubt::ClockDoubt;
+pub(super) use clock_doubt::ClockDoubt;
 
 use super::{Engine, Inner};
 use crate::points::{Point, reached};
@@ -36,13 +36,12 @@ impl Engine {
 
 impl Inner {
     /// Ends with the engine: it holds nothing while it waits.
-    pub(super) async fn sweep_for_ever(engine: Weak<Self>) {
+    pub(super) async fn sweep_for_ever(engine: Weak<Self>, mut doubt: ClockDoubt) {
         let Some(held) = engine.upgrade() else { return };
         let every = held.options().retention.every;
         let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
         drop(held);
         let mut next = Instant::now() + every;
-        let mut doubt = ClockDoubt::default();
         loop {
             let soon = async {
                 untended.notified().await;

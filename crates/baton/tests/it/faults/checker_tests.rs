@@ -131,7 +131,7 @@ fn s06_a_log_with_a_gap_is_found() {
     let unfoldable = broken(|_, stored| task(stored, "t-3").folded = Err("no".to_owned()));
     assert_eq!(unfoldable, [Rule::LogHasNoGap]);
     assert_eq!(
-        broken(|_, stored| task(stored, "t-3").log[4].at = 0),
+        broken(|_, stored| task(stored, "t-3").log[5].at = 0),
         [Rule::LogHasNoGap],
         "time runs backwards"
     );

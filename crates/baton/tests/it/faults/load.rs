@@ -89,6 +89,7 @@ impl Load {
                 cut: Arc::clone(&cut),
                 streams: Arc::clone(&streams),
                 random: Random::new(seed.wrapping_mul(number)),
+                name: seed % 10_000,
             };
             tokio::spawn(client.work(wishes))
         });
@@ -133,6 +134,8 @@ struct Client {
     cut: Arc<AtomicU64>,
     streams: Arc<AtomicU64>,
     random: Random,
+    /// No two loads of a test have messages of the same id.
+    name: u64,
 }
 
 /// Nobody answered, or not to the end.
@@ -166,7 +169,7 @@ impl Client {
     }
 
     fn message(&self, words: &str, task: Option<&str>) -> (String, Value) {
-        let id = format!("m{}", self.next.fetch_add(1, Ordering::Relaxed));
+        let id = format!("m{}-{}", self.name, self.next.fetch_add(1, Ordering::Relaxed));
         let mut message = text(&id, &format!("{words}{id}"));
         if let Some(task) = task {
             message["taskId"] = json!(task);

@@ -30,7 +30,7 @@ pub(crate) struct StoredTask {
     /// What the head says.
     pub(crate) version: u64,
     pub(crate) log: Vec<Line>,
-    /// What the log folds to, as the product folds it: the state, or why it cannot.
+    /// What the product makes of it, or why it cannot.
     pub(crate) folded: Result<String, String>,
 }
 
@@ -168,7 +168,7 @@ async fn task(store: &SqliteStore, scope: &Scope, id: &str) -> Result<StoredTask
         agent: scope.agent.to_string(),
         version: loaded.head.version,
         log,
-        folded: folded.map(|snapshot| format!("{:?}", snapshot.state())).map_err(|error| error.to_string()),
+        folded: folded.map(|snapshot| format!("{:?}", snapshot.task)).map_err(|error| error.to_string()),
     })
 }
 

@@ -156,7 +156,7 @@ async fn s06_death_within_a_sweep_leaves_whole_tasks() {
     let mut random = run.random();
     let rounds = run.count(1, 8);
     let keep =
-        "[retention]\nended = \"1ms\"\nfold = \"0ms\"\nmin_age = \"0s\"\nrecords = \"1ms\"\nevery = \"20ms\"";
+        "[retention]\nended = \"1ms\"\nfold = \"0ms\"\nmin_age = \"0s\"\nrecords = \"1ms\"\nevery = \"1s\"";
     let field = Field::new(keep);
     let server = field.serve();
     let mut load = Load::start(&server.url, 2, random.next(), &[super::load::Wish::Echo]);

@@ -5,6 +5,7 @@
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
 //! | `session` | a connection with its settings and its known scopes |
+//! | `checksum` | a sum beside what is stored |
 //! | `census` | how many tasks stand in which state |
 //! | `room` | whether a failure is one of a full disk |
 //! | `old_log` | whether the log that an earlier process left is damaged |
@@ -15,6 +16,7 @@
 //! answered, and neither does a power cut on a disk that honours syncs.
 
 mod census;
+mod checksum;
 mod error;
 mod old_log;
 mod read;

@@ -4,6 +4,7 @@
 use baton_protocol::domain::{Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::checksum::Sum;
 use super::read;
 use super::session::Session;
 use super::statements::{self as sql, signed};
@@ -39,7 +40,7 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             if (stored.version, stored.fence) == (append.expected, append.fence) =>
         {
             session.moves.moved(stored.state, append.head.state);
-            update_head(&session.connection, &stored, version, &append.head)?;
+            update_head(&session.connection, &stored, &append.task, version, &append.head)?;
             (scope, stored.key)
         }
         _ => return Ok(Appended::Conflict),
@@ -50,13 +51,15 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         let mut insert = connection.prepare_cached(sql::INSERT_EVENT)?;
         for (event, number) in append.events.iter().zip(append.expected + 1..) {
             debug_assert_eq!(event.number, number, "events are numbered from the version they follow");
-            insert.execute(params![key, signed(number), &event.record()[..]])?;
+            let sum = Sum::of(number).bytes(event.record());
+            insert.execute(params![key, signed(number), &event.record()[..], sum.stored()])?;
             reached(Point::AppendEvent);
         }
     }
     if let Some(snapshot) = &append.snapshot {
         let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
-        put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..]])?;
+        let sum = Sum::of(snapshot.version()).bytes(snapshot.record());
+        put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..], sum.stored()])?;
         reached(Point::AppendSnapshot);
     }
     if let Some(message) = &append.message {
@@ -101,6 +104,7 @@ pub(super) fn request(
         &request.event.record()[..],
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
+        Sum::of(id.cast_unsigned()).bytes(request.event.record()).stored(),
     ])?;
     reached(Point::RequestInserted);
     if let Some(message) = message {
@@ -233,17 +237,25 @@ fn insert_task(
         head.attempts,
         head.holder.map(|holder| signed(holder.0)),
         signed(head.fence),
+        sql::head_sum(task, version, head).stored(),
     ])?)
 }
 
-fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &HeadState) -> StoreResult<()> {
+fn update_head(
+    connection: &Connection,
+    stored: &Stored,
+    task: &TaskId,
+    version: u64,
+    head: &HeadState,
+) -> StoreResult<()> {
+    let sum = sql::head_sum(task, version, head).stored();
     let (key, version) = (stored.key, signed(version));
     let (attempts, holder, fence) =
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
     let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
     if indexed == (stored.state, stored.status_at, stored.work) {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
-        update.execute(params![key, version, attempts, holder, fence])?;
+        update.execute(params![key, version, attempts, holder, fence, sum])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
         update.execute(params![
@@ -252,6 +264,7 @@ fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &He
             attempts,
             holder,
             fence,
+            sum,
             indexed.0,
             indexed.1,
             ended_at(head),
@@ -274,6 +287,7 @@ fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -
         record.event.map(signed),
         record.reply.as_deref(),
         record.at.as_millis(),
+        sql::message_sum(record).stored(),
     ])?;
     Ok(())
 }

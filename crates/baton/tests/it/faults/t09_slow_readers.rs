@@ -16,7 +16,7 @@ use crate::served::{Served, text};
 const TALKER: &str = r#"
 import json, os, sys, time
 sys.stdin.readline()
-while not os.path.exists(os.environ["GO"]): time.sleep(0.01)
+while not os.path.exists(os.environ["GO"]): time.sleep(0.01)  # // tidy: allow-sleep a program that waits to be told
 for n in range(int(os.environ["COUNT"])):
     print(json.dumps({"progress": str(n) + " " + "x" * 16000}), flush=True)
 "#;

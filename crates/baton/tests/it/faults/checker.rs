@@ -89,13 +89,10 @@ fn acknowledged(journal: &[Entry], stored: &Stored, found: &mut Found) {
                     found.add(Rule::AckedIsStored, format!("{message} is not in the log of {task}"));
                 }
             }
-            Entry::Replied { message, reply } => {
-                if records.get(message.as_str()) != Some(&&Answer::Reply(reply.clone())) {
-                    found.add(
-                        Rule::AckedIsStored,
-                        format!("{message}: its reply {reply} is not in the store"),
-                    );
-                }
+            Entry::Replied { message, reply }
+                if records.get(message.as_str()) != Some(&&Answer::Reply(reply.clone())) =>
+            {
+                found.add(Rule::AckedIsStored, format!("{message}: its reply {reply} is not in the store"));
             }
             _ => {}
         }

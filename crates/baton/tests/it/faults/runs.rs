@@ -53,7 +53,7 @@ impl Run {
             .and_then(|seed| seed.parse().ok())
             .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 | 1);
         let full = std::env::var_os("BATON_FAULTS_FULL").is_some();
-        println!("{kind}: seed {seed} (BATON_SEED={seed} repeats it)");
+        say(&format!("{kind}: seed {seed} (BATON_SEED={seed} repeats it)"));
         Run { kind, seed, full, began: Instant::now(), figures: Vec::new() }
     }
 
@@ -74,7 +74,7 @@ impl Run {
     pub(crate) fn end(mut self) {
         self.figure("time", format!("{:.0} s", self.began.elapsed().as_secs_f64()));
         let figures: Vec<_> = self.figures.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        println!("{}: {}", self.kind, figures.join("; "));
+        say(&format!("{}: {}", self.kind, figures.join("; ")));
         let Some(folder) = std::env::var_os("BATON_FAULTS_RESULTS") else { return };
         let mut text = format!("seed\t{}\n", self.seed);
         for (name, value) in &self.figures {
@@ -91,4 +91,10 @@ impl Run {
         fs::write(&path, text).unwrap();
         path
     }
+}
+
+/// For whoever reads the test's output.
+#[allow(clippy::print_stdout, reason = "a run must tell its seed, or nobody can repeat it")]
+pub(crate) fn say(text: &str) {
+    println!("{text}");
 }

@@ -130,7 +130,7 @@ fn rows(database: &Path) -> Result<Rows, StoreError> {
         .prepare("SELECT agent, tenant, owner, task.id FROM task LEFT JOIN scope ON scope.id = task.scope")?;
     let tasks = find.query_map([], |row| {
         let (agent, tenant, owner): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((Scope::new(&*agent, &*tenant, &*owner), row.get(3)?))
+        Ok((Scope::new(&agent, &tenant, &owner), row.get(3)?))
     })?;
     let tasks = tasks.collect::<Result<_, _>>()?;
     let mut find = connection.prepare("SELECT message_id, task, reply FROM message_record")?;
@@ -181,7 +181,8 @@ fn spelled(json: &[u8]) -> String {
 /// What SQLite says of its file.
 pub(crate) fn integrity(database: &Path) -> String {
     let connection = Connection::open(database).unwrap();
-    connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
+    let verdict = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0));
+    verdict.unwrap_or_else(|error| error.to_string())
 }
 
 /// How many tasks have neither ended nor wait for somebody, while a server may be at work.

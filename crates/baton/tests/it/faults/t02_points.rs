@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::checker::{Facts, violations};
 use super::field::{Field, RERUNNABLE, complain};
 use super::load::{ALL, Load};
-use super::runs::{HANG, Random, Run};
+use super::runs::{HANG, Random, Run, say};
 use super::stored::{Stored, copied, integrity};
 use crate::served::Served;
 
@@ -143,7 +143,7 @@ async fn die_at(run: &Run, field: &Field, load: &Load, point: Point, random: &mu
     let stored = stored.unwrap_or_else(|error| panic!("{point:?}: {error}"));
     let found = violations(&entries, &stored, Facts { rerunnable: RERUNNABLE, settled: false });
     if !found.is_empty() {
-        println!("after {} for the {visit}. time", point.name());
+        say(&format!("after {} for the {visit}. time", point.name()));
     }
     complain(run, &entries, &found);
     died

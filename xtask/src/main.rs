@@ -2,6 +2,7 @@
 
 mod agent;
 mod deny;
+mod faults;
 mod fuzz;
 mod interop;
 mod judged;
@@ -47,6 +48,10 @@ usage: cargo xtask COMMAND
       --own            take our own loop, as the test command does
       --write          write docs/results/fuzz.md
       --list           name the targets
+  faults           run the fault tests at length, and write docs/results
+      --only KIND      this kind alone: T1, T4 and so on (may be repeated)
+      --seed N         with the random choices of an earlier run
+      --list           name the kinds
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
       --write          write it";
@@ -64,6 +69,7 @@ fn main() -> ExitCode {
         ("judge-clients", []) => judged::run(&workspace),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
         ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
+        ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),

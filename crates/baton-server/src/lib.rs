@@ -169,6 +169,8 @@ pub mod a2a;
 pub mod auth;
 pub mod card;
 pub mod engine;
+#[doc(hidden)]
+pub mod points;
 pub mod service;
 pub mod store;
 

@@ -5,6 +5,8 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+#[cfg(debug_assertions)]
+mod faults;
 mod files;
 #[cfg(any(test, fuzzing))]
 mod fuzz;

@@ -11,6 +11,7 @@ use baton_protocol::{Error, ErrorKind};
 use super::desk::Desk;
 use super::detach::finish;
 use super::{Engine, Inner, from_store, not_found, write_down};
+use crate::points::{Point, reached};
 use crate::store::{Append, Appended, EventBatch, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record};
 
 const TRIES: usize = 16;
@@ -85,6 +86,7 @@ impl Inner {
             Requested::NotFound => return Err(not_found(id)),
             Requested::Ended(_) | Requested::Duplicate(_) | Requested::Full => return Ok(None),
         };
+        reached(Point::CancelNoted);
         let bell = self.hub.bell(head.key);
         self.attend(scope, id);
         let patience = self.options().cancel_grace + Duration::from_secs(10);

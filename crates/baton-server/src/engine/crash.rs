@@ -18,6 +18,7 @@ use super::desk::Desk;
 use super::send::working;
 use super::turn::agent_message;
 use super::write_down;
+use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, EventBatch, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work,
     record,
@@ -185,9 +186,11 @@ impl Inner {
             message: None,
             settled,
         };
+        reached(Point::TendPlanned);
         if !matches!(self.store.append(scope, append).await?, Appended::Written(_)) {
             return Ok(false);
         }
+        reached(Point::TendStored);
         let bell = self.hub.bell(head.key);
         let snapshot = Arc::new(snapshot);
         bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot).into()));

@@ -11,6 +11,7 @@ use super::admission::Place;
 use super::desk::Desk;
 use super::send::{Accepted, Begun, Incoming, TurnRef, message_record, stopping, working};
 use super::{Inner, from_store, not_found, write_down};
+use crate::points::{Point, reached};
 use crate::store::{Append, EventBatch, Head, NewRequest, Requested, StoredEvent, Work, record};
 use crate::telemetry::trace;
 
@@ -86,6 +87,7 @@ impl Inner {
         };
         match self.store.request(scope, id, request).await.map_err(from_store)? {
             Requested::Noted { head, .. } => {
+                reached(Point::FollowUpNoted);
                 trace::about(id, incoming.message.context_id.as_ref());
                 let turn = TurnRef {
                     scope: scope.clone(),

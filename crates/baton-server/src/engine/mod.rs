@@ -45,6 +45,7 @@ use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, T
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -61,6 +62,7 @@ pub use view::View;
 pub use watched_store::WatchedStore;
 
 use crate::own_keys::OwnKeys;
+use crate::points::{Point, reached};
 use crate::store::{EventBatch, ReplicaId, Store, StoreError, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
@@ -70,6 +72,7 @@ use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
+use retention::ClockDoubt;
 use runs::Runs;
 
 /// A cheap handle; all clones are one engine.
@@ -220,7 +223,8 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
+        let doubt = ClockDoubt::since(Instant::now(), self.inner.clock.now());
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), doubt));
         Ok(())
     }
 
@@ -231,9 +235,11 @@ impl Engine {
         inner.stopping.cancel();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
+        reached(Point::StopTold);
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        reached(Point::StopDrained);
         inner.closing.cancel();
     }
 

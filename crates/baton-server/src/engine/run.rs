@@ -27,6 +27,7 @@ use super::runs::Registration;
 use super::turn::Turn;
 use super::turn_span;
 use super::view::View;
+use crate::points::{Point, reached};
 use crate::store::{Append, Appended, EventBatch, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
 use crate::telemetry::{labels, milliseconds, trace};
 
@@ -214,6 +215,7 @@ impl Run {
             }
             if commit.is_none() {
                 if let Some(append) = self.gather(&mut end, &mut closed_by_end) {
+                    reached(Point::RunGathered);
                     commit = Some(self.commit(append, 0));
                 } else if end.is_some() {
                     break;
@@ -247,6 +249,7 @@ impl Run {
         self.desk.close();
         drop(work);
         self.tell_end(started);
+        reached(Point::RunEnded);
         let Run { engine, registration, .. } = self;
         let (scope, id) = (registration.scope().clone(), registration.id().clone());
         let rung = registration.leave();
@@ -363,6 +366,7 @@ impl Run {
     fn committed(&mut self, done: Commit, result: Result<Appended, StoreError>) -> Next {
         match result {
             Ok(Appended::Written(_)) => {
+                reached(Point::RunStored);
                 self.last_commit = Instant::now();
                 if self.stuck_since.take().is_some() {
                     self.last_said = self.last_commit;
@@ -375,6 +379,7 @@ impl Run {
                 let settled = (rests && version == self.snapshot.version)
                     .then(|| View::left(Arc::clone(&self.snapshot), done.append.snapshot));
                 self.bell.ring(version, &done.append.events, settled);
+                reached(Point::RunRung);
                 Next::Go
             }
             Ok(Appended::Conflict | Appended::Duplicate(_)) => {

@@ -18,6 +18,7 @@ use super::hub::Bell;
 use super::runs::Registration;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store, write_down};
+use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, EventBatch, HeadState, MessageRecord, StoredSnapshot, Work, record,
 };
@@ -289,6 +290,7 @@ impl Inner {
             Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
             Appended::Conflict => return Ok(Begun::Lost),
         };
+        reached(Point::SendStored);
         let task = &snapshot.task;
         trace::about(&task.id, Some(&task.context_id));
         let bell = self.hub.bell(key);
@@ -323,6 +325,7 @@ impl Inner {
                 let bell = Arc::clone(&turn.bell);
                 let origin = trace::here();
                 self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
+                reached(Point::SendLaunched);
             }
             Place::Wait(place) => {
                 self.admission.enqueue(turn.scope.clone(), turn.id.clone());

@@ -1,6 +1,7 @@
 //! The project's chores. `cargo xtask test` is what a contributor and the CI run; the rest are its parts.
 
 mod agent;
+mod bench;
 mod deny;
 mod interop;
 mod junit;
@@ -35,6 +36,13 @@ usage: cargo xtask COMMAND
       --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
+  bench            build the servers of bench/, compare them, and write docs/benchmarks.md
+      --quick          short and rough (below 5 minutes); prints, writes no page
+      --only ROW       this row alone (may be repeated); prints, writes no page
+      --no-build       take the servers as they were built last
+      --list           name the rows
+      --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv
+      --bless          with --counts: take today's as the baseline
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
   tidy             check the repository's own rules
   mission          check docs/mission.md against the last test results
@@ -50,6 +58,7 @@ fn main() -> ExitCode {
         ("setup", []) => setup::run(&workspace),
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
+        ("bench", flags) => bench::run(&workspace, &bench::Choice::parse(flags)?),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),

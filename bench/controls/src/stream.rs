@@ -1,5 +1,6 @@
-//! hyper alone, writing the event stream of `EVENTS`: every event is a frame of the body, all of them ready at once.
-//! With `HOLD` a stream sends its first event, then waits for `go`, as a held task does.
+//! hyper alone, writing the event stream of `EVENTS`: a task of its own produces the events one by one, since work
+//! outlives sockets, and the body writes what has come. With `HOLD` a stream sends its first event and waits for `go`,
+//! as a held task does; then all are ready at once, and nothing is measured but the writing.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use tokio::sync::mpsc;
 
 pub fn main(heap: Heap) -> ExitCode {
     bench_host::run(heap, serve)
@@ -21,11 +23,28 @@ pub fn main(heap: Heap) -> ExitCode {
 
 type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-struct Events {
-    events: Arc<[Bytes]>,
-    next: usize,
-    /// What the second event waits for.
-    held: Option<Waiting>,
+/// Where the next event comes from.
+enum Events {
+    Produced(mpsc::Receiver<Bytes>),
+    Held { events: Arc<[Bytes]>, next: usize, held: Option<Waiting> },
+}
+
+impl Events {
+    fn produced(events: Arc<[Bytes]>) -> Self {
+        let (sender, receiver) = mpsc::channel(64);
+        tokio::spawn(async move {
+            for event in events.iter() {
+                if sender.send(event.clone()).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Events::Produced(receiver)
+    }
+
+    fn held(events: Arc<[Bytes]>, host: Host) -> Self {
+        Events::Held { events, next: 0, held: Some(Box::pin(async move { host.gone().await })) }
+    }
 }
 
 impl Body for Events {
@@ -36,16 +55,24 @@ impl Body for Events {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.next > 0
-            && let Some(held) = &mut self.held
-        {
-            if held.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
+        let event = match &mut *self {
+            Events::Produced(receiver) => match receiver.poll_recv(context) {
+                Poll::Ready(event) => event,
+                Poll::Pending => return Poll::Pending,
+            },
+            Events::Held { events, next, held } => {
+                if *next > 0
+                    && let Some(waiting) = held
+                {
+                    if waiting.as_mut().poll(context).is_pending() {
+                        return Poll::Pending;
+                    }
+                    *held = None;
+                }
+                *next += 1;
+                events.get(*next - 1).cloned()
             }
-            self.held = None;
-        }
-        let event = self.events.get(self.next).cloned();
-        self.next += 1;
+        };
         Poll::Ready(event.map(|event| Ok(Frame::data(event))))
     }
 }
@@ -64,8 +91,8 @@ async fn serve(host: Host) -> Result<(), String> {
                     let (events, host) = (Arc::clone(&events), host.clone());
                     async move {
                         request.into_body().collect().await?;
-                        let held = hold.then(|| Box::pin(async move { host.gone().await }) as Waiting);
-                        let mut response = Response::new(Events { events, next: 0, held });
+                        let events = if hold { Events::held(events, host) } else { Events::produced(events) };
+                        let mut response = Response::new(events);
                         let headers = response.headers_mut();
                         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
                         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -85,7 +85,8 @@ fn encode_event(turns: u64) {
 
 /// A stored event as it leaves on a stream.
 fn frame(turns: u64) {
-    let event = StoredEvent::encode(&task_id(), &context_id(), &Event { number: 4, at: at(), body: artifact() });
+    let event =
+        StoredEvent::encode(&task_id(), &context_id(), &Event { number: 4, at: at(), body: artifact() });
     let mut prefix = Vec::new();
     jsonrpc::result_prefix(&mut prefix, &RpcId::number(1));
     let mut out = BytesMut::with_capacity(1024);
@@ -110,7 +111,8 @@ fn lifecycle(turns: u64) {
 
 /// The two appends of a short task, in memory.
 fn append(turns: u64) {
-    let runtime: Runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without threads");
+    let runtime: Runtime =
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime without threads");
     let store = MemoryStore::new();
     let scope = Scope::new("agent", "", "owner");
     let context = context_id();
@@ -183,7 +185,13 @@ fn artifact() -> EventBody {
     let id = ArtifactId::parse("0194f2c0-0000-7000-8000-000000000002").expect("a good id");
     let mut artifact = Artifact::new(id, vec![Part::text("Please tell me what I have told you.")]);
     artifact.name = Some("echo".to_owned());
-    EventBody::Artifact(ArtifactUpdate { artifact, append: false, last_chunk: true, ordinal: 0, metadata: None })
+    EventBody::Artifact(ArtifactUpdate {
+        artifact,
+        append: false,
+        last_chunk: true,
+        ordinal: 0,
+        metadata: None,
+    })
 }
 
 /// What the echo agent's task goes through.

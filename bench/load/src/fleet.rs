@@ -106,12 +106,19 @@ impl Fleet {
             scratch: vec![0; SCRATCH],
             ready: Vec::with_capacity(1024),
         };
-        for index in 0..count {
-            let connection = Connection::open(address)?;
-            fleet.watch(&connection, index)?;
-            fleet.connections.push(connection);
+        for _ in 0..count {
+            fleet.add()?;
         }
         Ok(fleet)
+    }
+
+    /// One more connection; returns its place.
+    pub(crate) fn add(&mut self) -> io::Result<usize> {
+        let index = self.connections.len();
+        let connection = Connection::open(self.address)?;
+        self.watch(&connection, index)?;
+        self.connections.push(connection);
+        Ok(index)
     }
 
     fn watch(&self, connection: &Connection, index: usize) -> io::Result<()> {

@@ -7,15 +7,16 @@ use crate::fleet::Look;
 use crate::{Calls, Expect, Fleet, Outcome};
 
 impl Fleet {
-    /// One stream on every connection; returns when each has had its first event. The bytes of all are kept.
-    pub fn begin(&mut self, calls: &mut Calls, at_once: usize) -> io::Result<()> {
+    /// So many more streams, each on a connection of its own; returns when each has had its first event. Not all at
+    /// once: a server that accepts slowly is not what is measured here, and one that closes silent connections may.
+    pub fn begin(&mut self, calls: &mut Calls, count: usize, at_once: usize) -> io::Result<()> {
         let expect = Expect { has: "", artifacts: None, stream: true };
         let (mut begun, mut waiting) = (0, 0);
         let mut heard = Instant::now();
-        while begun < self.connections.len() || waiting > 0 {
-            // Not all at once: a server that accepts slowly is not what is measured here.
-            while begun < self.connections.len() && waiting < at_once {
-                self.connections[begun].send(calls.next(begun as u64))?;
+        while begun < count || waiting > 0 {
+            while begun < count && waiting < at_once {
+                let index = self.add()?;
+                self.connections[index].send(calls.next(begun as u64))?;
                 begun += 1;
                 waiting += 1;
             }

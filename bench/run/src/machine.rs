@@ -10,7 +10,8 @@ pub fn described() -> String {
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
         .map(|rest| rest.trim_matches([' ', '\t', ':']));
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    // Not `available_parallelism`: this process is pinned to one of them.
+    let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let gigabytes = memory
         .lines()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,9 @@ impl Server {
         command.arg(address.port().to_string()).env("CONTROLLED", "1");
         let errors = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let shown = command.get_program().to_string_lossy().into_owned();
+        // Without its folder: what is said here ends on a page that others read.
+        let shown =
+            Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let spawned = cores.within(place, || command.spawn())?;
         let mut process = spawned.map_err(|error| format!("{shown}: {error}"))?;
         let orders = process.stdin.take();

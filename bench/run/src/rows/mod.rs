@@ -71,6 +71,7 @@ pub const ROWS: &[Row] = &[
     streams::SHORT,
     streams::BURST,
     streams::FAN_OUT,
+    streams::ENCODINGS,
     replies::LIST,
     streams::IDLE,
     memory::TASK,

@@ -10,9 +10,7 @@ use super::{Point, Row, Verdict};
 use crate::callgrind;
 use crate::cores::Place;
 use crate::server::Server;
-use crate::subjects::{
-    BATON, Kind, LF_MIMALLOC, NODE, PYTHON, Program, SDK_MIMALLOC, STREAM, STREAM_HELD, Subject,
-};
+use crate::subjects::{BATON, Kind, LF_MIMALLOC, NODE, PYTHON, Program, SDK_MIMALLOC, STREAM, STREAM_HELD};
 use crate::wire::{self, COMPLETED, TEXT};
 
 const CHUNKS: usize = 1000;
@@ -108,22 +106,25 @@ pub const FAN_OUT: Row = Row {
         good(readers.finish(expect).map_err(|error| error.to_string())?)?;
         let wall = start.elapsed();
         let cpu = before.until(server.cpu()?);
-        drop(server);
-        let mut points = vec![("cpu", cpu / 1000.0), ("wall", wall.as_secs_f64() * 1000.0)];
-        // Counted once: it is the same in every round.
-        if point.subject.kind == Kind::Baton && point.round == 0 {
-            points.push(("encodings", encodings(point)?));
-        }
-        Ok(points)
+        Ok(vec![("cpu", cpu / 1000.0), ("wall", wall.as_secs_f64() * 1000.0)])
     },
-    columns: &[("cpu", "CPU ms"), ("wall", "wall ms"), ("encodings", "artifact events encoded")],
+    columns: &[("cpu", "CPU ms"), ("wall", "wall ms")],
     judge: |figures| {
         let cpu = figures.ratio("fan-out", "cpu", &BATON, &STREAM_HELD);
-        let encodings = figures.worst("fan-out", "encodings", &BATON);
-        vec![
-            Verdict::at_most("CPU at most 1.5 × a control that writes the same bytes", cpu, 1.5, " ×"),
-            Verdict::at_most("encodings counted: 1,000", encodings, CHUNKS as f64, ""),
-        ]
+        vec![Verdict::at_most("CPU at most 1.5 × a control that writes the same bytes", cpu, 1.5, " ×")]
+    },
+};
+
+pub const ENCODINGS: Row = Row {
+    id: "encodings",
+    work: "one task, 1,000 events, 100 subscribers: how often an artifact event is spelled out",
+    rounds: (1, 1),
+    subjects: &[BATON],
+    measure: |point| Ok(vec![("encodings", encodings(point)?)]),
+    columns: &[("encodings", "encodings")],
+    judge: |figures| {
+        let encodings = figures.worst("encodings", "encodings", &BATON);
+        vec![Verdict::at_most("encodings counted: 1,000", encodings, CHUNKS as f64 * 1.01, "")]
     },
 };
 
@@ -166,8 +167,8 @@ fn subscribed(point: &Point<'_>, server: &Server, count: usize) -> Result<Fleet,
         Kind::Control => wire::subscribe_calls(server, "any"),
         _ => wire::subscribe_calls(server, &held(server)?),
     };
-    let mut readers = fleet(server, count)?;
-    readers.begin(&mut calls, 32).map_err(|error| error.to_string())?;
+    let mut readers = fleet(server, 0)?;
+    readers.begin(&mut calls, count, 32).map_err(|error| error.to_string())?;
     Ok(readers)
 }
 
@@ -178,22 +179,26 @@ fn idle(
 ) -> Result<f64, String> {
     let server = start(point, &point.bench.recorded.burst)?;
     let mut calls = calls(&server)?;
-    let mut first = fleet(&server, 500)?;
-    first.begin(&mut calls, 32).map_err(|error| error.to_string())?;
+    let mut streams = fleet(&server, 0)?;
+    streams.begin(&mut calls, 500, 32).map_err(|error| error.to_string())?;
     let before = server.resident()?;
-    let mut rest = fleet(&server, IDLE_STREAMS)?;
-    rest.begin(&mut calls, 32).map_err(|error| error.to_string())?;
+    streams.begin(&mut calls, IDLE_STREAMS, 32).map_err(|error| error.to_string())?;
     let after = server.resident()?;
     Ok((after as f64 - before as f64) * 1.024 / IDLE_STREAMS as f64)
 }
 
 /// How often an artifact event was spelled out while a hundred watched, by valgrind's count of calls.
 fn encodings(point: &Point<'_>) -> Result<f64, String> {
-    let counted = callgrind::Counted::start(point.bench, &BATON as &Subject)?;
+    let mut counted = callgrind::Counted::start(point.bench, &BATON)?;
     let mut readers = subscribed(point, &counted.server, READERS)?;
-    let mut counted = counted;
     counted.server.order("go")?;
     good(readers.finish(Expect::stream(COMPLETED, CHUNKS)).map_err(|error| error.to_string())?)?;
     drop(readers);
-    counted.calls_of("write_stream_artifact")
+    // Which of them is a function of its own is the compiler's choice. The last one is called for every event, and a
+    // task has four that are no artifact.
+    counted.calls_of(&[
+        "v1::from_domain::write_stream_artifact",
+        "write_artifact_event",
+        "StoredEvent::encode",
+    ])
 }

@@ -1,7 +1,7 @@
 //! Whether a task costs more the more of them there are.
 
 use super::replies::{fill, loaded, start};
-use super::{Point, Row, Verdict};
+use super::{Point, Points, Row, Verdict};
 use crate::subjects::BATON;
 use crate::wire::{self, COMPLETED};
 use bench_load::Expect;
@@ -26,7 +26,7 @@ pub const FLAT: Row = Row {
 };
 
 /// A measurement adds tasks of its own, so that the first one ends at some ten thousand, in a store that began empty.
-fn measure(point: &Point<'_>) -> Result<Vec<(&'static str, f64)>, String> {
+fn measure(point: &Point<'_>) -> Result<Points, String> {
     let mut points = Vec::new();
     let sizes = [("at_1k", 1000u64), ("at_10k", 10_000), ("at_100k", 100_000), ("at_1m", 1_000_000)];
     let server = start(point, &point.bench.recorded.send)?;

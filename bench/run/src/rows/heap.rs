@@ -3,7 +3,7 @@
 use bench_load::{Expect, Stop};
 
 use super::replies::{fleet, good, start};
-use super::{Point, Row, Verdict};
+use super::{Point, Points, Row, Verdict};
 use crate::strace::Strace;
 use crate::subjects::{BATON_COUNTED, LF_COUNTED, REPLY_COUNTED, SDK_COUNTED};
 use crate::wire::{self, COMPLETED};
@@ -25,7 +25,7 @@ pub const COUNTED: Row = Row {
     },
 };
 
-fn measure(point: &Point<'_>) -> Result<Vec<(&'static str, f64)>, String> {
+fn measure(point: &Point<'_>) -> Result<Points, String> {
     let mut server = start(point, &point.bench.recorded.send)?;
     let mut calls = wire::send_calls(&server);
     let mut fleet = fleet(&server, 32)?;
@@ -41,6 +41,6 @@ fn measure(point: &Point<'_>) -> Result<Vec<(&'static str, f64)>, String> {
     let (after, _) = server.heap()?;
     let allocations = (after - before) as f64 / count;
     let strace = Strace::attach(&server, &[], &point.bench.scratch)?;
-    let count = send(point.bench.pick(5000, 20_000))?;
+    let count = send(point.bench.pick(2000, 20_000))?;
     Ok(vec![("allocations", allocations), ("syscalls", strace.finish()? as f64 / count)])
 }

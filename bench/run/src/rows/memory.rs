@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::replies::fill;
-use super::{Point, Row, Verdict};
+use super::{Point, Points, Row, Verdict};
 use crate::cores::Place;
 use crate::server::Server;
 use crate::subjects::{BATON, BATON_COUNTED, LF_COUNTED, LF_MIMALLOC, SDK_COUNTED, SDK_MIMALLOC};
@@ -46,7 +46,7 @@ pub const TASK: Row = Row {
 };
 
 /// By the heap's own account, before and after folding.
-fn counted(point: &Point<'_>, tasks: u64) -> Result<Vec<(&'static str, f64)>, String> {
+fn counted(point: &Point<'_>, tasks: u64) -> Result<Points, String> {
     let mut server = point.bench.start(&point.subject, Place::Own, &[])?;
     let mut points = vec![("heap", per_task(&mut server, tasks, false)?)];
     drop(server);

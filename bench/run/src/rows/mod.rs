@@ -19,10 +19,13 @@ pub struct Row {
     /// Short runs, long runs.
     pub rounds: (usize, usize),
     pub subjects: &'static [Subject],
-    pub measure: fn(&Point<'_>) -> Result<Vec<(&'static str, f64)>, String>,
+    pub measure: fn(&Point<'_>) -> Result<Points, String>,
     pub columns: &'static [(&'static str, &'static str)],
     pub judge: fn(&Figures) -> Vec<Verdict>,
 }
+
+/// Figures by name.
+pub type Points = Vec<(&'static str, f64)>;
 
 /// One measurement.
 pub struct Point<'a> {

@@ -64,5 +64,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
         page::write(&file, &text, &bench, &figures)?;
         println!("written: {}", file.display());
     }
-    Ok(())
+    // Said last, after all that could be measured.
+    let incomplete = figures.incomplete();
+    if incomplete.is_empty() { Ok(()) } else { Err(format!("not measured:\n{}", incomplete.join("\n"))) }
 }

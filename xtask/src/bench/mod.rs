@@ -12,7 +12,8 @@ use crate::setup;
 use crate::workspace::Workspace;
 
 /// Each built by itself: built together, they would share the features that any of them asks a dependency for.
-const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", "bench-run"];
+const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
+const RUNNER: &str = "bench-run";
 /// In a workspace of its own.
 const APART: &str = "a2a-protocol-sdk";
 
@@ -63,7 +64,10 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     if !choice.no_build {
         build(workspace, &place, choice)?;
     }
-    let mut command = Command::new(place.programs.join("bench-run"));
+    if !choice.list {
+        environments(workspace, &place)?;
+    }
+    let mut command = Command::new(place.programs.join(RUNNER));
     command.arg("--programs").arg(&place.programs).arg("--scratch").arg(&place.scratch);
     command.arg("--sources").arg(&place.sources).arg("--tools").arg(&place.tools);
     if choice.list {
@@ -116,14 +120,15 @@ fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), St
         args.extend(package.iter().flat_map(|package| ["--package", package]));
         execute(&mut workspace.cargo(&args))
     };
-    for package in PACKAGES {
+    // The runner knows its rows without the servers.
+    let packages = if choice.list { &[RUNNER] } else { PACKAGES };
+    for package in packages {
         build(manifest(&place.sources), Some(package))?;
     }
     if choice.list {
         return Ok(());
     }
-    build(manifest(&place.sources.join(APART)), None)?;
-    environments(workspace, place)
+    build(manifest(&place.sources.join(APART)), None)
 }
 
 /// A virtual environment and a folder with `node_modules`, pinned, outside the tree.

@@ -21,7 +21,7 @@ const SENDS: (u64, u64) = (60, 300);
 pub const SEND: Row = Row {
     id: "durable",
     work: "durable SendMessage (SQLite, FULL), 256 connections; syncs at one connection",
-    rounds: (1, 5),
+    rounds: (1, 3),
     subjects: &[BATON, SQLITE, SDK_SQLITE, PYTHON_SQLITE],
     measure: |point| {
         let (server, folder) = start(point)?;

@@ -20,7 +20,7 @@ const IDLE_STREAMS: usize = 5000;
 pub const SHORT: Row = Row {
     id: "stream",
     work: "short stream (SendStreamingMessage): server CPU at 32 connections; first event at one",
-    rounds: (1, 5),
+    rounds: (1, 3),
     subjects: &[BATON, STREAM, LF_MIMALLOC, SDK_MIMALLOC, NODE, PYTHON],
     measure: |point| {
         let server = start(point, &point.bench.recorded.stream)?;
@@ -49,7 +49,7 @@ pub const SHORT: Row = Row {
 pub const BURST: Row = Row {
     id: "burst",
     work: "one task, 1,000 events, one subscriber",
-    rounds: (1, 5),
+    rounds: (1, 3),
     subjects: &[BATON, STREAM, LF_MIMALLOC, SDK_MIMALLOC, NODE, PYTHON],
     measure: |point| {
         let server = start(point, &point.bench.recorded.burst)?;
@@ -94,7 +94,7 @@ pub const BURST: Row = Row {
 pub const FAN_OUT: Row = Row {
     id: "fan-out",
     work: "one task, 1,000 events, 100 subscribers",
-    rounds: (1, 5),
+    rounds: (1, 3),
     subjects: &[BATON, STREAM_HELD],
     measure: |point| {
         let mut server = start(point, &point.bench.recorded.burst)?;

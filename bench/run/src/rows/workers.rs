@@ -14,7 +14,7 @@ use crate::wire::{self, COMPLETED};
 pub const TWO: Row = Row {
     id: "workers",
     work: "two workers instead of one, server CPU per SendMessage, 32 connections",
-    rounds: (1, 5),
+    rounds: (1, 3),
     subjects: &[BATON, REPLY, LF_MIMALLOC, SDK_MIMALLOC],
     measure: |point| {
         let one = with(point, "1")?;

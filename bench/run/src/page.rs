@@ -56,7 +56,7 @@ pub fn text(bench: &Bench, figures: &Figures) -> String {
 }
 
 fn section(out: &mut String, row: &Row, figures: &Figures) {
-    let _ = write!(out, "\n## {}: {}\n\n| server |", row.id, row.work);
+    let _ = write!(out, "\n## {}: {}\n\n{}\n\n| server |", row.id, row.work, row.remark);
     row.columns.iter().for_each(|(_, heading)| *out += &format!(" {heading} |"));
     *out += "\n|---|";
     row.columns.iter().for_each(|_| *out += "--:|");

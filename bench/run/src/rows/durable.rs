@@ -21,6 +21,8 @@ const SENDS: (u64, u64) = (60, 300);
 pub const SEND: Row = Row {
     id: "durable",
     work: "durable SendMessage (SQLite, FULL), 256 connections; syncs at one connection",
+    remark: "All with WAL and synchronous=FULL, a fresh database each, on one core with one worker. a2a-server-lf \
+             has no durable store. Syncs are counted by strace.",
     rounds: (1, 3),
     subjects: &[BATON, SQLITE, SDK_SQLITE, PYTHON_SQLITE],
     measure: |point| {

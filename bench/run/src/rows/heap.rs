@@ -11,6 +11,8 @@ use crate::wire::{self, COMPLETED};
 pub const COUNTED: Row = Row {
     id: "heap",
     work: "heap allocations and system calls per SendMessage, 32 connections",
+    remark: "Allocations and reallocations, by a counting allocator; system calls by strace. Binaries with the \
+             system's allocator.",
     rounds: (1, 2),
     subjects: &[BATON_COUNTED, REPLY_COUNTED, LF_COUNTED, SDK_COUNTED],
     measure,

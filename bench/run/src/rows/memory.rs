@@ -15,6 +15,9 @@ const FOLD_PATIENCE: Duration = Duration::from_secs(60);
 pub const TASK: Row = Row {
     id: "memory",
     work: "memory per small task",
+    remark: "Resident: growth over the last five sixths of the tasks. Heap: by a counting allocator, without the \
+             allocator's own losses. Folded: ended tasks whose log was folded into a snapshot (after a day, \
+             unless told).",
     rounds: (1, 3),
     subjects: &[BATON, BATON_COUNTED, LF_MIMALLOC, LF_COUNTED, SDK_MIMALLOC, SDK_COUNTED],
     measure: |point| {

@@ -16,6 +16,8 @@ use crate::subjects::Subject;
 pub struct Row {
     pub id: &'static str,
     pub work: &'static str,
+    /// What a reader must know to judge the figures.
+    pub remark: &'static str,
     /// Short runs, long runs.
     pub rounds: (usize, usize),
     pub subjects: &'static [Subject],

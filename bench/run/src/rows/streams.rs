@@ -20,6 +20,7 @@ const IDLE_STREAMS: usize = 5000;
 pub const SHORT: Row = Row {
     id: "stream",
     work: "short stream (SendStreamingMessage): server CPU at 32 connections; first event at one",
+    remark: "In the control a task of its own produces the events and hyper writes them.",
     rounds: (1, 3),
     subjects: &[BATON, STREAM, LF_MIMALLOC, SDK_MIMALLOC, NODE, PYTHON],
     measure: |point| {
@@ -49,6 +50,7 @@ pub const SHORT: Row = Row {
 pub const BURST: Row = Row {
     id: "burst",
     work: "one task, 1,000 events, one subscriber",
+    remark: "Streams that lost events or ended early count as streams, so that a server cannot be fast by losing.",
     rounds: (1, 3),
     subjects: &[BATON, STREAM, LF_MIMALLOC, SDK_MIMALLOC, NODE, PYTHON],
     measure: |point| {
@@ -94,6 +96,8 @@ pub const BURST: Row = Row {
 pub const FAN_OUT: Row = Row {
     id: "fan-out",
     work: "one task, 1,000 events, 100 subscribers",
+    remark: "The 100 subscribers wait on a held task; then it emits 1,000 chunks. In the control every event is \
+             ready at once. Peers are left out: only Baton's agent and the control can be told when to begin.",
     rounds: (1, 3),
     subjects: &[BATON, STREAM_HELD],
     measure: |point| {
@@ -118,6 +122,8 @@ pub const FAN_OUT: Row = Row {
 pub const ENCODINGS: Row = Row {
     id: "encodings",
     work: "one task, 1,000 events, 100 subscribers: how often an artifact event is spelled out",
+    remark: "Counted by valgrind: calls of the function that spells an event out. A task has four events beside \
+             its artifacts.",
     rounds: (1, 1),
     subjects: &[BATON],
     measure: |point| Ok(vec![("encodings", encodings(point)?)]),
@@ -131,6 +137,7 @@ pub const ENCODINGS: Row = Row {
 pub const IDLE: Row = Row {
     id: "idle",
     work: "idle stream, resident memory, at 5,000 streams",
+    remark: "Growth of resident memory from 500 streams to 5,500. Memory of the kernel's sockets is not in it.",
     rounds: (1, 3),
     subjects: &[BATON, STREAM_HELD, LF_MIMALLOC, SDK_MIMALLOC],
     measure: |point| {

@@ -14,6 +14,7 @@ use crate::wire::{self, COMPLETED};
 pub const TWO: Row = Row {
     id: "workers",
     work: "two workers instead of one, server CPU per SendMessage, 32 connections",
+    remark: "The server may use both cores in either case; the generator is on one of them.",
     rounds: (1, 3),
     subjects: &[BATON, REPLY, LF_MIMALLOC, SDK_MIMALLOC],
     measure: |point| {

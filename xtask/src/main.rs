@@ -1,6 +1,7 @@
 //! The project's chores. `cargo xtask test` is what a contributor and the CI run; the rest are its parts.
 
 mod agent;
+mod bench;
 mod deny;
 mod faults;
 mod fuzz;
@@ -41,6 +42,13 @@ usage: cargo xtask COMMAND
       --list           name the clients
       --write          write docs/interop.md (with --all)
   judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
+  bench            build the servers of bench/, compare them, and write docs/benchmarks.md
+      --quick          short and rough (below 5 minutes); prints, writes no page
+      --only ROW       this row alone (may be repeated); prints, writes no page
+      --no-build       take the servers as they were built last
+      --list           name the rows
+      --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv
+      --bless          with --counts: take today's as the baseline
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
   fuzz             run the fuzz targets under libFuzzer, or by our own loop where that cannot be built
       --target NAME    run this target alone (may be repeated)
@@ -67,6 +75,7 @@ fn main() -> ExitCode {
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
         ("judge-clients", []) => judged::run(&workspace),
+        ("bench", flags) => bench::run(&workspace, &bench::Choice::parse(flags)?),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
         ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),

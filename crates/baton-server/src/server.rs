@@ -181,7 +181,13 @@ impl Server {
     ) -> Result<(), StartError> {
         // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
         let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
-        let served = network.serve(listener, App::Routes(self.metrics_router()), None, shutdown, std::future::ready(()));
+        let served = network.serve(
+            listener,
+            App::Routes(self.metrics_router()),
+            None,
+            shutdown,
+            std::future::ready(()),
+        );
         served.await.map_err(StartError::Serve)
     }
 

@@ -145,7 +145,8 @@ pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
         out.extend_from_slice(value.as_bytes());
         out.push(b'"');
     } else {
-        serde_json::to_writer(out, value).expect("a string always has a JSON form and memory takes every byte");
+        serde_json::to_writer(out, value)
+            .expect("a string always has a JSON form and memory takes every byte");
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::body::Body;
 use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
-use baton_protocol::generation::{AskedVersion};
+use baton_protocol::generation::AskedVersion;
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::wire::v0_1::LegacyCardFacts;
 use baton_protocol::wire::{card, v1};

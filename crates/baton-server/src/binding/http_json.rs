@@ -159,8 +159,7 @@ fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> 
 /// The request's kind of JSON goes out again; without a body, what it accepts, and in 1.0 the protocol's own.
 fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
     let says = |name: &http::HeaderName, kind: &str| {
-        incoming::header(headers, name)
-            .is_some_and(|value| value.to_ascii_lowercase().contains(kind))
+        incoming::header(headers, name).is_some_and(|value| value.to_ascii_lowercase().contains(kind))
     };
     if generation != Generation::V1 || says(&CONTENT_TYPE, "application/json") {
         return respond::JSON;

@@ -8,9 +8,9 @@ use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::{Error, ErrorKind};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
+use http::{HeaderMap, HeaderName};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static(VERSION_HEADER);
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

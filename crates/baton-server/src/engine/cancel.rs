@@ -12,7 +12,9 @@ use super::desk::Desk;
 use super::detach::finish;
 use super::{Engine, Inner, from_store, not_found, write_down};
 use crate::points::{Point, reached};
-use crate::store::{Append, Appended, EventBatch, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record};
+use crate::store::{
+    Append, Appended, EventBatch, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record,
+};
 
 const TRIES: usize = 16;
 
@@ -90,7 +92,10 @@ impl Inner {
         let bell = self.hub.bell(head.key);
         self.attend(scope, id);
         let patience = self.options().cancel_grace + Duration::from_secs(10);
-        let ended = self.wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal).await?.snapshot()?;
+        let ended = self
+            .wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal)
+            .await?
+            .snapshot()?;
         match ended.state() {
             TaskState::Canceled => Ok(Some(ended)),
             state if state.is_terminal() => Err(not_cancelable(id)),

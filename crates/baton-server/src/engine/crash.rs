@@ -20,8 +20,8 @@ use super::turn::agent_message;
 use super::write_down;
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, EventBatch, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work,
-    record,
+    Append, Appended, EventBatch, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot,
+    TaskKey, Work, record,
 };
 
 const PAGE: u32 = 256;

@@ -28,7 +28,9 @@ use super::turn::Turn;
 use super::turn_span;
 use super::view::View;
 use crate::points::{Point, reached};
-use crate::store::{Append, Appended, EventBatch, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
+use crate::store::{
+    Append, Appended, EventBatch, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work,
+};
 use crate::telemetry::{labels, milliseconds, trace};
 
 /// A store that fails is tried again after a pause that doubles from the first to the longest.
@@ -280,9 +282,7 @@ impl Run {
             match self.desk.lying() {
                 Lying::Nothing => return None,
                 // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText
-                    if Instant::now() < self.last_commit + self.options.text_merge =>
-                {
+                Lying::GrowingText if Instant::now() < self.last_commit + self.options.text_merge => {
                     return None;
                 }
                 Lying::GrowingText | Lying::Something => {}

@@ -231,8 +231,7 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
         EventBody::UserMessage { message, .. } => v1::write_message(out, message),
         EventBody::AttemptStarted { attempt, skill } => {
             let started = AttemptJson { attempt: *attempt, skill: skill.as_deref().map(Cow::Borrowed) };
-            serde_json::to_writer(&mut *out, &started)
-                .expect("a number and a text into memory cannot fail");
+            serde_json::to_writer(&mut *out, &started).expect("a number and a text into memory cannot fail");
         }
         EventBody::CancelRequested { metadata: None } => out.extend_from_slice(b"{}"),
         EventBody::CancelRequested { metadata: Some(metadata) } => {

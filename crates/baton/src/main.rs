@@ -50,7 +50,7 @@ fn run(command: Command) -> Result<(), Failure> {
             Command::Serve(settings) => commands::serve::run(settings).await,
             Command::Config(verb) => commands::config::run(verb).await,
             Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
-            Command::Test(args) => commands::test::run(args).await,
+            Command::Test(args) => commands::test::run(*args).await,
         }
     });
     // The store closes its file now; a stuck call must not keep the process.

@@ -81,10 +81,13 @@ pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Dis
 async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
     let base = base_of(url)?;
     let probe = probe.fresh();
-    let (card, legacy_card) = cards(&base, &probe, options.wait).await?;
-    let main = card.as_ref().or(legacy_card.as_ref()).cloned().unwrap_or(Value::Null);
+    let Cards { card, older: older_card, legacy: legacy_card } = cards(&base, &probe, options.wait).await?;
+    let main = card.or_else(|| older_card.clone().or_else(|| legacy_card.clone())).unwrap_or(Value::Null);
     let mut warnings = Vec::new();
     let mut interfaces = target::interfaces(&main);
+    for (place, interface) in older_card.iter().flat_map(target::interfaces) {
+        interfaces.entry(place).or_insert(interface);
+    }
     add_legacy(&mut interfaces, legacy_card.as_ref(), &main, &probe, options).await;
     if interfaces.is_empty() {
         return Err(Diagnosis {
@@ -103,6 +106,7 @@ async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, 
     let mut target = Target {
         base,
         card: main,
+        older_card,
         legacy_card,
         interfaces,
         behaviours: Behaviours::Examples(Vec::new()),
@@ -128,31 +132,42 @@ pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     Ok(base.trim_end_matches('/').to_owned())
 }
 
-/// Both cards, as far as they are there.
-async fn cards(
-    base: &str,
-    probe: &Probe,
-    wait: Duration,
-) -> Result<(Option<Value>, Option<Value>), Diagnosis> {
+/// The cards that an agent shows; none of them need be there, but one.
+struct Cards {
+    /// To clients of 1.0, which send their version.
+    card: Option<Value>,
+    /// To those who send none.
+    older: Option<Value>,
+    /// At the place of 0.1.
+    legacy: Option<Value>,
+}
+
+async fn cards(base: &str, probe: &Probe, wait: Duration) -> Result<Cards, Diagnosis> {
     let started = Instant::now();
     loop {
-        match (card(base, CARD, probe).await, card(base, LEGACY_CARD, probe).await) {
+        let older = card(base, CARD, None, probe).await;
+        let legacy = card(base, LEGACY_CARD, None, probe).await;
+        match (older, legacy) {
             (Err(first), Err(_)) => {
                 if !first.temporary || started.elapsed() >= wait {
                     return Err(first);
                 }
                 tokio::time::sleep(Duration::from_millis(250)).await;
             }
-            (one, two) => return Ok((one.ok(), two.ok())),
+            (older, legacy) => {
+                let card = card(base, CARD, Some(Generation::V1.version()), probe).await.ok();
+                return Ok(Cards { card, older: older.ok(), legacy: legacy.ok() });
+            }
         }
     }
 }
 
-async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis> {
+async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> Result<Value, Diagnosis> {
     let url = format!("{base}{path}");
     let say = |sentence: String| Diagnosis { sentence, temporary: false };
     let for_now = |sentence: String| Diagnosis { sentence, temporary: true };
-    let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+    let mut headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+    headers.extend(version.map(|version| ("A2A-Version".to_owned(), version.to_owned())));
     let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
     let mut open = probe.open(&request).await.map_err(|error| {
         for_now(format!(
@@ -267,6 +282,8 @@ fn is_known(answer: Option<&Answer>) -> Option<bool> {
         Some(Answer::Error(error)) => match error.code {
             None | Some(-32601) => Some(false),
             Some(-32600) => None,
+            // To a server of 1.0 a request without a version is one of 0.3, which it does not speak.
+            Some(-32009) => Some(false),
             Some(_) => Some(true),
         },
         Some(Answer::Stream { .. }) | None => Some(false),
@@ -308,7 +325,7 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let params = crate::speak::send_params(*generation, "tck-multi-turn are you there?", json!({}));
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };
-        request.headers.extend(target::extensions_header(&target.card, *generation));
+        request.headers.extend(target::extensions_header(target.card_of(*generation), *generation));
         if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
             let task = root.get("task").unwrap_or(&root).clone();
             if asks(task, *generation, *binding, interface, probe).await {
@@ -369,6 +386,7 @@ mod tests {
             (error(200, Some(-32602)), Some(true)),
             (error(200, Some(-32001)), Some(true)),
             (error(200, Some(-32601)), Some(false)),
+            (error(200, Some(-32009)), Some(false)),
             (error(400, Some(-32600)), None),
             (error(401, Some(-32000)), None),
             (error(404, None), Some(false)),

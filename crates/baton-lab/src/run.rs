@@ -134,7 +134,7 @@ impl Bench {
 
     /// The header for the extensions the agent requires: without it every call would be refused, and rightly so.
     pub fn extensions(&self) -> Option<(String, String)> {
-        target::extensions_header(&self.target.card, self.generation())
+        target::extensions_header(self.target.card_of(self.generation()), self.generation())
     }
 
     /// Asks for an operation. The specification's tables disagree on the verb of a subscription over HTTP+JSON, so

@@ -20,8 +20,11 @@ pub struct Interface {
 pub struct Target {
     /// As the user gave it, without a slash at the end.
     pub base: String,
-    /// The card of `/.well-known/agent-card.json`, or of `agent.json` where there is only that.
+    /// The card of `/.well-known/agent-card.json` as clients of 1.0 ask for it, with their version, or of `agent.json`
+    /// where there is only that.
     pub card: Value,
+    /// The same without a version, as older clients ask: some agents show those another card.
+    pub older_card: Option<Value>,
     /// The card of `/.well-known/agent.json`, where there is one.
     pub legacy_card: Option<Value>,
     pub interfaces: BTreeMap<(Generation, Binding), Interface>,
@@ -56,8 +59,9 @@ impl Target {
     /// The card that clients of a generation read.
     pub fn card_of(&self, generation: Generation) -> &Value {
         match generation {
-            Generation::V1 | Generation::V0_3 => &self.card,
-            Generation::V0_1 => self.legacy_card.as_ref().unwrap_or(&self.card),
+            Generation::V1 => &self.card,
+            Generation::V0_3 => self.older_card.as_ref().unwrap_or(&self.card),
+            Generation::V0_1 => self.legacy_card.as_ref().or(self.older_card.as_ref()).unwrap_or(&self.card),
         }
     }
 

@@ -18,7 +18,7 @@ pub fn render(run: &Run) -> String {
     let mut text = String::new();
     let steady = run.faults.as_ref().is_none_or(UnderFaults::holds);
     let mark = if run.counted_failures().next().is_none() && steady { "✅" } else { "❌" };
-    let name = if run.agent.name.is_empty() { "agent" } else { &run.agent.name };
+    let name = if run.agent.name.is_empty() { run.subject.word() } else { &run.agent.name };
     let mut say = |line: String| {
         text.push_str(&line);
         text.push('\n');
@@ -35,7 +35,8 @@ pub fn render(run: &Run) -> String {
         ));
     }
     say(format!(
-        "\nAgent {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        "\n{} {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        capital(run.subject.word()),
         inline(name),
         inline(&run.agent.version),
         run.agent.url.replace(['<', '>', ' '], ""),

@@ -40,9 +40,28 @@ use crate::target::Target;
 pub use date::{compact, rfc3339};
 pub use summary::{Conformance, Summary};
 
+/// Who is reported on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Subject {
+    #[default]
+    Agent,
+    /// A client that called scripted agents: see [`judge`](crate::judge).
+    Client,
+}
+
+impl Subject {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Client => "client",
+        }
+    }
+}
+
 /// A run, over or broken off: all that reports are made of.
 #[derive(Debug, Clone)]
 pub struct Run {
+    pub subject: Subject,
     pub agent: Agent,
     pub began: SystemTime,
     pub duration: Duration,

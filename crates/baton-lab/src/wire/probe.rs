@@ -41,6 +41,10 @@ pub struct Probe {
     exchanges: Arc<Mutex<Vec<Exchange>>>,
 }
 
+/// How long a connection that nobody uses is kept. Servers close theirs, many after 5 s; a request that meets that moment
+/// is reset, which would be held against the agent.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// No answer came. What it is like decides whether the agent or the way to it is at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -245,6 +249,7 @@ fn client(options: &ProbeOptions) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(options.timeout.min(Duration::from_secs(10)))
+        .pool_idle_timeout(IDLE)
         .no_proxy()
 }
 

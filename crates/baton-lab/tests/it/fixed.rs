@@ -7,7 +7,7 @@ use baton_lab::case::{Case, Failure, Outcome, StepOutcome, Verdict};
 use baton_lab::fault::Tally;
 use baton_lab::fault::trial::{Difference, Kind, UnderFaults, UnderKind};
 use baton_lab::generation::{Binding, Generation};
-use baton_lab::report::{Agent, Run};
+use baton_lab::report::{Agent, Run, Subject};
 use baton_lab::suites;
 use baton_lab::wire::{Exchange, Received, Sent};
 
@@ -47,6 +47,7 @@ pub(crate) fn run() -> Run {
         outcome(case("JSONRPC-ERR-003"), Binding::Jsonrpc, differs("an ErrorInfo", "[]"), 4),
     ];
     Run {
+        subject: Subject::Agent,
         agent: Agent {
             url: "http://127.0.0.1:3000".to_owned(),
             name: "Sample & sons".to_owned(),

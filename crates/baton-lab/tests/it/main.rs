@@ -23,6 +23,8 @@ mod baseline;
 mod fault_proxy;
 /// Every feature of the document format, met and not met.
 mod grammar;
+/// Clients are judged by scripted agents: a right one keeps every rule, and each rule has one that breaks it.
+mod judged;
 /// Every case can fail: the right agent passes, and each of its defects is caught.
 mod mutants;
 /// Official ids whose checks are prose: native checks stand for them, and can fail.

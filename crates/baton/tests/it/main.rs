@@ -31,10 +31,12 @@ mod exec_lines;
 mod exec_output;
 /// A failed sync ends the process, and the next one finds everything acknowledged.
 mod failed_sync;
+/// Faults of every kind under load: kills, power cuts, damage, clocks, crowds; one journal and one checker.
+mod faults;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
-/// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
-mod kills;
+/// `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
+mod judging;
 /// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
 mod lab;
 /// `baton test --faults`, `baton test --second` and `baton fault-proxy`, as users type them.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use baton_lab::generation::{Binding, Generation};
 use clap::ValueEnum;
 
+use super::as_server::Judging;
 use super::compare::Compare;
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,7 @@ Examples:
   baton test URL --suite acts/                           official ACTS files, with corrections
   baton test --explain V1-SUB-001                        what a check asks and why
   baton test compare before.json after.json
+  baton test --as-server -- ./client {url}               the other way round: judges the client that calls
 
 Exit code: 0 the agent conforms, 1 it does not, 2 it could not be tested or a report could not be made.";
 
@@ -84,9 +86,9 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Longest time for one check.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    pub(super) timeout: Duration,
+    /// Longest time for one check [default: 60s]. With --as-server: for one run of the command, or else for all.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) timeout: Option<Duration>,
 
     /// How long to wait for an agent that is only starting.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
@@ -172,6 +174,16 @@ pub(super) struct RunArgs {
     /// List what is corrected in the official ACTS files, and run nothing.
     #[arg(long, help_heading = CHOICE)]
     pub(super) corrections: bool,
+
+    #[command(flatten)]
+    pub(super) judging: Judging,
+}
+
+impl RunArgs {
+    pub(super) fn timeout(&self) -> Duration {
+        const USUAL: Duration = Duration::from_secs(60);
+        self.timeout.unwrap_or(USUAL)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! `baton test`: the lab on the command line.
 
 mod args;
+mod as_server;
 mod choice;
 mod compare;
 mod credentials;
@@ -19,7 +20,7 @@ use baton_lab::case::{Case, Outcome, Verdict};
 use baton_lab::discover::{self, Diagnosis, Discovery, discover};
 use baton_lab::fault::trial::Trial;
 use baton_lab::plan::{Planned, Selection, plan};
-use baton_lab::report::{Agent, Run, text::Paint};
+use baton_lab::report::{Agent, Run, Subject, text::Paint};
 use baton_lab::run::{self, Progress};
 use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
 use serde_json::Value;
@@ -46,8 +47,13 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         terminal::print(&explain::corrections(paint));
         return Ok(());
     }
-    let cases = choice::cases(&args)?;
+    if args.judging.as_server {
+        return as_server::run(args, paint).await;
+    }
+    as_server::refuse_stray_flags(&args.judging)?;
+    let mut cases = choice::cases(&args)?;
     if let Some(id) = &args.explain {
+        cases.extend(as_server::cases());
         terminal::print(&explain::explain(choice::case_of(id, &cases)?, paint));
         return Ok(());
     }
@@ -89,7 +95,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
     let seed = args.seed.unwrap_or_else(any_seed);
     let options = run::Options {
         parallel: usize::from(args.parallel),
-        timeout: args.timeout,
+        timeout: args.timeout(),
         given: args.var.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         environment,
         seed,
@@ -114,6 +120,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
     let mut agent = Agent::of(&target);
     agent.url = hidden(agent.url);
     let mut result = Run {
+        subject: Subject::Agent,
         agent,
         began: began.0,
         duration: began.1.elapsed(),
@@ -167,7 +174,8 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     let failed = run.counted_failures().count();
     if failed > 0 {
         let checks = if failed == 1 { "1 check".to_owned() } else { format!("{failed} checks") };
-        return Err(Failure::failed(format!("the agent does not conform: {checks} failed")));
+        let subject = run.subject.word();
+        return Err(Failure::failed(format!("the {subject} does not conform: {checks} failed")));
     }
     if let Some(outcome) = run.outcomes.iter().find(|outcome| matches!(outcome.verdict, Verdict::Error(_))) {
         let why = baton_lab::report::reason(&outcome.verdict);
@@ -185,7 +193,7 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
 /// The first look. An API key may have to go where only the card says.
 async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Probe), Failure> {
     let probe = |credentials| {
-        let options = ProbeOptions { timeout: args.timeout, credentials };
+        let options = ProbeOptions { timeout: args.timeout(), credentials };
         Probe::new(options).map_err(|error| Failure::usage(error.to_string()))
     };
     let mut options = discover::Options {

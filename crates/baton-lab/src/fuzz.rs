@@ -10,8 +10,11 @@ use crate::target;
 use crate::wire::sse::{Event, Reader};
 use crate::wire::{answer, evidence, json, proto_json};
 
+/// Takes any bytes, and panics when something is wrong.
+pub type Check = fn(&[u8]);
+
 /// In the order of `fuzz/targets.tsv`.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Check)] = &[
     ("lab_sse", sse),
     ("lab_card", card),
     ("lab_answer", answers),

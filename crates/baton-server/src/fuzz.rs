@@ -6,8 +6,11 @@ use baton_protocol::wire::v1;
 
 use crate::card;
 
+/// Takes any bytes, and panics when something is wrong.
+pub type Check = fn(&[u8]);
+
 /// In the order of `fuzz/targets.tsv`.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Check)] = &[
     ("http1", crate::net::fuzz::http1),
     ("http2_frames", crate::net::fuzz::http2_frames),
     ("names", crate::net::fuzz::names),

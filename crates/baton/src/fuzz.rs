@@ -6,8 +6,11 @@ use baton_protocol::wire::sse::SseParser;
 
 use crate::{agents, config};
 
+/// Takes any bytes, and panics when something is wrong.
+pub(crate) type Check = fn(&[u8]);
+
 /// In the order of `fuzz/targets.tsv`.
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(crate) const TARGETS: &[(&str, Check)] = &[
     ("config_file", config::fuzz::file),
     ("exec_output", agents::exec::fuzz::output),
     ("sse_twice", sse_twice),

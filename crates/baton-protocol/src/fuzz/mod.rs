@@ -15,8 +15,11 @@ mod routes;
 mod sse;
 mod times;
 
+/// Takes any bytes, and panics when something is wrong.
+pub type Check = fn(&[u8]);
+
 /// In the order of `fuzz/targets.tsv`.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Check)] = &[
     ("json_text", json_text::check),
     ("jsonrpc", jsonrpc::check),
     ("routes", routes::check),

@@ -10,7 +10,7 @@ use crate::target;
 use crate::wire::sse::{Event, Reader};
 use crate::wire::{answer, evidence, json, proto_json};
 
-/// Takes any bytes, and panics when something is wrong.
+/// Panics when something does not hold.
 pub type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.

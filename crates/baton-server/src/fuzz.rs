@@ -6,7 +6,7 @@ use baton_protocol::wire::v1;
 
 use crate::card;
 
-/// Takes any bytes, and panics when something is wrong.
+/// Panics when something does not hold.
 pub type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.

@@ -169,6 +169,8 @@ pub mod a2a;
 pub mod auth;
 pub mod card;
 pub mod engine;
+#[doc(hidden)]
+pub mod points;
 pub mod service;
 pub mod store;
 
@@ -180,6 +182,7 @@ pub mod fuzz;
 mod media;
 mod mount;
 mod net;
+mod own_keys;
 mod proxy;
 mod server;
 mod site;

@@ -6,8 +6,7 @@ use baton_protocol::wire::sse::SseParser;
 
 use crate::{agents, config};
 
-/// Takes any bytes, and panics when something is wrong.
-pub(crate) type Check = fn(&[u8]);
+type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.
 pub(crate) const TARGETS: &[(&str, Check)] = &[

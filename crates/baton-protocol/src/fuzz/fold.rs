@@ -19,7 +19,7 @@ pub(super) fn check(bytes: &[u8]) {
         let number = if how == 0xff { snapshot.version + u64::from(what % 3) } else { snapshot.version + 1 };
         let event = Event { number, at: Timestamp::from_millis(i64::from(how)), body };
         let before = snapshot.clone();
-        match snapshot.apply(&event) {
+        match snapshot.apply(event.clone()) {
             Err(refused) => {
                 assert_eq!(snapshot, before, "{refused}, and yet changed");
                 assert!(!matches!(refused, Refused::Ended(state) if !state.is_terminal()));

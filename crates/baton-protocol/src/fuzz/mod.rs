@@ -15,7 +15,7 @@ mod routes;
 mod sse;
 mod times;
 
-/// Takes any bytes, and panics when something is wrong.
+/// Panics when something does not hold.
 pub type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.

@@ -29,12 +29,12 @@ mod socket;
 
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 
 pub(crate) use authority::Authority;
 pub use options::{Connections, Cors};
 
+use crate::binding::App;
 use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
@@ -89,7 +89,7 @@ impl Network {
     pub(crate) async fn serve(
         &self,
         listener: TcpListener,
-        app: Router,
+        app: App,
         telemetry: Option<Telemetry>,
         stop: impl Future<Output = ()>,
         drained: impl Future<Output = ()>,

@@ -71,7 +71,7 @@ fn log(bytes: &[u8]) {
         let event = StoredEvent::from_record(number, record).and_then(|stored| stored.decode());
         let Ok(event) = event else { return };
         let ended = folded.state().is_terminal();
-        if folded.apply(&event).is_err() {
+        if folded.apply(event).is_err() {
             return;
         }
         assert!(!ended, "an ended task goes on");

@@ -28,7 +28,7 @@ use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 use bytes::Bytes;
 
-pub use record::{StoredEvent, StoredSnapshot};
+pub use record::{EventBatch, StoredEvent, StoredSnapshot};
 
 use crate::telemetry::histogram::Values;
 

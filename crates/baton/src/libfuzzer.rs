@@ -11,6 +11,8 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+#[cfg(debug_assertions)]
+mod faults;
 mod files;
 mod fuzz;
 mod log;

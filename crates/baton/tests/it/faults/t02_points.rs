@@ -63,7 +63,7 @@ fn killed(status: std::process::ExitStatus) -> bool {
 async fn dies(server: &mut Served) -> bool {
     let since = Instant::now();
     while !server.is_gone() {
-        if since.elapsed() > HANG / 4 {
+        if since.elapsed() > HANG / 8 {
             return false;
         }
         tokio::time::sleep(Duration::from_millis(2)).await; // tidy: allow-sleep polling a process

@@ -35,7 +35,17 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
         let driver = environments::command_for(workspace, client, &workspace.root.join(script));
         let which = format!("{name}_{generation}");
         let mut judge = workspace.command(&workspace.target.join("debug/baton").display().to_string());
-        judge.args(["test", "--as-server", "--parallel", "2", "--generation", generation, "--baseline"]);
+        judge.args([
+            "test",
+            "--as-server",
+            "--parallel",
+            "2",
+            "--timeout",
+            "180s",
+            "--generation",
+            generation,
+            "--baseline",
+        ]);
         judge.arg(workspace.root.join(format!("interop/judged/{which}.txt")));
         for ending in ["html", "json"] {
             judge.arg("--report").arg(folder.join(format!("{which}.{ending}")));

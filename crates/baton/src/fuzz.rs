@@ -35,5 +35,15 @@ fn sse_twice(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    /// `libfuzzer.rs` is compiled by `cargo xtask fuzz` alone: what it lacks would be noticed late.
+    #[test]
+    fn libfuzzer_has_the_modules_of_main() {
+        let modules = |text: &str| {
+            let lines = text.lines().filter(|line| line.starts_with("mod ") && line.ends_with(';'));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(modules(include_str!("libfuzzer.rs")), modules(include_str!("main.rs")));
+    }
+
     baton_fuzz::tests!(super::TARGETS: config_file exec_output sse_twice);
 }

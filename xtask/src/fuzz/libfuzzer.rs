@@ -89,10 +89,13 @@ fn run_one(workspace: &Workspace, binary: &Path, target: &Target, seconds: u64) 
         format!("-rss_limit_mb={MOST_MIB}"),
         format!("-max_len={MOST_BYTES}"),
         format!("-artifact_prefix={}/", failures.display()),
-        format!("-dict={}", words_file.display()),
         "-print_final_stats=1".to_owned(),
         "-use_value_profile=0".to_owned(),
     ]);
+    // An empty dictionary is an error to it.
+    if !lines.is_empty() {
+        fuzzer.arg(format!("-dict={}", words_file.display()));
+    }
     let ended = fuzzer.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
     let ended = ended.map_err(|e| told(binary, e))?;
     let text = String::from_utf8_lossy(&ended.stderr);

@@ -15,6 +15,8 @@ const ROOM: usize = 64 * 1024;
 /// at once, as if nothing had been split.
 const APART: usize = 48;
 const BETWEEN: Duration = Duration::from_millis(1);
+/// Pieces that a slow second is made of.
+const TRICKLES: usize = 20;
 
 /// How a direction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +64,7 @@ async fn carried(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, way: &mut Wa
             return Ok(End::Over);
         }
         for fault in way.faults.clone() {
-            if let (true, Action::Split { .. } | Action::Delay { .. }) = (first, fault.action) {
+            if first && fault.action.at().is_none() {
                 (way.tell)(fault, way.side, so_far);
             }
             if let Action::Delay { time } = fault.action {
@@ -110,7 +112,7 @@ async fn due(
                 tokio::io::copy(from, &mut tokio::io::sink()).await?;
                 return Ok(Some(End::Over));
             }
-            Action::Split { .. } | Action::Delay { .. } => {}
+            Action::Split { .. } | Action::Delay { .. } | Action::Slow { .. } => {}
         }
     }
     Ok(None)
@@ -122,6 +124,13 @@ async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::
         Action::Split { most } => Some(most),
         _ => None,
     });
+    let rate = way.faults.iter().find_map(|fault| match fault.action {
+        Action::Slow { rate } => Some(rate),
+        _ => None,
+    });
+    if let Some(rate) = rate {
+        return trickle(to, bytes, rate).await;
+    }
     let Some(most) = split else { return to.write_all(bytes).await };
     // Without a size the burst is spread over the pieces that time keeps apart.
     let most = most
@@ -136,6 +145,17 @@ async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::
         if pieces < APART && !rest.is_empty() {
             tokio::time::sleep(BETWEEN).await;
         }
+    }
+    Ok(())
+}
+
+/// Writes no faster than so many bytes in a second.
+async fn trickle(to: &mut OwnedWriteHalf, bytes: &[u8], rate: u32) -> io::Result<()> {
+    let rate = usize::try_from(rate).unwrap_or(usize::MAX).max(1);
+    for piece in bytes.chunks((rate / TRICKLES).max(1)) {
+        to.write_all(piece).await?;
+        let share = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        tokio::time::sleep(Duration::from_secs(1) * share / u32::try_from(rate).unwrap_or(u32::MAX)).await;
     }
     Ok(())
 }

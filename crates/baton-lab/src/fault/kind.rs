@@ -37,6 +37,8 @@ pub enum Action {
     Split { most: Option<u32> },
     /// Everything is held for a time.
     Delay { time: Duration },
+    /// At most so many bytes go on in a second.
+    Slow { rate: u32 },
     /// After so many bytes nothing goes on for a time, once.
     Stall { time: Duration, at: Option<u64> },
     /// After so many bytes both ends are told that the other has gone (FIN).
@@ -52,6 +54,7 @@ impl Action {
         match self {
             Self::Split { .. } => "split",
             Self::Delay { .. } => "delay",
+            Self::Slow { .. } => "slow",
             Self::Stall { .. } => "stall",
             Self::Cut { .. } => "cut",
             Self::Reset { .. } => "reset",
@@ -62,7 +65,7 @@ impl Action {
     /// The place it happens at, where it has one.
     pub fn at(self) -> Option<u64> {
         match self {
-            Self::Split { .. } | Self::Delay { .. } => None,
+            Self::Split { .. } | Self::Delay { .. } | Self::Slow { .. } => None,
             Self::Stall { at, .. } | Self::Cut { at } | Self::Reset { at } | Self::HalfClose { at } => at,
         }
     }
@@ -92,8 +95,9 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe(pub Vec<Fault>);
 
-const FORMS: &str = "split[=BYTES], delay=TIME, stall=TIME[@BYTES], cut[@BYTES], reset[@BYTES], half-close[@BYTES], each with \
-                     /up or /down for one direction, joined by + to come together";
+const FORMS: &str = "split[=BYTES], delay=TIME, slow=BYTES (in a second), stall=TIME[@BYTES], cut[@BYTES], \
+                     reset[@BYTES], half-close[@BYTES], each with /up or /down for one direction, joined by + to come \
+                     together";
 
 impl FromStr for Recipe {
     type Err = String;
@@ -139,6 +143,10 @@ impl FromStr for Fault {
                 Action::Split { most: most.transpose()? }
             }
             "delay" => Action::Delay { time: time(USUAL_DELAY)? },
+            "slow" => {
+                let rate = value.and_then(|value| value.parse().ok()).filter(|rate| *rate > 0);
+                Action::Slow { rate: rate.ok_or_else(|| wrong("say how many bytes go on in a second"))? }
+            }
             "stall" => Action::Stall { time: time(USUAL_STALL)?, at },
             "cut" => Action::Cut { at },
             "reset" => Action::Reset { at },
@@ -172,7 +180,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.action.name())?;
         match self.action {
-            Action::Split { most: Some(most) } => write!(f, "={most}")?,
+            Action::Split { most: Some(size) } | Action::Slow { rate: size } => write!(f, "={size}")?,
             Action::Delay { time } | Action::Stall { time, .. } => write!(f, "={}ms", time.as_millis())?,
             _ => {}
         }
@@ -206,6 +214,7 @@ mod tests {
             ("split=1", "split=1"),
             ("delay=20ms", "delay=20ms"),
             ("delay", "delay=20ms"),
+            ("slow=100/down", "slow=100/down"),
             ("stall=2s@4096", "stall=2000ms@4096"),
             ("stall=1m/down", "stall=60000ms/down"),
             ("cut@1000", "cut@1000"),
@@ -225,6 +234,9 @@ mod tests {
             "split@4",
             "delay=20",
             "delay=2s@9",
+            "slow",
+            "slow=0",
+            "slow=1@2",
             "stall=1h",
             "stall=11m",
             "cut=3",

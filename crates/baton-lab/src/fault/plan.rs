@@ -42,7 +42,7 @@ impl Plan {
 fn placed(fault: Fault, draw: &mut Draw) -> Fault {
     let mut here = |at: Option<u64>| Some(at.unwrap_or_else(|| draw.up_to(USUAL_PLACES)));
     let action = match fault.action {
-        Action::Split { .. } | Action::Delay { .. } => fault.action,
+        Action::Split { .. } | Action::Delay { .. } | Action::Slow { .. } => fault.action,
         Action::Stall { time, at } => Action::Stall { time, at: here(at) },
         Action::Cut { at } => Action::Cut { at: here(at) },
         Action::Reset { at } => Action::Reset { at: here(at) },

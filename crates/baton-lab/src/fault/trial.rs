@@ -284,17 +284,16 @@ impl Trial {
 
     /// A verdict that is different only once, or is another one without faults, too, is nobody's fault.
     async fn look_again(&self, one: &Chosen, after: Outcome, through: &Probe, under: &mut UnderKind) {
+        let is_different = |outcome: Option<Outcome>| {
+            outcome.is_some_and(|outcome| compare(&one.before, &outcome) == Compared::Different)
+        };
         let alone = std::slice::from_ref(one);
-        let by = if under.kind.is_harmless() { through } else { &self.probe };
-        let again = self.outcomes(alone, by, &self.options).await.pop();
-        let steady = match &again {
-            Some(again) if compare(&one.before, again) == Compared::Different => {
-                let plain = self.outcomes(alone, &self.probe, &self.options).await.pop();
-                let same = plain.is_some_and(|plain| compare(&one.before, &plain) == Compared::Same);
-                // After a cut the agent is asked straight: that this fails every time is the finding.
-                same || !under.kind.is_harmless()
-            }
-            _ => false,
+        let straight = self.outcomes(alone, &self.probe, &self.options).await.pop();
+        // After a cut the agent is asked straight anyway: that this fails again is the finding.
+        let steady = if under.kind.is_harmless() {
+            !is_different(straight) && is_different(self.outcomes(alone, through, &self.options).await.pop())
+        } else {
+            is_different(straight)
         };
         let found = Difference { before: one.before.clone(), after };
         if steady { under.different.push(found) } else { under.open.push(found) }

@@ -110,7 +110,37 @@ impl Heard {
 
 /// What a request asks for. `rest` is its path below the interface's address.
 pub(super) fn understand(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) -> Option<Call> {
-    if variant.is_rest() { rest_call(variant, heard, rest, tenant) } else { rpc_call(variant, heard, rest) }
+    let mut call = if variant.is_rest() {
+        rest_call(variant, heard, rest, tenant)?
+    } else {
+        rpc_call(variant, heard, rest)?
+    };
+    in_camel_case(&mut call.params);
+    Some(call)
+}
+
+/// Members as they should have been named. Who misspells them is told so by one rule, and not by all the others, too.
+fn in_camel_case(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(in_camel_case),
+        Value::Object(members) => {
+            let named = std::mem::take(members).into_iter().map(|(name, mut member)| {
+                if !["metadata", "data"].contains(&name.as_str()) {
+                    in_camel_case(&mut member);
+                }
+                let mut words = name.split('_');
+                let first = words.next().unwrap_or_default().to_owned();
+                let rest = words.map(|word| {
+                    let mut letters = word.chars();
+                    letters.next().map(|letter| letter.to_ascii_uppercase().to_string()).unwrap_or_default()
+                        + letters.as_str()
+                });
+                (rest.fold(first, |name, word| name + &word), member)
+            });
+            *members = named.collect();
+        }
+        _ => {}
+    }
 }
 
 fn rpc_call(variant: Variant, heard: &Heard, rest: &str) -> Option<Call> {
@@ -133,6 +163,10 @@ fn rest_call(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) 
         (Some(Value::Object(members)), "POST") => members.clone(),
         _ => Map::new(),
     };
+    // The field of the proto, whose name in JSON is the other.
+    if let Some(message) = params.remove("request").filter(|_| variant.generation == Generation::V0_3) {
+        params.entry("message").or_insert(message);
+    }
     for (name, value) in heard.query() {
         params.entry(name).or_insert_with(|| json!(value));
     }
@@ -199,4 +233,29 @@ pub(super) fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelled_members_are_understood() {
+        let mut value =
+            json!({"message_id": 1, "a": [{"task_é_id": {"ü_": 2}}], "metadata": {"my_own": 3}, "_": 4});
+        in_camel_case(&mut value);
+        assert_eq!(
+            value,
+            json!({"messageId": 1, "a": [{"taskéId": {"ü": 2}}], "metadata": {"my_own": 3}, "": 4})
+        );
+    }
+
+    #[test]
+    fn escapes_are_taken_out() {
+        for (text, plain) in
+            [("a%2Fb", "a/b"), ("%C3%A4", "ä"), ("%", "%"), ("%zz%41", "%zzA"), ("%ff", "\u{fffd}")]
+        {
+            assert_eq!(decoded(text), plain);
+        }
+    }
 }

@@ -205,6 +205,7 @@ pub const SCRIPTS: &[Script] = &[
     script("empty-reply", D::Send, E::Badly, Act::EmptyReply, F::Usual, O::All, "Answers with an empty object: neither a result nor an error."),
     script("redirect", D::Send, E::Either, Act::Redirect, F::Usual, O::All, "Redirects calls (307) to another address of its own."),
     script("redirect-away", D::Send, E::Either, Act::RedirectAway, F::Bearer, O::All, "Asks for a bearer token, then redirects calls (307) to another origin."),
+    script("redirect-away-key", D::Send, E::Either, Act::RedirectAway, F::ApiKey, O::Since0_3, "Asks for an API key, then redirects calls (307) to another origin."),
     script("busy-429", D::Send, E::Either, Act::Busy(429), F::Usual, O::All, "Is too busy at first: 429 with Retry-After: 1."),
     script("busy-503", D::Send, E::Either, Act::Busy(503), F::Usual, O::All, "Is too busy at first: 503 with Retry-After: 1."),
     script("dropped", D::Send, E::Either, Act::Dropped, F::Usual, O::All, "Closes the connection on the first message, without an answer."),

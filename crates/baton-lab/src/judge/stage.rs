@@ -87,6 +87,13 @@ impl Stage {
         self.tasks.iter().find(|task| task.id == id)
     }
 
+    /// The task that a message was answered with.
+    pub(super) fn task_of_message(&self, heard: &Heard) -> Option<&str> {
+        let answer = heard.answer.as_ref()?;
+        let shown = |task: &&Issued| answer.body.contains(&format!("\"{}\"", task.id));
+        self.tasks.iter().find(shown).map(|task| task.id.as_str())
+    }
+
     /// Is a request about a task that is over?
     pub(super) fn is_late(&self, heard: &Heard) -> bool {
         let params = heard.params();

@@ -122,6 +122,18 @@ async fn delays_and_stalls_lose_nothing() {
 }
 
 #[tokio::test]
+async fn a_slow_way_loses_nothing() {
+    let rig = Rig::start("slow=10000/up", 1).await;
+    let (mut client, mut server) = rig.connect().await;
+    let started = Instant::now();
+    client.write_all(&text(2000)).await.unwrap();
+    client.shutdown().await.unwrap();
+    assert_eq!(all(&mut server).await.0, text(2000));
+    assert!(started.elapsed() >= Duration::from_millis(150), "2,000 bytes in {:?}", started.elapsed());
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_cut_ends_both_sides_after_so_many_bytes() {
     for (fault, ends) in [("cut@10/up", "closed"), ("reset@10/up", "reset")] {
         let rig = Rig::start(fault, 1).await;

@@ -27,15 +27,15 @@ impl Service {
         let begun = token.map(|token| cursors.open(token, scope, &list.filter)).transpose()?;
         let not_after = begun.as_ref().map_or(Timestamp::from_millis(END_OF_TIME), |cursor| cursor.not_after);
         let after = begun.as_ref().map(|cursor| cursor.after.clone());
+        // One more millisecond: what ends in this very one belongs to the listing.
+        let now = self.engine().now().plus_millis(1);
         // One more than asked for tells whether there is a next page.
         let query = ListQuery { filter: list.filter.clone(), after, not_after, limit: page_size + 1 };
         let mut found = store.list(scope, &query).await.map_err(from_store)?;
         let (not_after, total) = match begun {
             Some(cursor) => (cursor.not_after, cursor.total),
             None => {
-                // One more millisecond: what ends in this very one belongs to the listing. And whatever the clock says
-                // now, it was later once, if a task says so.
-                let now = self.engine().now().plus_millis(1);
+                // Whatever the clock says now, it was later once, if a task says so.
                 let not_after = found.first().map_or(now, |newest| now.max(newest.head.current.status_at));
                 (not_after, store.count(scope, &list.filter, not_after).await.map_err(from_store)?)
             }

@@ -10,7 +10,7 @@ mod media;
 mod send;
 mod subscribe;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
@@ -205,6 +205,10 @@ impl Service {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
         if tenant.len() > 64 || !tenant.bytes().all(allowed) {
             return Err(Error::invalid("tenant", "must be at most 64 of the characters A-Z a-z 0-9 . _ ~ -"));
+        }
+        if tenant.is_empty() {
+            static NONE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+            return Ok(self.scope_of(principal, Arc::clone(&NONE)));
         }
         Ok(self.scope_of(principal, Arc::from(tenant)))
     }

@@ -20,6 +20,7 @@ Examples:
 Faults:
   split[=BYTES]       bytes go on in small pieces, each pushed by itself
   delay=TIME          everything is held for that time
+  slow=BYTES          at most so many bytes go on in a second
   stall=TIME[@BYTES]  after so many bytes nothing goes on for that time, once
   cut[@BYTES]         after so many bytes both ends see the other close (FIN)
   reset[@BYTES]       the same as a reset (RST)

@@ -155,6 +155,7 @@ fn what_there_is_can_be_listed_and_explained_and_mistakes_are_named() {
     assert!(explained.out.contains("sse-multi-line") && explained.out.contains("0.3"), "{}", explained.out);
     for (args, said) in [
         (&["--as-server", "--script", "steam"][..], "did you mean `stream`"),
+        (&["http://127.0.0.1:1", "--select", "C1-SEND-001"], "add --as-server"),
         (&["--as-server", "http://127.0.0.1:1"], "takes no address"),
         (&["--as-server", "--binding", "grpc"], "do not speak gRPC yet"),
         (&["--listen", "127.0.0.1:0", "http://127.0.0.1:1"], "add --as-server"),

@@ -103,6 +103,28 @@ fn t07_a_second_agent_is_another_one_and_there() {
     }
 }
 
+/// A real agent that is told to call the other, by a phrase of its user; and one that says it has and has not.
+#[cfg(unix)]
+#[test]
+fn t07_an_agent_that_can_be_made_to_call_is_seen_calling() {
+    const CALLS: &str = "import sys, urllib.request\nwords = sys.stdin.read().split()\n\
+        for url in (word for word in words if word.startswith('http')):\n    \
+        urllib.request.urlopen(url + '/.well-known/agent-card.json').read()\nprint('done')";
+    let two = Served::start();
+    for (program, verdict) in [(CALLS, "pass"), ("print('done')", "fail")] {
+        let program = crate::programs::python(program);
+        let one = program.serve(&[]);
+        let phrase = "callPhrase=please ask {url} for its card";
+        let (_, report) =
+            report(&mut lab(&[&one.url, "--second", &two.url, "--select", "V1-TWO-007", "--var", phrase]));
+        let records = report["categories"]["interop"].as_array().unwrap();
+        assert!(
+            !records.is_empty() && records.iter().all(|record| record["verdict"] == verdict),
+            "{verdict}: {records:?}"
+        );
+    }
+}
+
 /// A running proxy; killed when dropped.
 struct Proxy {
     child: Child,

@@ -27,7 +27,7 @@ fn render(date: &str, results: &[(&ThirdParty, Outcome)], rows: &[Row]) -> Strin
          `interop/servers`; they know the `tck-` phrases and offer what the SDK offers. Made on {date} by\n\
          `cargo xtask interop --servers --write`, which installs the SDKs, starts each agent on a free port, runs all\n\
          generations and bindings of its card, and stops it.\n\n\
-         **Every failure below was checked by hand**, against the specification and the SDK's source; the findings are kept in\n\
+         **Every failure below was checked by hand**, against the specification and the exchanged bytes; the findings are kept in\n\
          `interop/servers/verdicts.tsv`. The command fails when a failure is not in that file, and when a listed one is gone.\n\n\
          | SDK | offers | level | generation and binding | passed | failed | skipped |\n|---|---|---|---|--:|--:|--:|\n"
     );

@@ -8,7 +8,7 @@ use crate::judge::script::Credential;
 
 const AUTH: Rule = Rule {
     category: Category::ErrorHandling,
-    scripts: &["bearer", "api-key", "extended-card", "redirect-away"],
+    scripts: &["bearer", "api-key", "extended-card", "redirect-away", "redirect-away-key"],
     ..INTEROP
 };
 
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         requirement: "A credential for one origin is not sent to another one, not after a redirect either.",
         remedy: "Drop Authorization, Cookie and API key headers when a redirect leads to another host or port, or do not follow it.",
         sections: ["13.4", "4.3", "4.3"],
-        scripts: &["redirect-away"],
+        scripts: &["redirect-away", "redirect-away-key"],
         check: keeps,
         ..AUTH
     },

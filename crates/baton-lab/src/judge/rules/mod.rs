@@ -220,6 +220,20 @@ impl<'a> Trial<'a> {
         self.calls().filter(|(_, heard)| heard.sends())
     }
 
+    /// Messages by run of the client: whoever fetches the card again after a message begins anew.
+    pub(super) fn runs(&self) -> Vec<Vec<(usize, &'a Heard)>> {
+        let mut runs: Vec<Vec<(usize, &Heard)>> = vec![Vec::new()];
+        for (at, heard) in self.stage.heard.iter().enumerate() {
+            let anew = !heard.is_call() && runs.last().is_some_and(|run| !run.is_empty());
+            if anew {
+                runs.push(Vec::new());
+            } else if heard.sends() && !heard.foreign {
+                runs.last_mut().into_iter().for_each(|run| run.push((at, heard)));
+            }
+        }
+        runs
+    }
+
     pub(super) fn has_card(&self) -> bool {
         self.stage.heard.iter().any(|heard| !heard.is_call())
     }

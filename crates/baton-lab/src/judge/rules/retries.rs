@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out, each};
+use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out};
 use crate::acts::document::Level;
 use crate::case::{Category, Failure};
 use crate::generation::Generation;
@@ -73,22 +73,29 @@ fn id_and_rest(generation: Generation, heard: &Heard) -> (Value, Value) {
 
 fn same_id(trial: &Trial<'_>) -> Finding {
     let generation = trial.generation();
-    let Some((_, first)) = trial.sends().next() else { return Finding::not_seen("no message") };
-    let (before, message) = id_and_rest(generation, first);
-    // Another message is no second try.
-    let again = trial.sends().skip(1).filter(|(_, heard)| id_and_rest(generation, heard).1 == message);
-    each(again, "no second try", |heard| {
-        let (now, _) = id_and_rest(generation, heard);
-        if before == now {
-            Ok(())
-        } else {
-            Err(Failure::expected(format!("the id {before} again"), now.to_string()))
+    let mut seen = false;
+    for run in trial.runs() {
+        let Some((_, first)) = run.first() else { continue };
+        let (before, message) = id_and_rest(generation, first);
+        for (at, heard) in run.iter().skip(1) {
+            let (now, said) = id_and_rest(generation, heard);
+            // Another message is no second try.
+            if said != message {
+                continue;
+            }
+            seen = true;
+            if now != before {
+                let expected = format!("the id {before} again");
+                return Finding::fail(Failure::expected(expected, now.to_string()), *at);
+            }
         }
-    })
+    }
+    if seen { Finding::Pass } else { Finding::not_seen("no second try") }
 }
 
 fn waits(trial: &Trial<'_>) -> Finding {
-    let sends: Vec<(usize, &Heard)> = trial.sends().take(2).collect();
+    let sends: Vec<(usize, &Heard)> =
+        trial.runs().into_iter().next().unwrap_or_default().into_iter().take(2).collect();
     let [(_, first), (at, second)] = sends[..] else { return Finding::not_seen("no second try") };
     let waited = second.at.duration_since(first.at);
     if waited >= PATIENCE {

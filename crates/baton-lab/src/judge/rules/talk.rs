@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
 
 /// The messages after the question.
 fn answers<'a>(trial: &Trial<'a>) -> impl Iterator<Item = (usize, &'a Heard)> {
-    trial.sends().skip(1)
+    trial.runs().into_iter().flat_map(|run| run.into_iter().skip(1))
 }
 
 /// Who names a task, and how.
@@ -76,21 +76,33 @@ fn task_of(generation: Generation, heard: &Heard) -> &Value {
 }
 
 fn same_task(trial: &Trial<'_>) -> Finding {
-    let Some(asked) = trial.stage.tasks.first() else { return Finding::not_seen("no message") };
-    each(answers(trial), "no answer to the question", |heard| match task_of(trial.generation(), heard) {
-        Value::String(id) if *id == asked.id => Ok(()),
-        other => Err(Failure::expected(format!("the task {:?}", asked.id), other.to_string())),
-    })
+    let mut seen = false;
+    for run in trial.runs() {
+        let Some(asked) = run.first().and_then(|(_, first)| trial.stage.task_of_message(first)) else {
+            continue;
+        };
+        for (at, heard) in run.iter().skip(1) {
+            seen = true;
+            let named = task_of(trial.generation(), heard);
+            if named != asked {
+                return Finding::fail(
+                    Failure::expected(format!("the task {asked:?}"), named.to_string()),
+                    *at,
+                );
+            }
+        }
+    }
+    if seen { Finding::Pass } else { Finding::not_seen("no answer to the question") }
 }
 
 fn same_context(trial: &Trial<'_>) -> Finding {
-    let Some(asked) = trial.stage.tasks.first() else { return Finding::not_seen("no message") };
-    let to_it = answers(trial).filter(|(_, heard)| task_of(trial.generation(), heard) == asked.id.as_str());
+    let task =
+        |heard: &Heard| task_of(trial.generation(), heard).as_str().and_then(|id| trial.stage.task(id));
+    let to_it = answers(trial).filter(|(_, heard)| task(heard).is_some());
     each(to_it, "no answer to the task that asked", |heard| {
+        let context = task(heard).map(|task| task.context.as_str()).unwrap_or_default();
         match heard.params()["message"]["contextId"].as_str().filter(|id| !id.is_empty()) {
-            Some(id) if id != asked.context => {
-                Err(Failure::expected(format!("{:?}", asked.context), format!("{id:?}")))
-            }
+            Some(id) if id != context => Err(Failure::expected(format!("{context:?}"), format!("{id:?}"))),
             _ => Ok(()),
         }
     })
@@ -98,13 +110,19 @@ fn same_context(trial: &Trial<'_>) -> Finding {
 
 fn new_id(trial: &Trial<'_>) -> Finding {
     let id = |heard: &Heard| heard.params()["message"]["messageId"].clone();
-    let Some((_, first)) = trial.sends().next() else { return Finding::not_seen("no message") };
-    each(answers(trial), "no answer to the question", |heard| {
-        if id(heard) == id(first) {
-            return Err(Failure::expected("a new `messageId`", format!("{} again", id(first))));
+    for run in trial.runs() {
+        let Some((_, first)) = run.first() else { continue };
+        if let Some((at, _)) = run.iter().skip(1).find(|(_, heard)| id(heard) == id(first)) {
+            return Finding::fail(
+                Failure::expected("a new `messageId`", format!("{} again", id(first))),
+                *at,
+            );
         }
-        Ok(())
-    })
+    }
+    match answers(trial).next() {
+        Some(_) => Finding::Pass,
+        None => Finding::not_seen("no answer to the question"),
+    }
 }
 
 fn not_late(trial: &Trial<'_>) -> Finding {

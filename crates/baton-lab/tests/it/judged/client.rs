@@ -310,8 +310,7 @@ impl<'a> Client<'a> {
                 }
                 429 | 503 if !last => {
                     if self.habit != Habit::Impatient {
-                        // tidy: allow-sleep the agent asks for one second, and whether it gets it is judged
-                        tokio::time::sleep(Duration::from_secs(1)).await;
+                        tokio::time::sleep(Duration::from_secs(1)).await; // tidy: allow-sleep the agent asks for it, and judges it
                     }
                 }
                 307 => {

@@ -66,7 +66,10 @@ async fn a_right_client_keeps_every_rule() {
     let scripts: Vec<&Script> = SCRIPTS.iter().collect();
     let judge = judge(&Variant::ALL, &scripts).await;
     let plays = judge.plays();
-    futures_util::future::join_all(plays.iter().map(|play| plays_right(&judge, play))).await;
+    // Twice: who runs a client again on the same script is not to be accused of anything either.
+    for _ in 0..2 {
+        futures_util::future::join_all(plays.iter().map(|play| plays_right(&judge, play))).await;
+    }
     let outcomes = judge.outcomes(|_| true);
     for outcome in &outcomes {
         let (id, binding) = (outcome.case.id(), outcome.binding);

@@ -222,4 +222,5 @@ pub(crate) const WRONGS: &[Wrong] = &[
         message[parts_name(scene)][0]["text"] = json!(format!("my token is {}", scene.secret));
     }))),
     wrong("AUTH-003", "redirect-away", How::Habit(Habit::Carries)),
+    wrong("AUTH-003", "redirect-away-key", How::Habit(Habit::Carries)),
 ];

@@ -114,8 +114,9 @@ pub(super) fn seen_by_hyper(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
             let seen = Arc::clone(&seen);
             async move {
                 let line = format!("{} {} {:?}", request.method(), request.uri(), request.version());
+                let stands_in = request.method() == super::super::refusal::METHOD;
                 if let Ok(body) = request.into_body().collect().await
-                    && !line.starts_with(super::super::refusal::METHOD)
+                    && !stands_in
                 {
                     seen.lock()
                         .unwrap_or_else(PoisonError::into_inner)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long anything may take before a test counts as hung.
-pub(crate) const HANG: Duration = Duration::from_secs(60);
+pub(crate) const HANG: Duration = Duration::from_secs(120);
 
 /// xorshift: all the randomness a fault needs, and it replays.
 #[derive(Debug, Clone)]

@@ -43,7 +43,7 @@ async fn s06_nothing_acknowledged_is_lost_by_kill_9() {
     run.figure("acknowledged", acked);
     run.figure("tasks", stored.tasks.len());
     run.figure("events seen", journal.count(|entry| matches!(entry, Entry::Seen { .. })));
-    run.figure("calls cut", load.cut());
+    run.figure("calls that got no answer", load.cut());
     run.figure("second attempts", stored.tasks.values().filter(|task| task.has_rerun()).count());
     run.figure("violations", 0);
     run.figure(

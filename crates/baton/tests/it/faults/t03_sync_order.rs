@@ -1,13 +1,17 @@
 //! T3: what a client is told was written to the store's log, and that log was synced, before the first byte of the
 //! answer. Read from the system calls of the real binary.
 
-use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::journal::Entry;
+use super::load::Wish;
 use super::runs::Run;
 use super::t04_power_cuts::{Recording, record};
-use super::trace::{Call, Trace, What};
+use super::trace::{Trace, What};
+
+/// What is written and told in one piece.
+const SMALL: &[Wish] = &[Wish::Echo, Wish::Talk, Wish::Cancel];
 
 /// Entries that were told before what they rest on was synced.
 fn too_early(trace: &Trace, log: &Path) -> (usize, Vec<String>) {
@@ -15,28 +19,31 @@ fn too_early(trace: &Trace, log: &Path) -> (usize, Vec<String>) {
         .told()
         .into_iter()
         .filter_map(|(at, entry)| match entry {
-            Entry::Acked { message, .. } => Some((at, message.clone(), format!("\"{message}\""))),
+            Entry::Acked { message, .. } => Some((at, message.clone(), message.clone())),
             Entry::Seen { number, json, stream } => {
                 // What is unique about a frame: its task and its time, or its text. Short enough to lie on one page.
                 let json: serde_json::Value = serde_json::from_str(&json).unwrap();
                 let status = &json["statusUpdate"];
-                let what = status["status"]["timestamp"].as_str().map(|time| format!("\"{time}\""))?;
+                let what = status["status"]["timestamp"].as_str()?.to_owned();
                 Some((at, format!("event {number} of stream {stream}"), what))
             }
             _ => None,
         })
         .collect();
-    let writes: Vec<(&Call, Cow<'_, str>)> = trace
-        .calls
-        .iter()
-        .filter_map(|call| match &call.what {
-            What::Wrote { path, data, .. } if path == log => Some((call, String::from_utf8_lossy(data))),
-            _ => None,
-        })
-        .collect();
+    // Where each was written first.
+    let wanted: HashSet<&str> = told.iter().map(|(_, _, needle)| needle.as_str()).collect();
+    let mut written: HashMap<String, Option<usize>> = HashMap::new();
+    for call in &trace.calls {
+        let What::Wrote { path, data, .. } = &call.what else { continue };
+        if path == log {
+            for piece in String::from_utf8_lossy(data).split('"').filter(|piece| wanted.contains(piece)) {
+                written.entry(piece.to_owned()).or_insert(call.end);
+            }
+        }
+    }
     let mut early = Vec::new();
     for (at, name, needle) in &told {
-        let written = writes.iter().find(|(_, data)| data.contains(needle)).and_then(|(call, _)| call.end);
+        let written = written.get(needle).copied().flatten();
         let synced = written.is_some_and(|written| {
             trace.calls.iter().any(|call| {
                 matches!(&call.what, What::Synced { path } if path == log)
@@ -54,8 +61,8 @@ fn too_early(trace: &Trace, log: &Path) -> (usize, Vec<String>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_the_log_is_synced_before_the_answer() {
     let mut run = Run::begin("sync-order");
-    let messages = run.count(40, 300);
-    let Recording { trace, field, .. } = record(&run, messages, 0, true).await;
+    let messages = run.count(40, 150);
+    let Recording { trace, field, .. } = record(&run, messages, 0, true, SMALL).await;
     let log = field.path("data/tasks.db-wal");
     let (told, early) = too_early(&trace, &log);
     assert!(early.is_empty(), "{} of {told}:\n{}", early.len(), early.join("\n"));
@@ -64,7 +71,7 @@ async fn s06_the_log_is_synced_before_the_answer() {
     run.figure("acknowledgements and events told", told);
     run.figure("told before the sync", 0);
     let (trace, field) = {
-        let without = record(&run, messages.min(40), 0, false).await;
+        let without = record(&run, messages.min(40), 0, false, SMALL).await;
         (without.trace, without.field)
     };
     let (told, early) = too_early(&trace, &field.path("data/tasks.db-wal"));

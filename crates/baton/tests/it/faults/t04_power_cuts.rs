@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::checker::{Facts, violations};
 use super::field::{Field, RERUNNABLE};
+use super::journal::Entry;
 use super::load::{Load, Wish};
 use super::runs::{Random, Run};
 use super::stored::{Stored, integrity};
@@ -26,12 +27,19 @@ const SECTOR: usize = 512;
 
 pub(crate) struct Recording {
     pub(crate) trace: Trace,
+    pub(crate) told: Vec<(usize, Entry)>,
     pub(crate) field: Field,
     pub(crate) acked: usize,
 }
 
 /// A server's life, with some kills in it, from an empty folder on.
-pub(crate) async fn record(run: &Run, messages: u64, kills: u64, syncs: bool) -> Recording {
+pub(crate) async fn record(
+    run: &Run,
+    messages: u64,
+    kills: u64,
+    syncs: bool,
+    wishes: &'static [Wish],
+) -> Recording {
     let field = Field::new("");
     let mut trace = Trace::default();
     let start = |life: u64| {
@@ -42,7 +50,7 @@ pub(crate) async fn record(run: &Run, messages: u64, kills: u64, syncs: bool) ->
         Traced::start(&command, &field.path(&format!("trace-{life}")))
     };
     let mut server = start(0);
-    let mut load = Load::start(&server.served.url, 4, run.seed, TRACED);
+    let mut load = Load::start(&server.served.url, 4, run.seed, wishes);
     for life in 1..=kills {
         load.more(messages / (kills + 1)).await;
         server.kill().await;
@@ -56,8 +64,9 @@ pub(crate) async fn record(run: &Run, messages: u64, kills: u64, syncs: bool) ->
         let text = fs::read_to_string(field.path(&format!("trace-{life}"))).unwrap();
         trace.add(&text, &field.path(""));
     }
-    let acked = load.journal.count(|entry| matches!(entry, super::journal::Entry::Acked { .. }));
-    Recording { trace, field, acked }
+    let acked = load.journal.count(|entry| matches!(entry, Entry::Acked { .. }));
+    let told = trace.told();
+    Recording { trace, told, field, acked }
 }
 
 /// A file or folder, as the disk may remember it.
@@ -185,9 +194,8 @@ fn apply(content: &mut Vec<u8>, call: &Call, mut wanted: impl FnMut(usize) -> bo
 
 /// What is wrong with a disk that a power cut left, if anything.
 async fn wrong_after(recording: &Recording, cut: usize, random: &mut Random) -> Option<String> {
-    let Recording { trace, field, .. } = recording;
-    let told: Vec<_> =
-        trace.told().into_iter().filter(|(at, _)| *at <= cut).map(|(_, entry)| entry).collect();
+    let Recording { trace, told, field, .. } = recording;
+    let told: Vec<_> = told.iter().filter(|(at, _)| *at <= cut).map(|(_, entry)| entry.clone()).collect();
     let root = field.path("");
     let disk = disk_after(trace, &root, cut, random);
     let folder = tempfile::tempdir().unwrap();
@@ -214,12 +222,12 @@ async fn wrong_after(recording: &Recording, cut: usize, random: &mut Random) -> 
 
 /// Cuts at random places, half of them just after something was told. Answers those that lost something.
 async fn cuts(recording: &Recording, count: u64, random: &mut Random) -> Vec<String> {
-    let told = recording.trace.told();
+    let told = &recording.told;
     let mut wrong = Vec::new();
     for _ in 0..count {
         let cut = match random.one_in(2) {
             true => random.below(recording.trace.end() as u64) as usize,
-            false => random.pick(&told).0,
+            false => random.pick(told).0,
         };
         if let Some(what) = wrong_after(recording, cut, random).await {
             wrong.push(format!("cut at {cut}: {what}"));
@@ -231,13 +239,13 @@ async fn cuts(recording: &Recording, count: u64, random: &mut Random) -> Vec<Str
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_a_disk_that_forgets_unsynced_writes_loses_nothing() {
     let mut run = Run::begin("power-cuts");
-    let (recordings, messages) = (run.count(1, 5), run.count(50, 200));
-    let each = run.count(25, 120);
+    let (recordings, messages) = (run.count(1, 4), run.count(50, 100));
+    let each = run.count(25, 125);
     let mut random = run.random();
     let (mut acked, mut wrong) = (0, Vec::new());
     for _ in 0..recordings {
-        let recording = record(&run, messages, 2, true).await;
-        let told = recording.trace.told();
+        let recording = record(&run, messages, 2, true, TRACED).await;
+        let told = &recording.told;
         assert!(
             told.len() >= recording.acked / 2,
             "{} of {} were found in the trace",
@@ -248,7 +256,7 @@ async fn s06_a_disk_that_forgets_unsynced_writes_loses_nothing() {
         wrong.extend(cuts(&recording, each, &mut random).await);
     }
     assert!(wrong.is_empty(), "seed {}: {} cuts lost something\n{}", run.seed, wrong.len(), wrong.join("\n"));
-    let control = record(&run, messages.min(50), 0, false).await;
+    let control = record(&run, messages.min(50), 0, false, TRACED).await;
     let lost = cuts(&control, each, &mut random).await;
     assert!(!lost.is_empty(), "without syncs nothing was lost either: this test cannot tell");
     run.figure("cuts", recordings * each);

@@ -155,7 +155,7 @@ fn begins(task: &StoredTask, right: &StoredTask) -> Result<(), String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_damaged_files_are_refused_or_read_as_they_were_written() {
     let mut run = Run::begin("damaged-files");
-    let cases = run.count(80, 3000);
+    let cases = run.count(80, 1000);
     let victim = Victim::make(&run).await;
     let mut random = run.random();
     let (mut outcomes, mut wrong) = ([0u64; 4], Vec::new());

@@ -39,7 +39,7 @@ fn serve(field: &Field) -> Served {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_a_clock_that_jumps_loses_nothing_and_ages_nothing() {
     let mut run = Run::begin("clock-jumps");
-    let jumps = run.count(6, 100);
+    let jumps = run.count(6, 50);
     let mut random = run.random();
     // Ended tasks stay two hours: each longer jump forward would remove them all, if it were believed. A task that ends
     // while the clock is far behind does look old once it is right again; so it is never that far behind.

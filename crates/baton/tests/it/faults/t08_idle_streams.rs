@@ -33,7 +33,8 @@ async fn open_all(address: &str, task: &str, count: u64, after: Option<u64>) -> 
 async fn s06_idle_streams_cost_little_and_all_come_back_after_a_kill() {
     let mut run = Run::begin("idle-streams");
     let count = affordable(run.count(1000, 10_000));
-    let field = Field::new("");
+    // The streams take as many connections as the server has by default, and others are to be served as well.
+    let field = Field::new("[connections]\nmax_connections = 12000");
     let server = field.serve();
     let params = json!({"message": text("wait", "tck-cancel"), "configuration": {"returnImmediately": true}});
     let started: serde_json::Value =

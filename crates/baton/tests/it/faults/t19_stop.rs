@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_a_stop_in_order_loses_nothing() {
     let mut run = Run::begin("graceful-stop");
-    let stops = run.count(8, 100);
+    let stops = run.count(8, 50);
     let field = Field::new("drain = \"2s\"");
     let mut server = field.serve();
     let mut load = Load::start(&server.url, run.count(8, 32), run.seed, ALL);

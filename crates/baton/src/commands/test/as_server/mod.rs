@@ -181,13 +181,18 @@ async fn start(args: &Judging, variants: &[Variant], scripts: &[&'static Script]
 
 /// Who is judged, as reports name it.
 fn subject(judge: &Judge, args: &RunArgs, variants: &[Variant]) -> Agent {
-    let program = args.judging.command.first().map(|program| program.to_string_lossy().into_owned());
-    let name = program.as_deref().and_then(|program| program.rsplit(['/', '\\']).next()).unwrap_or("client");
+    // `node client.mjs` says more than `node`.
+    let words = args.judging.command.iter().take(2).map(|word| word.to_string_lossy());
+    let files = words.filter(|word| !word.starts_with('-') && !word.contains('{'));
+    let names: Vec<String> =
+        files.filter_map(|word| Some(word.rsplit(['/', '\\']).next()?.to_owned())).collect();
+    let name = if names.is_empty() { "client".to_owned() } else { names.join(" ") };
     let address =
         |variant: &Variant| ((variant.generation, variant.binding), format!("{}/{variant}", judge.url()));
     Agent {
         url: judge.url().to_owned(),
-        name: name.to_owned(),
+        name,
+        version: "as a client".to_owned(),
         interfaces: variants.iter().map(address).collect(),
         ..Agent::default()
     }

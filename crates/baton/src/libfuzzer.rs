@@ -1,29 +1,22 @@
-//! One binary for all targets: `BATON_FUZZ_TARGET` says which.
+//! The targets of all crates under libFuzzer: the root of `fuzz/libfuzzer`, which is no part of this crate. It is here
+//! because the targets of a binary can be reached from nowhere else: the modules below are those of `main.rs`.
 //!
-//! The binary `baton` is no library, so its modules are compiled in here, under the names they have there.
+//! `BATON_FUZZ_TARGET` says which target it is.
 
 #![no_main]
 #![allow(dead_code, unused_imports, unexpected_cfgs)]
 
-#[path = "../../../crates/baton/src/agents/mod.rs"]
 mod agents;
-#[path = "../../../crates/baton/src/args.rs"]
 mod args;
-#[path = "../../../crates/baton/src/commands/mod.rs"]
 mod commands;
-#[path = "../../../crates/baton/src/config/mod.rs"]
 mod config;
-#[path = "../../../crates/baton/src/exit.rs"]
 mod exit;
-#[path = "../../../crates/baton/src/files.rs"]
+#[cfg(debug_assertions)]
+mod faults;
 mod files;
-#[path = "../../../crates/baton/src/fuzz.rs"]
 mod fuzz;
-#[path = "../../../crates/baton/src/log.rs"]
 mod log;
-#[path = "../../../crates/baton/src/reload.rs"]
 mod reload;
-#[path = "../../../crates/baton/src/signals.rs"]
 mod signals;
 
 use std::sync::OnceLock;

@@ -20,9 +20,15 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
-    step("strace", has_strace(), || apt_install(&["strace"]))?;
+    for_faults()?;
     environments::install(workspace, &clients::tested())?;
     environments::install(workspace, &[&metrics::PARSER])
+}
+
+/// What the fault tests trace system calls and move clocks with.
+pub fn for_faults() -> Result<(), String> {
+    step("strace", has_strace(), || apt_install(&["strace"]))?;
+    step("faketime", has_faketime(), || apt_install(&["faketime"]))
 }
 
 /// What these clients need, and nothing else.
@@ -32,7 +38,7 @@ pub fn clients(workspace: &Workspace, clients: &[&Client]) -> Result<(), String>
 }
 
 /// Two checkouts may set up at once; the second waits and then finds everything done.
-fn lock(workspace: &Workspace) -> Result<File, String> {
+pub fn lock(workspace: &Workspace) -> Result<File, String> {
     fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
     let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
     lock.lock().map_err(|e| format!("lock of the tools: {e}"))?;
@@ -87,7 +93,12 @@ fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
 }
 
-/// Makes system calls fail in the tests of failed syncs.
+/// Gives a process a clock that tests move.
+fn has_faketime() -> bool {
+    succeeds(Command::new("faketime").arg("--version"))
+}
+
+/// Makes system calls fail in the tests of failed syncs, and tells them in those of durability.
 fn has_strace() -> bool {
     succeeds(Command::new("strace").arg("--version"))
 }

@@ -169,14 +169,20 @@ pub mod a2a;
 pub mod auth;
 pub mod card;
 pub mod engine;
+#[doc(hidden)]
+pub mod points;
 pub mod service;
 pub mod store;
 
 mod binding;
 mod control;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 mod media;
 mod mount;
 mod net;
+mod own_keys;
 mod proxy;
 mod server;
 mod site;

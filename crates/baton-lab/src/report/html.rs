@@ -22,6 +22,7 @@ pub fn render(run: &Run) -> String {
     body += &heading(run, &title, &summary);
     body += &tiles(run, &summary);
     body += &tables(run, &summary);
+    body += &run.faults.as_ref().map_or_else(String::new, super::faults::html);
     body += &filters(run, &summary);
     for category in Category::ALL {
         body += &section(run, category, &summary);
@@ -308,7 +309,7 @@ fn found(outcome: &Outcome) -> String {
     text
 }
 
-fn exchange(exchange: &Exchange) -> String {
+pub(super) fn exchange(exchange: &Exchange) -> String {
     let sent = &exchange.sent;
     let answer = match (&exchange.received, &exchange.trouble) {
         (Some(received), _) => format!("HTTP {}", received.status),

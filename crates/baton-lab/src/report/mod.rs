@@ -18,6 +18,7 @@ pub mod acts;
 pub mod badge;
 pub mod compare;
 mod date;
+pub mod faults;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -32,6 +33,7 @@ use std::time::{Duration, SystemTime};
 use crate::acts::document::Level;
 use crate::baseline::Compared;
 use crate::case::{Case, Outcome, Verdict};
+use crate::fault::trial::UnderFaults;
 use crate::generation::{Binding, Generation};
 use crate::target::Target;
 
@@ -75,6 +77,8 @@ pub struct Run {
     pub version: String,
     /// Against the list of failures that were expected.
     pub baseline: Option<Compared>,
+    /// The same cases again on a bad network.
+    pub faults: Option<UnderFaults>,
     /// Why it was broken off.
     pub cut: Option<String>,
     /// What was exchanged is shown for passed cases, too.

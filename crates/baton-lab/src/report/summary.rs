@@ -14,9 +14,10 @@ use crate::acts::document::Level;
 use crate::case::{Category, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 
-/// The cases that stand for "a task can be sent and read": tagged so, or known by their ids.
+/// The cases that stand for "a task can be sent and read" are tagged so; those of the official files, which have no such
+/// tag, are known by their ids.
 const BASIC_TAG: &str = "basic";
-const BASIC_IDS: &[&str] = &["V1-SEND-001", "V1-GET-001", "CORE-SEND-001", "CORE-GET-001"];
+const BASIC_IDS: &[&str] = &["CORE-SEND-001", "CORE-GET-001"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -241,6 +242,14 @@ fn remarks(run: &Run) -> Vec<String> {
     }
     if agent && !run.agent.push {
         remarks.push("push notifications are not advertised, so they were not tested".to_owned());
+    }
+    if let Some(under) = &run.faults {
+        let verdicts = match under.different() {
+            0 => "every verdict is the same as".to_owned(),
+            1 => "1 verdict is another one than".to_owned(),
+            count => format!("{count} verdicts are others than"),
+        };
+        remarks.push(format!("under faults {verdicts} without"));
     }
     let options = run
         .outcomes

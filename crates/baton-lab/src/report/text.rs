@@ -36,6 +36,8 @@ pub fn render(run: &Run, style: &Style) -> String {
         text += &failures(run, style, paint);
         text += &not_judged(run, style, paint);
         text += &table(run, paint);
+        text +=
+            &run.faults.as_ref().map_or_else(String::new, |under| super::faults::text(under, style, paint));
     }
     text += &verdict(run, paint);
     text

@@ -14,6 +14,7 @@ use tracing::Instrument as _;
 
 use super::observed::Watched;
 use crate::engine::{EventStream, Frame};
+use crate::points::{Point, reached};
 
 /// A write is sent off when it has grown to this.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -121,6 +122,7 @@ impl Writer {
     }
 
     fn put(&mut self, out: &mut BytesMut, frame: &Frame) {
+        reached(Point::FrameShown);
         let dialect = self.dialect;
         let mut json = Vec::new();
         let number = match frame {

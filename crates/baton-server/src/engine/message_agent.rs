@@ -19,6 +19,7 @@ use super::content::Content;
 use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
+use crate::points::{Point, reached};
 use crate::store::{MessageRecord, StoreError, record};
 use crate::telemetry::trace;
 
@@ -187,7 +188,10 @@ impl Inner {
                     let _ = tell.send(Some(Err(from_store(error))));
                     self.stopping.run_until_cancelled(tokio::time::sleep(KEEP_AGAIN)).await;
                 }
-                kept => return kept.map_err(from_store),
+                kept => {
+                    reached(Point::ReplyKept);
+                    return kept.map_err(from_store);
+                }
             }
         }
     }

@@ -31,6 +31,7 @@ mod size;
 mod stream;
 pub(crate) mod stream_places;
 mod turn_span;
+mod view;
 mod wait;
 mod watched_store;
 
@@ -44,6 +45,7 @@ use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, T
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -56,9 +58,12 @@ pub use input::{File, FileContent, InputError, ReadMessage};
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
+pub use view::View;
 pub use watched_store::WatchedStore;
 
-use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use crate::own_keys::OwnKeys;
+use crate::points::{Point, reached};
+use crate::store::{EventBatch, ReplicaId, Store, StoreError, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
@@ -67,6 +72,7 @@ use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
+use retention::ClockDoubt;
 use runs::Runs;
 
 /// A cheap handle; all clones are one engine.
@@ -80,7 +86,7 @@ pub(crate) struct Inner {
     last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
-    agents: HashMap<Arc<str>, AgentLogic>,
+    agents: OwnKeys<Arc<str>, AgentLogic>,
     options: ArcSwap<Options>,
     clock: Arc<dyn Clock>,
     me: ReplicaId,
@@ -124,7 +130,7 @@ impl Engine {
                 store: WatchedStore::new(store, telemetry.clone()),
                 last_check: LastCheck::default(),
                 hub: Hub::new(),
-                agents,
+                agents: agents.into_iter().collect(),
                 options: ArcSwap::from_pointee(options),
                 clock,
                 me,
@@ -207,8 +213,8 @@ impl Engine {
     }
 
     /// The task as it is now.
-    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
-        self.inner.load(scope, id).await
+    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
+        self.inner.view(scope, id).await
     }
 
     /// Applies the crash rule to what an earlier process left behind, then starts the sweeper.
@@ -217,7 +223,8 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner)));
+        let doubt = ClockDoubt::since(Instant::now(), self.inner.clock.now());
+        self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), doubt));
         Ok(())
     }
 
@@ -228,9 +235,11 @@ impl Engine {
         inner.stopping.cancel();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
+        reached(Point::StopTold);
         if tokio::time::timeout(drain, inner.runs.all_gone()).await.is_err() {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
+        reached(Point::StopDrained);
         inner.closing.cancel();
     }
 
@@ -250,11 +259,15 @@ impl Inner {
         self.options.load_full()
     }
 
-    async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+    async fn view(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
         match self.store.load(scope, id).await.map_err(from_store)? {
-            Some(loaded) => Ok(Arc::new(record::fold(&loaded).map_err(from_store)?)),
+            Some(loaded) => View::of(&loaded).map_err(from_store),
             None => Err(not_found(id)),
         }
+    }
+
+    async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+        self.view(scope, id).await?.snapshot()
     }
 
     /// The caller's own tasks among those a message refers to; others do not exist for it.
@@ -274,11 +287,19 @@ impl Inner {
     }
 }
 
-/// Gives a body its number and time, folds it in, and encodes it for the store.
-fn write_down(snapshot: &mut Snapshot, at: Timestamp, body: EventBody) -> Result<StoredEvent, Refused> {
-    let event = Event { number: snapshot.version + 1, at, body };
-    snapshot.apply(&event)?;
-    Ok(StoredEvent::encode(&snapshot.task.id, &snapshot.task.context_id, &event))
+/// Gives a body its number and time, encodes it for the store, and folds it in. Answers the number.
+fn write_down(
+    snapshot: &mut Snapshot,
+    at: Timestamp,
+    body: EventBody,
+    events: &mut EventBatch,
+) -> Result<u64, Refused> {
+    snapshot.check(&body)?;
+    let number = snapshot.version + 1;
+    let event = Event { number, at, body };
+    events.push(&snapshot.task.id, &snapshot.task.context_id, &event);
+    snapshot.apply(event)?;
+    Ok(number)
 }
 
 pub(crate) fn not_found(id: &TaskId) -> Error {

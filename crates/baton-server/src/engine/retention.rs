@@ -1,11 +1,16 @@
 //! The sweeper: folds and removes what is old, and looks after tasks nobody holds.
 
+mod clock_doubt;
+
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub(super) use clock_doubt::ClockDoubt;
+
 use super::{Engine, Inner};
+use crate::points::{Point, reached};
 use crate::store::StoreError;
 
 /// Removed or folded with one call; small, so that writers wait little.
@@ -31,7 +36,7 @@ impl Engine {
 
 impl Inner {
     /// Ends with the engine: it holds nothing while it waits.
-    pub(super) async fn sweep_for_ever(engine: Weak<Self>) {
+    pub(super) async fn sweep_for_ever(engine: Weak<Self>, mut doubt: ClockDoubt) {
         let Some(held) = engine.upgrade() else { return };
         let every = held.options().retention.every;
         let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
@@ -50,7 +55,9 @@ impl Inner {
             let Some(engine) = engine.upgrade() else { return };
             if next <= Instant::now() {
                 next = Instant::now() + every;
-                engine.sweep_and_tell().await;
+                if doubt.allows(Instant::now(), engine.clock.now()) {
+                    engine.sweep_and_tell().await;
+                }
             }
             // Tasks whose run gave up on a failing store.
             if let Err(error) = engine.tend_open_tasks().await {
@@ -74,8 +81,10 @@ impl Inner {
         let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();
+        reached(Point::SweepBegin);
         let fold = before(retention.fold);
         swept.folded = all(u64::MAX, |most| store.fold_ended(fold, most)).await?;
+        reached(Point::SweepFolded);
         let ended = before(retention.ended);
         swept.removed = all(u64::MAX, |most| store.purge_ended(ended, most)).await?;
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);

@@ -1,13 +1,16 @@
 //! ListTasks: newest first, by keyset cursors.
 
 use baton_protocol::Error;
-use baton_protocol::domain::TaskPage;
+use baton_protocol::domain::{TaskPage, Timestamp};
 use baton_protocol::operation::{ListTasks, Reply};
 
 use super::cursor::Cursor;
 use super::{CallContext, Outcome, Service, reply};
 use crate::engine::from_store;
 use crate::store::{ListPosition, ListQuery, record};
+
+/// The first page begins with the newest task there is: the year 9999.
+const END_OF_TIME: i64 = 253_402_300_799_999;
 
 impl Service {
     pub(super) async fn list(&self, context: &CallContext, list: ListTasks) -> Result<Outcome, Error> {
@@ -21,21 +24,22 @@ impl Service {
         };
         let (scope, store, cursors) = (&context.scope, self.engine().store(), &self.inner.cursors);
         let token = list.page_token.as_deref().filter(|token| !token.is_empty());
-        let (after, not_after, total) = match token {
-            Some(token) => {
-                let cursor = cursors.open(token, scope, &list.filter)?;
-                (Some(cursor.after), cursor.not_after, cursor.total)
-            }
-            None => {
-                // One more millisecond: what ends in this very one belongs to the listing.
-                let not_after = self.engine().now().plus_millis(1);
-                let total = store.count(scope, &list.filter, not_after).await.map_err(from_store)?;
-                (None, not_after, total)
-            }
-        };
+        let begun = token.map(|token| cursors.open(token, scope, &list.filter)).transpose()?;
+        let not_after = begun.as_ref().map_or(Timestamp::from_millis(END_OF_TIME), |cursor| cursor.not_after);
+        let after = begun.as_ref().map(|cursor| cursor.after.clone());
+        // One more millisecond: what ends in this very one belongs to the listing.
+        let now = self.engine().now().plus_millis(1);
         // One more than asked for tells whether there is a next page.
         let query = ListQuery { filter: list.filter.clone(), after, not_after, limit: page_size + 1 };
         let mut found = store.list(scope, &query).await.map_err(from_store)?;
+        let (not_after, total) = match begun {
+            Some(cursor) => (cursor.not_after, cursor.total),
+            None => {
+                // Whatever the clock says now, it was later once, if a task says so.
+                let not_after = found.first().map_or(now, |newest| now.max(newest.head.current.status_at));
+                (not_after, store.count(scope, &list.filter, not_after).await.map_err(from_store)?)
+            }
+        };
         let more = found.len() > page_size as usize;
         found.truncate(page_size as usize);
         let next_page_token = match found.last() {

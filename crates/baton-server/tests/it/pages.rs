@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_protocol::domain::Timestamp;
 use baton_server::Builder;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use crate::agents::obedient;
 use crate::callers::{call_as, serve_owners};
 use crate::harness::{Answer, TestServer, id, message, serve, serve_agent, with_agent};
+use crate::stage::TestClock;
 
 /// It is always now: only ids tell tasks apart.
 #[derive(Debug)]
@@ -99,6 +101,19 @@ async fn p06_a_walk_meets_every_task_once_while_others_come() {
 #[tokio::test]
 async fn p06_a_walk_meets_every_task_once_when_all_times_are_equal() {
     check_walks(with_agent(obedient).clock(Arc::new(Stopped))).await;
+}
+
+/// Tasks that changed while the clock was ahead are as much there as the others.
+#[tokio::test]
+async fn p06_a_walk_meets_every_task_once_after_the_clock_was_set_back() {
+    let clock = TestClock::new();
+    let server = serve(with_agent(obedient).clock(Arc::clone(&clock) as _)).await;
+    let mut made = fill(&server, 12).await;
+    clock.set_back(Duration::from_secs(60 * 60));
+    made.extend(fill(&server, 12).await);
+    walk(&server, &made, json!({}), "").await;
+    clock.set_back(Duration::from_secs(24 * 60 * 60));
+    walk(&server, &made, json!({}), "").await;
 }
 
 #[tokio::test]

@@ -59,6 +59,10 @@ impl TestClock {
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(by.as_millis() as i64, Ordering::SeqCst);
     }
+
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.0.fetch_sub(by.as_millis() as i64, Ordering::SeqCst);
+    }
 }
 
 impl Clock for TestClock {

@@ -18,6 +18,8 @@ use tracing::subscriber::NoSubscriber;
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
+#[cfg(debug_assertions)]
+use crate::faults;
 use crate::files;
 use crate::log;
 use crate::reload::{self, Reload};
@@ -32,6 +34,8 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let config = &loaded.config;
     let addresses = resolve(config).await?;
     log::install(config, service_name(&loaded.agents))?;
+    #[cfg(debug_assertions)]
+    faults::install()?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -173,6 +177,8 @@ async fn open(config: &Config) -> Result<Arc<dyn Store>, Failure> {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
         StoreUrl::Sqlite(path) => {
             let (path, options) = (path.clone(), config.sqlite_options());
+            #[cfg(debug_assertions)]
+            let options = faults::store_options(options);
             let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, options));
             let named = |error: &dyn std::fmt::Display| {
                 Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url)).to_string()

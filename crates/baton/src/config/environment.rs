@@ -25,6 +25,10 @@ const OTHERS: &[&str] = &[
     "BATON_RUN",
     // Of the tests and tools of this repository.
     "BATON_TOOLS",
+    "BATON_FAULT_POINT",
+    "BATON_FAULT_SYNC",
+    "BATON_FAULTS_FULL",
+    "BATON_FAULTS_RESULTS",
     "BATON_KILLS",
     "BATON_SEED",
     "BATON_TEST_POSTGRES",

@@ -31,14 +31,16 @@ mod exec_lines;
 mod exec_output;
 /// A failed sync ends the process, and the next one finds everything acknowledged.
 mod failed_sync;
+/// Faults of every kind under load: kills, power cuts, damage, clocks, crowds; one journal and one checker.
+mod faults;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
 /// `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
 mod judging;
-/// `kill -9` under load: nothing acknowledged is lost, nothing runs twice.
-mod kills;
 /// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
 mod lab;
+/// `baton test --faults`, `baton test --second` and `baton fault-proxy`, as users type them.
+mod lab_faults;
 /// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
 mod lab_v1;
 /// What the log says of requests, and where the numbers are.

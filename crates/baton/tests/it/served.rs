@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -53,6 +53,11 @@ impl Served {
     }
 
     pub(crate) fn of(command: &mut Command) -> Self {
+        Self::unless_it_dies(command).unwrap_or_else(|(_, log)| panic!("no welcome:\n{log}"))
+    }
+
+    /// The same, for a process that may end before it serves: then how, and what it logged.
+    pub(crate) fn unless_it_dies(command: &mut Command) -> Result<Self, (ExitStatus, String)> {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.unwrap();
         let (log, log_reader) = keep(child.stderr.take().unwrap());
@@ -69,11 +74,17 @@ impl Served {
         while !served.welcome.contains("curl ") {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) => served.welcome += &line,
+                Err(RecvTimeoutError::Disconnected) => return Err(served.ended()),
                 Err(error) => panic!("no welcome: {error}\n{}{}", served.welcome, served.log()),
             }
         }
         served.url = served.line("listening").to_owned();
-        served
+        Ok(served)
+    }
+
+    /// Has it ended by itself?
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// The agent below a path of the server.

@@ -5,8 +5,10 @@
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
 //! | `session` | a connection with its settings and its known scopes |
+//! | `checksum` | a sum beside what is stored |
 //! | `census` | how many tasks stand in which state |
 //! | `room` | whether a failure is one of a full disk |
+//! | `old_log` | whether the log that an earlier process left is damaged |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
 //! | `reader`, `read` | the reading threads, and the verbs they run |
 //!
@@ -14,7 +16,9 @@
 //! answered, and neither does a power cut on a disk that honours syncs.
 
 mod census;
+mod checksum;
 mod error;
+mod old_log;
 mod read;
 mod reader;
 mod room;
@@ -42,6 +46,7 @@ use super::{
     Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
+use crate::points::{Point, reached};
 
 /// Before 3.51.3 two connections that write and checkpoint at once could corrupt a database.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -114,9 +119,13 @@ impl SqliteStore {
         let room = Room::beside(path);
         let at_path = |error: StoreError| room.name_file(room.judge(error));
         let lock = create_and_lock(path)?;
+        reached(Point::OpenLocked);
+        old_log::look(path);
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
+        reached(Point::MigrateAfter);
         fold_what_is_left(&session).map_err(at_path)?;
+        reached(Point::OpenFolded);
         let tasks = Census::take(&session.connection).map_err(at_path)?;
         let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
         let writer = Writer::start(session, room, tasks, options.write_queue.max(1), options.batch)?;
@@ -167,8 +176,7 @@ fn create_and_lock(path: &Path) -> StoreResult<File> {
         let made = owner_only(&mut OpenOptions::new()).write(true).create_new(true).open(path);
         made.map_err(|error| failed(path, error))?;
         // The file's name must be as durable as what will be in it.
-        #[cfg(unix)]
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(folder, error))?;
+        sync_names(folder).map_err(|error| failed(folder, error))?;
     }
     Ok(lock)
 }
@@ -179,7 +187,22 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    let made: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    builder.create(folder)?;
+    // A synced file in a folder whose own name is not synced is gone with the folder.
+    made.into_iter().filter_map(Path::parent).try_for_each(sync_names)
+}
+
+/// The names in a folder become as durable as what is behind them.
+fn sync_names(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        File::open(folder)?.sync_all()?;
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }
 
 /// New files are the owner's alone. SQLite gives its log files the mode of the database.

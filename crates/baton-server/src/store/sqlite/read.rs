@@ -6,8 +6,7 @@ use rusqlite::{Connection, Params, params};
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
-    TaskKey,
+    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, StoreResult, StoredEvent, TaskKey,
 };
 
 /// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
@@ -94,10 +93,7 @@ pub(super) fn requests(
 ) -> StoreResult<Vec<PendingRequest>> {
     let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
     let mut statement = session.connection.prepare_cached(sql::REQUESTS)?;
-    let requests = statement.query_and_then(params![scope, task.as_str()], |row| {
-        let event = StoredEvent::from_record(0, sql::blob(row, 1)?)?;
-        Ok(PendingRequest { request: RequestId(sql::unsigned(row, 0)?), event })
-    })?;
+    let requests = statement.query_and_then(params![scope, task.as_str()], sql::request)?;
     requests.collect()
 }
 

@@ -5,16 +5,17 @@ use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp}
 use bytes::Bytes;
 use rusqlite::Row;
 
+use super::checksum::Sum;
 use crate::store::{
-    Head, HeadState, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot, TaskKey,
-    Work,
+    Head, HeadState, MessageRecord, PendingRequest, ReplicaId, RequestId, StoreError, StoreResult,
+    StoredEvent, StoredSnapshot, TaskKey, Work,
 };
 
 /// The columns [`head`] reads, from 0 on.
 macro_rules! head_columns {
     () => {
         "t.id, t.key, t.context, t.generation, t.created_at, t.version, t.folded_through, \
-         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence"
+         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence, t.sum"
     };
 }
 
@@ -25,33 +26,33 @@ pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) 
 pub(super) const COMPARE: &str =
     "SELECT key, version, fence, state, status_at, work FROM task WHERE scope = ?1 AND id = ?2";
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
-    (scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    (scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, sum) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 /// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
 /// two: this one, for the many appends that leave state and work alone, names no indexed column.
 pub(super) const UPDATE_HEAD_STEADY: &str =
-    "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5 WHERE key = ?1";
+    "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
-    state = ?6, status_at = ?7, ended_at = ?8, work = ?9 WHERE key = ?1";
-pub(super) const INSERT_EVENT: &str = "INSERT INTO event (task, number, record) VALUES (?1, ?2, ?3)";
-pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record) VALUES (?1, ?2, ?3) \
-    ON CONFLICT (task) DO UPDATE SET version = excluded.version, record = excluded.record";
+    sum = ?6, state = ?7, status_at = ?8, ended_at = ?9, work = ?10 WHERE key = ?1";
+pub(super) const INSERT_EVENT: &str = "INSERT INTO event (task, number, record, sum) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record, sum) VALUES (?1, ?2, ?3, ?4) \
+    ON CONFLICT (task) DO UPDATE SET version = excluded.version, record = excluded.record, sum = excluded.sum";
 
 // Messages and requests.
-pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, reply, at FROM message_record \
+pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, reply, at, sum FROM message_record \
     WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
 pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
-    (scope, message_id, hash, task, event, reply, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    (scope, message_id, hash, task, event, reply, at, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 pub(super) const PLACE_MESSAGE: &str =
     "UPDATE message_record SET event = ?4 WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
 pub(super) const COUNT_REQUESTS: &str = "SELECT count(*) FROM request WHERE task = ?1";
 pub(super) const NUMBER_REQUEST: &str =
     "UPDATE task SET requests = requests + 1 WHERE key = ?1 RETURNING requests";
 pub(super) const INSERT_REQUEST: &str =
-    "INSERT INTO request (task, id, record, message_id, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+    "INSERT INTO request (task, id, record, message_id, hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const SETTLE_REQUEST: &str =
     "DELETE FROM request WHERE task = ?1 AND id = ?2 RETURNING message_id, hash";
-pub(super) const REQUESTS: &str = "SELECT r.id, r.record FROM task t CROSS JOIN request r ON r.task = t.key \
+pub(super) const REQUESTS: &str = "SELECT r.id, r.record, r.sum FROM task t CROSS JOIN request r ON r.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 ORDER BY r.id";
 
 // Reading.
@@ -60,25 +61,25 @@ pub(super) const HEAD: &str =
 pub(super) const LOAD: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", s.record FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
+    ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
-pub(super) const EVENTS: &str = "SELECT e.number, e.record FROM task t CROSS JOIN event e ON e.task = t.key \
+pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.sum FROM task t CROSS JOIN event e ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > ?3 ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str =
-    "SELECT number, record FROM event WHERE task = ?1 AND number > ?2 ORDER BY number";
+    "SELECT number, record, sum FROM event WHERE task = ?1 AND number > ?2 ORDER BY number";
 
 /// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit; ?7: context.
 pub(super) const LIST: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", s.record FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
+    ", s.record, s.sum FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
      WHERE t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
      ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
 );
 pub(super) const LIST_CONTEXT: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", s.record FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
+    ", s.record, s.sum FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
      WHERE t.scope = ?1 AND t.context = ?7 \
      AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
      ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
@@ -130,7 +131,7 @@ pub(super) const PUT_CHECK: &str = "INSERT INTO meta (name, value) VALUES ('chec
     ON CONFLICT (name) DO UPDATE SET value = iif(value = ?1, ?2, ?1)";
 
 /// Where columns after the head's start.
-pub(super) const AFTER_HEAD: usize = 13;
+pub(super) const AFTER_HEAD: usize = 14;
 
 /// SQLite knows signed numbers only; the bits are kept.
 pub(super) fn signed(number: u64) -> i64 {
@@ -170,17 +171,43 @@ pub(super) fn head(row: &Row<'_>) -> StoreResult<(TaskId, Head)> {
             fence: unsigned(row, 12)?,
         },
     };
+    let sum = head_sum(&id, head.version, &head.current);
+    sum.check(row.get(13)?, &|| format!("task {id}"))?;
     Ok((id, head))
 }
 
-/// Reads `(number, record)`.
+/// Of what an append changes.
+pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState) -> Sum {
+    Sum::of(version)
+        .bytes(id.as_str().as_bytes())
+        .number(u64::from(head.state.number()) << 8 | u64::from(head.work.number()))
+        .number(head.status_at.as_millis().cast_unsigned())
+        .number(u64::from(head.attempts))
+        .number(head.holder.map_or(u64::MAX, |holder| holder.0))
+        .number(head.fence)
+}
+
+/// Reads `(number, record, sum)`.
 pub(super) fn event(row: &Row<'_>) -> StoreResult<StoredEvent> {
-    StoredEvent::from_record(unsigned(row, 0)?, blob(row, 1)?)
+    let (number, record) = (unsigned(row, 0)?, blob(row, 1)?);
+    Sum::of(number).bytes(&record).check(row.get(2)?, &|| format!("event {number}"))?;
+    StoredEvent::from_record(number, record)
+}
+
+/// Reads `(id, record, sum)` of a request.
+pub(super) fn request(row: &Row<'_>) -> StoreResult<PendingRequest> {
+    let (id, record) = (unsigned(row, 0)?, blob(row, 1)?);
+    Sum::of(id).bytes(&record).check(row.get(2)?, &|| format!("request {id}"))?;
+    Ok(PendingRequest { request: RequestId(id), event: StoredEvent::from_record(0, record)? })
 }
 
 pub(super) fn snapshot(row: &Row<'_>, column: usize) -> StoreResult<Option<StoredSnapshot>> {
     let record = row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
-    record.map(|record| StoredSnapshot::from_record(Bytes::copy_from_slice(record))).transpose()
+    let Some(record) = record else { return Ok(None) };
+    let snapshot = StoredSnapshot::from_record(Bytes::copy_from_slice(record))?;
+    let sum = Sum::of(snapshot.version()).bytes(record);
+    sum.check(row.get(column + 1)?, &|| "snapshot".to_owned())?;
+    Ok(Some(snapshot))
 }
 
 /// Reads a row of [`FIND_MESSAGE`].
@@ -188,14 +215,25 @@ pub(super) fn message_record(row: &Row<'_>) -> StoreResult<MessageRecord> {
     let bad = |error| StoreError::Damaged(format!("message record: id {error}"));
     let task: Option<String> = row.get(2)?;
     let reply: Option<Vec<u8>> = row.get(4)?;
-    Ok(MessageRecord {
+    let record = MessageRecord {
         message_id: MessageId::parse(text(row, 0)?).map_err(bad)?,
         hash: row.get(1)?,
         task: task.map(|id| TaskId::parse(&id)).transpose().map_err(bad)?,
         event: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
         reply: reply.map(Bytes::from),
         at: time(row, 5)?,
-    })
+    };
+    message_sum(&record).check(row.get(6)?, &|| format!("message {}", record.message_id))?;
+    Ok(record)
+}
+
+/// Which event it became is said later.
+pub(super) fn message_sum(record: &MessageRecord) -> Sum {
+    Sum::of(record.at.as_millis().cast_unsigned())
+        .bytes(record.message_id.as_str().as_bytes())
+        .bytes(&record.hash)
+        .bytes(record.task.as_ref().map_or(&[][..], |task| task.as_str().as_bytes()))
+        .bytes(record.reply.as_deref().unwrap_or_default())
 }
 
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> StoreResult<TaskId> {

@@ -4,9 +4,11 @@
 use baton_protocol::domain::{Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::checksum::Sum;
 use super::read;
 use super::session::Session;
 use super::statements::{self as sql, signed};
+use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
     StoreResult, TaskKey,
@@ -38,28 +40,35 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             if (stored.version, stored.fence) == (append.expected, append.fence) =>
         {
             session.moves.moved(stored.state, append.head.state);
-            update_head(&session.connection, &stored, version, &append.head)?;
+            update_head(&session.connection, &stored, &append.task, version, &append.head)?;
             (scope, stored.key)
         }
         _ => return Ok(Appended::Conflict),
     };
     let connection = &session.connection;
+    reached(Point::AppendHead);
     if !append.events.is_empty() {
         let mut insert = connection.prepare_cached(sql::INSERT_EVENT)?;
         for (event, number) in append.events.iter().zip(append.expected + 1..) {
             debug_assert_eq!(event.number, number, "events are numbered from the version they follow");
-            insert.execute(params![key, signed(number), &event.record()[..]])?;
+            let sum = Sum::of(number).bytes(event.record());
+            insert.execute(params![key, signed(number), &event.record()[..], sum.stored()])?;
+            reached(Point::AppendEvent);
         }
     }
     if let Some(snapshot) = &append.snapshot {
         let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
-        put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..]])?;
+        let sum = Sum::of(snapshot.version()).bytes(snapshot.record());
+        put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..], sum.stored()])?;
+        reached(Point::AppendSnapshot);
     }
     if let Some(message) = &append.message {
         insert_message(connection, scope, message)?;
+        reached(Point::AppendMessage);
     }
     for settled in &append.settled {
         settle(connection, scope, key, settled)?;
+        reached(Point::AppendSettled);
     }
     Ok(Appended::Written(TaskKey(key.cast_unsigned())))
 }
@@ -87,6 +96,7 @@ pub(super) fn request(
         return Ok(Requested::Full);
     }
     let id: i64 = connection.prepare_cached(sql::NUMBER_REQUEST)?.query_row([key], |row| row.get(0))?;
+    reached(Point::RequestNumbered);
     let message = request.message.as_ref();
     connection.prepare_cached(sql::INSERT_REQUEST)?.execute(params![
         key,
@@ -94,7 +104,9 @@ pub(super) fn request(
         &request.event.record()[..],
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
+        Sum::of(id.cast_unsigned()).bytes(request.event.record()).stored(),
     ])?;
+    reached(Point::RequestInserted);
     if let Some(message) = message {
         insert_message(connection, scope, message)?;
     }
@@ -122,6 +134,7 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
         Some(kept) => Ok(kept),
         None => {
             connection.prepare_cached(sql::INSERT_SECRET)?.execute(params![name, fresh])?;
+            reached(Point::SecretMade);
             Ok(fresh.to_vec())
         }
     }
@@ -141,6 +154,7 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
     let keys = keys(connection, sql::FOLDABLE, before, limit)?;
     for key in &keys {
         connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?;
+        reached(Point::FoldEvents);
         connection.prepare_cached(sql::MARK_FOLDED)?.execute([key])?;
     }
     Ok(keys.len() as u64)
@@ -154,6 +168,7 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
     for (key, state) in &ended {
         for remove in sql::REMOVE_TASK {
             connection.prepare_cached(remove)?.execute([key])?;
+            reached(Point::PurgeRows);
         }
         session.moves.removed(*state);
     }
@@ -169,6 +184,7 @@ pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32
         find.query_map(params![before.as_millis(), limit], record)?.collect::<Result<_, _>>()?;
     for record in &found {
         connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![record.0, record.1, record.2])?;
+        reached(Point::PurgeRecord);
     }
     Ok(found.len() as u64)
 }
@@ -221,17 +237,25 @@ fn insert_task(
         head.attempts,
         head.holder.map(|holder| signed(holder.0)),
         signed(head.fence),
+        sql::head_sum(task, version, head).stored(),
     ])?)
 }
 
-fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &HeadState) -> StoreResult<()> {
+fn update_head(
+    connection: &Connection,
+    stored: &Stored,
+    task: &TaskId,
+    version: u64,
+    head: &HeadState,
+) -> StoreResult<()> {
+    let sum = sql::head_sum(task, version, head).stored();
     let (key, version) = (stored.key, signed(version));
     let (attempts, holder, fence) =
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
     let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
     if indexed == (stored.state, stored.status_at, stored.work) {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
-        update.execute(params![key, version, attempts, holder, fence])?;
+        update.execute(params![key, version, attempts, holder, fence, sum])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
         update.execute(params![
@@ -240,6 +264,7 @@ fn update_head(connection: &Connection, stored: &Stored, version: u64, head: &He
             attempts,
             holder,
             fence,
+            sum,
             indexed.0,
             indexed.1,
             ended_at(head),
@@ -262,6 +287,7 @@ fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -
         record.event.map(signed),
         record.reply.as_deref(),
         record.at.as_millis(),
+        sql::message_sum(record).stored(),
     ])?;
     Ok(())
 }

@@ -18,6 +18,7 @@ use super::census::Census;
 use super::error;
 use super::room::Room;
 use super::session::{Fold, Session};
+use crate::points::{Point, reached};
 use crate::store::{Measures, StoreError, StoreResult};
 use crate::telemetry::histogram::{BATCH_BOUNDS, Histogram};
 
@@ -165,7 +166,9 @@ impl Committer {
             self.write(&mut waiting);
             for job in waiting.drain(..) {
                 job.answer();
+                reached(Point::AnswerBetween);
             }
+            reached(Point::AnswerAfter);
             if self.session.log_pages() >= FOLD_AT {
                 self.fold_log(Fold::Passive);
             }
@@ -219,10 +222,21 @@ impl Committer {
         if let Some(failed) = &self.failed {
             return Err(Failure::Begin(failed.clone()));
         }
+        reached(Point::WriteBegin);
         self.session.begin().map_err(|error| Failure::Begin(self.note(error)))?;
-        let run = jobs.iter_mut().try_for_each(|job| job.run(&mut self.session));
-        match run.and_then(|()| self.session.commit().map_err(error::of_commit)) {
+        reached(Point::WriteBegun);
+        let run = jobs.iter_mut().try_for_each(|job| {
+            job.run(&mut self.session)?;
+            reached(Point::WriteBetween);
+            Ok(())
+        });
+        let commit = |()| {
+            reached(Point::CommitBefore);
+            self.session.commit().map_err(error::of_commit)
+        };
+        match run.and_then(commit) {
             Ok(()) => {
+                reached(Point::CommitAfter);
                 self.counters.batches.observe(jobs.len() as u64);
                 self.counters.tasks.apply(std::mem::take(&mut self.session.moves));
                 Ok(())
@@ -247,8 +261,10 @@ impl Committer {
         if self.fold_again.is_some_and(|at| Instant::now() < at) {
             return false;
         }
+        reached(Point::LogFoldBefore);
         match self.session.fold_log(fold) {
             Ok(whole) => {
+                reached(Point::LogFoldAfter);
                 self.fold_again = None;
                 whole
             }

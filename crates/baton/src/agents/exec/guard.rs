@@ -33,6 +33,7 @@ use rustix::process::{
 };
 
 use super::children;
+use super::one_run::{self, Taken};
 use super::report::Report;
 
 /// The hidden subcommand; `main` looks for it before anything else.
@@ -72,6 +73,16 @@ fn guard(grace: Duration, program: &OsString, args: impl Iterator<Item = OsStrin
     let mut lifeline = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdin = receive(&lifeline)?;
     children::adopt_orphans()?;
+    let task = std::env::var("BATON_TASK_ID").ok();
+    let _held = match one_run::take(task.as_deref(), &lifeline) {
+        Ok(Taken::Ours(held)) => held,
+        Ok(Taken::Unwanted) => return Ok(true),
+        Err(error) => {
+            let code = error.raw_os_error().unwrap_or(Errno::BUSY.raw_os_error());
+            lifeline.write_all(Report::CannotStart(code).line().as_bytes())?;
+            return Ok(true);
+        }
+    };
     // A group of its own: it can be signalled as a whole, and we are not in it.
     let spawned = Command::new(program).args(args).stdin(Stdio::from(stdin)).process_group(0).spawn();
     let group = match spawned {

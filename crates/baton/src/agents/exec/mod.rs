@@ -12,10 +12,13 @@
 //! | `stderr`, `ending` | what it complains about, and how its end is told |
 //! | `process` | its processes as the server sees them |
 //! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
+//! | `one_run` | no two runs of a task at once, whoever was killed |
 
 mod command;
 mod environment;
 pub(crate) mod flags;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod input;
 mod lines;
 mod says;
@@ -31,6 +34,8 @@ mod ending;
 mod feed;
 #[cfg(unix)]
 pub(crate) mod guard;
+#[cfg(unix)]
+mod one_run;
 #[cfg(unix)]
 mod orphans;
 #[cfg(unix)]

@@ -16,6 +16,7 @@ Examples:
   baton test URL --select 3.1.6,V1-SUB                   a section of the specification, an area of ids
   baton test URL --report report.html --report report.xml
   baton test URL --bearer @token.txt --second URL2
+  baton test URL --faults                                again, on a bad network
   baton test URL --suite acts/                           official ACTS files, with corrections
   baton test --explain V1-SUB-001                        what a check asks and why
   baton test compare before.json after.json
@@ -97,9 +98,15 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 
-    /// For checks that draw at random; every report says the seed of its run.
+    /// Draws the same checks and the same faults again (--faults); every report says the seed of its run.
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
+
+    /// Run checks again on a bad network (split, delayed, stalled, cut, reset, half-closed connections) and expect the
+    /// same verdicts. One check of each category; `--faults=all` takes all, `--faults=split,cut` only some faults.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = "some")]
+    pub(super) faults: Vec<String>,
 
     /// A list of the failures that are expected: any other fails the run, and so does a listed one that passes.
     #[arg(long, value_name = "FILE")]
@@ -122,6 +129,14 @@ pub(super) struct RunArgs {
     /// makes one].
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
     pub(super) header: Vec<(String, String)>,
+
+    /// A bearer token for the second agent. It is not shown the first one's, except at the same host and port.
+    #[arg(long, value_name = "TOKEN", requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_bearer: Option<String>,
+
+    /// A header that goes with every request to the second agent.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_header: Vec<(String, String)>,
 
     /// What is printed on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = OUTPUT)]

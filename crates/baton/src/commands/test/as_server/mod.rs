@@ -101,6 +101,7 @@ pub(super) async fn run(args: RunArgs, paint: Paint) -> Result<(), Failure> {
     let outcomes = judge.outcomes(wanted);
     judge.stop().await;
     let result = Run {
+        faults: None,
         subject: Subject::Client,
         agent: subject(&judge, &args, &variants),
         began: began.0,

@@ -1,0 +1,53 @@
+//! Faults, and what they must not cost. One journal of what clients were told, one checker that holds it against the
+//! store, and a file for each kind of fault (`T1`… are the names of the plan; `docs/results/` has what came out).
+//!
+//! Here, in the test command, each takes seconds. `cargo xtask faults` runs the same tests at length
+//! (`BATON_FAULTS_FULL`) and writes down the results. `BATON_SEED` repeats a run's random choices.
+
+/// The rules, on a journal and a store.
+pub(crate) mod checker;
+/// Each rule of the checker can fail.
+mod checker_tests;
+/// A folder with a store, the agents on it, and their marks.
+mod field;
+/// What clients did and were told.
+pub(crate) mod journal;
+/// Clients that write a journal.
+mod load;
+/// Random choices that can be repeated, and where results go.
+pub(crate) mod runs;
+/// Many streams on one task, each a plain socket.
+#[cfg(target_os = "linux")]
+mod sockets;
+/// What a store holds, as the product reads it.
+pub(crate) mod stored;
+/// System calls of the server, as strace tells them.
+#[cfg(target_os = "linux")]
+mod trace;
+
+/// T1: `kill -9` at random moments.
+mod t01_kills;
+/// T2: death at chosen points of the write path.
+mod t02_points;
+/// T3: the sync comes before the answer.
+#[cfg(target_os = "linux")]
+mod t03_sync_order;
+/// T4: a disk that forgets what was not synced.
+#[cfg(target_os = "linux")]
+mod t04_power_cuts;
+/// T5: damaged files.
+mod t05_damage;
+/// T7: a clock that jumps.
+#[cfg(target_os = "linux")]
+mod t07_clock;
+/// T8: streams on which nothing happens.
+#[cfg(target_os = "linux")]
+mod t08_idle_streams;
+/// T9: readers that stop reading.
+#[cfg(target_os = "linux")]
+mod t09_slow_readers;
+/// T10: everybody comes back at once.
+#[cfg(target_os = "linux")]
+mod t10_storm;
+/// T19: stops in order, under load.
+mod t19_stop;

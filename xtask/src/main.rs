@@ -45,6 +45,7 @@ usage: cargo xtask COMMAND
   bench            build the servers of bench/, compare them, and write docs/benchmarks.md
       --quick          short and rough (below 5 minutes); prints, writes no page
       --only ROW       this row alone (may be repeated); prints, writes no page
+      --server NAME    this server alone (may be repeated); prints, writes no page
       --no-build       take the servers as they were built last
       --list           name the rows
       --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv

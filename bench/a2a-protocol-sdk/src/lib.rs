@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use a2a_protocol_sdk::prelude::*;
-use a2a_protocol_sdk::server::store::SqliteTaskStore;
+use a2a_protocol_sdk::server::store::{SqliteTaskStore, TaskStoreConfig};
 use bench_host::{Heap, Host};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -41,9 +41,13 @@ async fn serve(host: Host) -> Result<(), String> {
         .with_description("Says what it was told")
         .with_skill(AgentSkill::new("echo", "Echo", "Echoes text").with_tags(["echo"]));
     card.capabilities.streaming = Some(true);
-    let mut builder = RequestHandlerBuilder::new(Echo).with_agent_card(card);
+    // Bounds that the bench goes beyond, as for Baton's agent.
+    let mut builder =
+        RequestHandlerBuilder::new(Echo).with_agent_card(card).with_max_concurrent_streams(100_000);
     if let Ok(url) = std::env::var("STORE") {
         builder = builder.with_task_store(durable(&url).await.map_err(|error| error.to_string())?);
+    } else {
+        builder = builder.with_task_store_config(TaskStoreConfig::default().with_max_capacity(None));
     }
     let handler = Arc::new(builder.build().map_err(|error| error.to_string())?);
     let served = tokio::spawn(a2a_protocol_sdk::server::serve(

@@ -24,6 +24,8 @@ pub struct Bench {
     /// Where the environments for Python and Node are.
     pub tools: Option<PathBuf>,
     pub only: Vec<String>,
+    /// Only these servers; all if there are none.
+    pub servers: Vec<String>,
     pub quick: bool,
     cores: Option<Cores>,
     /// What others did on the machine when the run began.
@@ -56,6 +58,9 @@ impl Bench {
         let rounds = self.pick(row.rounds.0, row.rounds.1);
         for round in 0..rounds {
             for subject in row.subjects {
+                if !self.servers.is_empty() && !self.servers.iter().any(|name| name == subject.name) {
+                    continue;
+                }
                 // A server that failed once would fail, and wait, in every round.
                 if figures.notes(row.id).any(|(known, _)| known == subject) {
                     continue;

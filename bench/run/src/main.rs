@@ -22,7 +22,7 @@ use bench::Bench;
 
 const USAGE: &str = "\
 usage: bench-run --programs FOLDER --scratch FOLDER --sources FOLDER [--tools FOLDER] [--quick] [--only ROW]…
-                 [--write FILE] [--list]";
+                 [--server NAME]… [--write FILE] [--list]";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -45,6 +45,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
             "--sources" => bench.sources = PathBuf::from(value()?),
             "--tools" => bench.tools = Some(PathBuf::from(value()?)),
             "--write" => write = Some(PathBuf::from(value()?)),
+            "--server" => bench.servers.push(value()?),
             "--only" => bench.only.push(value()?),
             "--quick" => bench.quick = true,
             "--list" => {
@@ -56,6 +57,11 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
     }
     if let Some(unknown) = bench.only.iter().find(|id| !rows::ROWS.iter().any(|row| row.id == id.as_str())) {
         return Err(format!("no row {unknown}; --list names them"));
+    }
+    let known =
+        |name: &String| rows::ROWS.iter().any(|row| row.subjects.iter().any(|subject| subject.name == name));
+    if let Some(unknown) = bench.servers.iter().find(|name| !known(name)) {
+        return Err(format!("no server {unknown}; a run prints their names"));
     }
     let figures = bench.run()?;
     let text = page::text(&bench, &figures);

@@ -25,6 +25,7 @@ pub struct Choice {
     no_build: bool,
     list: bool,
     only: Vec<String>,
+    servers: Vec<String>,
 }
 
 impl Choice {
@@ -41,6 +42,7 @@ impl Choice {
                 "--only" => {
                     choice.only.push(flags.next().ok_or("--only needs a row; --list names them")?.clone())
                 }
+                "--server" => choice.servers.push(flags.next().ok_or("--server needs a name")?.clone()),
                 _ => return Err(format!("unknown flag of bench: {flag}")),
             }
         }
@@ -52,7 +54,7 @@ impl Choice {
 
     /// Whether the page may be written: it holds whole, long runs only.
     fn is_whole(&self) -> bool {
-        !self.quick && self.only.is_empty()
+        !self.quick && self.only.is_empty() && self.servers.is_empty()
     }
 }
 
@@ -78,6 +80,9 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
     for row in &choice.only {
         command.args(["--only", row]);
+    }
+    for server in &choice.servers {
+        command.args(["--server", server]);
     }
     let page = if choice.is_whole() {
         workspace.root.join("docs/benchmarks.md")

@@ -27,6 +27,11 @@ impl Build {
         }
     }
 
+    /// The binary; what it is told is still to come.
+    pub fn command(self, workspace: &Workspace) -> Command {
+        Command::new(workspace.target.join(self.binary()))
+    }
+
     fn binary(self) -> &'static str {
         match self {
             Self::Debug => "debug/baton",
@@ -115,7 +120,7 @@ impl Drop for Agent {
 }
 
 /// A port that was free a moment ago; the next taker of ephemeral ports gets another one.
-fn free_address() -> Result<SocketAddr, String> {
+pub fn free_address() -> Result<SocketAddr, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
     listener.local_addr().map_err(|e| format!("no free port: {e}"))
 }

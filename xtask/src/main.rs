@@ -1,9 +1,12 @@
 //! The project's chores. `cargo xtask test` is what a contributor and the CI run; the rest are its parts.
 
 mod agent;
+mod bench;
 mod deny;
 mod faults;
+mod fuzz;
 mod interop;
+mod judged;
 mod junit;
 mod lab_mutants;
 mod mission;
@@ -31,12 +34,28 @@ usage: cargo xtask COMMAND
       --all            run every client we know
       --only CLIENT    run this client alone (may be repeated)
       --exec           run the programs of examples/exec behind our binary, asked by a2a-sdk 1.3.0, and nothing else
+      --servers        run the lab on agents made with other people's SDKs; every failure has to be in
+                       interop/servers/verdicts.tsv, checked by hand (with --write: docs/results/third-party-servers.md)
       --metrics        have /metrics read by Prometheus' own library, and nothing else
       --debug          take the debug binary
       --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
+  judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
+  bench            build the servers of bench/, compare them, and write docs/benchmarks.md
+      --quick          short and rough (below 5 minutes); prints, writes no page
+      --only ROW       this row alone (may be repeated); prints, writes no page
+      --no-build       take the servers as they were built last
+      --list           name the rows
+      --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv
+      --bless          with --counts: take today's as the baseline
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
+  fuzz             run the fuzz targets under libFuzzer, or by our own loop where that cannot be built
+      --target NAME    run this target alone (may be repeated)
+      --time TIME      for each of them: 90s, 2m; 60s by default
+      --own            take our own loop, as the test command does
+      --write          write docs/results/fuzz.md
+      --list           name the targets
   faults           run the fault tests at length, and write docs/results
       --only KIND      this kind alone: T1, T4 and so on (may be repeated)
       --seed N         with the random choices of an earlier run
@@ -55,7 +74,10 @@ fn main() -> ExitCode {
         ("setup", []) => setup::run(&workspace),
         ("test", flags) => stages::run(&workspace, &stages::Choice::parse(flags)?),
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
+        ("judge-clients", []) => judged::run(&workspace),
+        ("bench", flags) => bench::run(&workspace, &bench::Choice::parse(flags)?),
         ("lab-mutants", []) => lab_mutants::run(&workspace),
+        ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),

@@ -38,7 +38,7 @@ pub fn clients(workspace: &Workspace, clients: &[&Client]) -> Result<(), String>
 }
 
 /// Two checkouts may set up at once; the second waits and then finds everything done.
-fn lock(workspace: &Workspace) -> Result<File, String> {
+pub fn lock(workspace: &Workspace) -> Result<File, String> {
     fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
     let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
     lock.lock().map_err(|e| format!("lock of the tools: {e}"))?;

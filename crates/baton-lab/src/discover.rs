@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::acts::stream::state_of;
 use crate::generation::{Binding, Generation};
-use crate::target::{self, Behaviours, Interface, Target};
+use crate::target::{self, Behaviours, Interface, Second, Target};
 use crate::wire::request::{self, Operation};
-use crate::wire::{Answer, Exchange, Probe, Request};
+use crate::wire::{Answer, Credentials, Exchange, Probe, Request};
 
 /// Why nothing could be tested, in one sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Options {
     pub wait: Duration,
     /// Generations asked for by name: looked for even where the card does not tell.
     pub generations: Vec<Generation>,
-    pub second: Option<String>,
+    /// Another agent's address, and what goes with every request to it.
+    pub second: Option<(String, Credentials)>,
     /// Skills whose examples are used; all of them when empty.
     pub skills: Vec<String>,
 }
@@ -51,14 +53,41 @@ pub struct Options {
 const CARD: &str = "/.well-known/agent-card.json";
 const LEGACY_CARD: &str = "/.well-known/agent.json";
 
-/// Looks at the agent at `url`: its base address, or that of its card.
+/// Looks at the agent at `url`: its base address, or that of its card; and at the second one, where there is one.
 pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
+    let mut found = look(url, probe, options).await?;
+    if let Some((url, credentials)) = &options.second {
+        let about = |diagnosis: Diagnosis| Diagnosis {
+            sentence: format!("the second agent: {}", diagnosis.sentence),
+            ..diagnosis
+        };
+        let other = look(url, &probe.acting_as(credentials.clone()), options).await.map_err(about)?;
+        if other.target.base == found.target.base {
+            return Err(about(Diagnosis {
+                sentence: format!("{} is the agent under test; give another one", other.target.base),
+                temporary: false,
+            }));
+        }
+        found
+            .warnings
+            .extend(other.warnings.into_iter().map(|warning| format!("the second agent: {warning}")));
+        found.evidence.extend(other.evidence);
+        found.target.second =
+            Some(Second { target: Arc::new(other.target), credentials: credentials.clone() });
+    }
+    Ok(found)
+}
+
+async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
     let base = base_of(url)?;
     let probe = probe.fresh();
-    let (card, legacy_card) = cards(&base, &probe, options.wait).await?;
-    let main = card.as_ref().or(legacy_card.as_ref()).cloned().unwrap_or(Value::Null);
+    let Cards { card, older: older_card, legacy: legacy_card } = cards(&base, &probe, options.wait).await?;
+    let main = card.or_else(|| older_card.clone().or_else(|| legacy_card.clone())).unwrap_or(Value::Null);
     let mut warnings = Vec::new();
     let mut interfaces = target::interfaces(&main);
+    for (place, interface) in older_card.iter().flat_map(target::interfaces) {
+        interfaces.entry(place).or_insert(interface);
+    }
     add_legacy(&mut interfaces, legacy_card.as_ref(), &main, &probe, options).await;
     if interfaces.is_empty() {
         return Err(Diagnosis {
@@ -77,10 +106,11 @@ pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Dis
     let mut target = Target {
         base,
         card: main,
+        older_card,
         legacy_card,
         interfaces,
         behaviours: Behaviours::Examples(Vec::new()),
-        second: options.second.clone(),
+        second: None,
     };
     target.behaviours = behaviours(&target, &probe, options).await;
     Ok(Discovery { target, warnings, evidence: probe.exchanges() })
@@ -102,31 +132,42 @@ pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     Ok(base.trim_end_matches('/').to_owned())
 }
 
-/// Both cards, as far as they are there.
-async fn cards(
-    base: &str,
-    probe: &Probe,
-    wait: Duration,
-) -> Result<(Option<Value>, Option<Value>), Diagnosis> {
+/// The cards that an agent shows; none of them need be there, but one.
+struct Cards {
+    /// To clients of 1.0, which send their version.
+    card: Option<Value>,
+    /// To those who send none.
+    older: Option<Value>,
+    /// At the place of 0.1.
+    legacy: Option<Value>,
+}
+
+async fn cards(base: &str, probe: &Probe, wait: Duration) -> Result<Cards, Diagnosis> {
     let started = Instant::now();
     loop {
-        match (card(base, CARD, probe).await, card(base, LEGACY_CARD, probe).await) {
+        let older = card(base, CARD, None, probe).await;
+        let legacy = card(base, LEGACY_CARD, None, probe).await;
+        match (older, legacy) {
             (Err(first), Err(_)) => {
                 if !first.temporary || started.elapsed() >= wait {
                     return Err(first);
                 }
                 tokio::time::sleep(Duration::from_millis(250)).await;
             }
-            (one, two) => return Ok((one.ok(), two.ok())),
+            (older, legacy) => {
+                let card = card(base, CARD, Some(Generation::V1.version()), probe).await.ok();
+                return Ok(Cards { card, older: older.ok(), legacy: legacy.ok() });
+            }
         }
     }
 }
 
-async fn card(base: &str, path: &str, probe: &Probe) -> Result<Value, Diagnosis> {
+async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> Result<Value, Diagnosis> {
     let url = format!("{base}{path}");
     let say = |sentence: String| Diagnosis { sentence, temporary: false };
     let for_now = |sentence: String| Diagnosis { sentence, temporary: true };
-    let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+    let mut headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+    headers.extend(version.map(|version| ("A2A-Version".to_owned(), version.to_owned())));
     let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
     let mut open = probe.open(&request).await.map_err(|error| {
         for_now(format!(
@@ -241,6 +282,8 @@ fn is_known(answer: Option<&Answer>) -> Option<bool> {
         Some(Answer::Error(error)) => match error.code {
             None | Some(-32601) => Some(false),
             Some(-32600) => None,
+            // To a server of 1.0 a request without a version is one of 0.3, which it does not speak.
+            Some(-32009) => Some(false),
             Some(_) => Some(true),
         },
         Some(Answer::Stream { .. }) | None => Some(false),
@@ -282,7 +325,7 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let params = crate::speak::send_params(*generation, "tck-multi-turn are you there?", json!({}));
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };
-        request.headers.extend(target::extensions_header(&target.card, *generation));
+        request.headers.extend(target::extensions_header(target.card_of(*generation), *generation));
         if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
             let task = root.get("task").unwrap_or(&root).clone();
             if asks(task, *generation, *binding, interface, probe).await {
@@ -343,6 +386,7 @@ mod tests {
             (error(200, Some(-32602)), Some(true)),
             (error(200, Some(-32001)), Some(true)),
             (error(200, Some(-32601)), Some(false)),
+            (error(200, Some(-32009)), Some(false)),
             (error(400, Some(-32600)), None),
             (error(401, Some(-32000)), None),
             (error(404, None), Some(false)),

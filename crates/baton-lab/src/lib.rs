@@ -15,14 +15,21 @@
 //! | [`target`] | the agent under test, as its card and the command line describe it |
 //! | [`case`](mod@case) | what can be run: a case with its requirement, and its verdict |
 //! | [`plan`], [`run`] | which cases run where, and running them |
+//! | [`judge`] | the other way round: scripted agents that judge clients |
 //! | [`report`] | what people read |
+//! | [`fault`] | a TCP proxy with faults, and the cases through it |
 //! | [`baseline`] | the failures that are expected |
 
 pub mod acts;
 pub mod baseline;
 pub mod case;
 pub mod discover;
+pub mod fault;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod generation;
+pub mod judge;
 pub mod native;
 pub mod plan;
 pub mod report;

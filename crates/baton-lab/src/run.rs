@@ -94,6 +94,17 @@ impl Bench {
         Some(Bench { binding, interface, ..self.clone() })
     }
 
+    /// The same case on the second agent, through the same binding where it has that.
+    pub fn second(&self) -> Option<Self> {
+        let second = self.target.second.as_ref()?;
+        let of = |binding| Some((binding, second.target.interfaces.get(&(self.generation(), binding))?));
+        let known = [self.binding, Binding::Jsonrpc, Binding::Rest];
+        let (binding, interface) = known.into_iter().find_map(of)?;
+        let (target, interface) = (Arc::clone(&second.target), interface.clone());
+        let probe = self.probe.acting_as(second.credentials.clone());
+        Some(Bench { target, binding, interface, probe, ..self.clone() })
+    }
+
     /// A remark for the report.
     pub fn note(&self, note: impl Into<String>) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note.into());
@@ -123,7 +134,7 @@ impl Bench {
 
     /// The header for the extensions the agent requires: without it every call would be refused, and rightly so.
     pub fn extensions(&self) -> Option<(String, String)> {
-        target::extensions_header(&self.target.card, self.generation())
+        target::extensions_header(self.target.card_of(self.generation()), self.generation())
     }
 
     /// Asks for an operation. The specification's tables disagree on the verb of a subscription over HTTP+JSON, so
@@ -184,7 +195,7 @@ pub async fn run(
     // The case after which the agent was gone for good: asking it more would only take time.
     let gone: Mutex<Option<String>> = Mutex::default();
     let gone = &gone;
-    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
+    let secrets = Secrets::of(&target.all_credentials(probe.credentials()), &options.given, &target.base);
     let secrets = &secrets;
     let cases = plan.into_iter().map(|planned| {
         let (target, options, client) = (Arc::clone(&target), Arc::clone(&options), client.clone());
@@ -281,11 +292,12 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a supervisor may take to start an agent again.
 const RESTART: Duration = Duration::from_secs(5);
 
-/// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash.
+/// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash. Asked straight: what a
+/// detour does to connections is not the agent's doing.
 async fn is_alive(bench: &Bench) -> bool {
     let url = bench.card_url();
     let request = Request { method: "GET".to_owned(), url, headers: Vec::new(), body: None, streams: false };
-    let probe = bench.probe.fresh().within(SIGN_OF_LIFE);
+    let probe = bench.probe.fresh().direct().within(SIGN_OF_LIFE);
     for _ in 0..2 {
         if probe.open(&request).await.is_ok() {
             return true;

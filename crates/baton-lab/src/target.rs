@@ -1,10 +1,12 @@
 //! The agent under test, as its card and the command line describe it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::generation::{Binding, Generation};
+use crate::wire::Credentials;
 
 /// An address that speaks one generation in one binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +20,24 @@ pub struct Interface {
 pub struct Target {
     /// As the user gave it, without a slash at the end.
     pub base: String,
-    /// The card of `/.well-known/agent-card.json`, or of `agent.json` where there is only that.
+    /// The card of `/.well-known/agent-card.json` as clients of 1.0 ask for it, with their version, or of `agent.json`
+    /// where there is only that.
     pub card: Value,
+    /// The same without a version, as older clients ask: some agents show those another card.
+    pub older_card: Option<Value>,
     /// The card of `/.well-known/agent.json`, where there is one.
     pub legacy_card: Option<Value>,
     pub interfaces: BTreeMap<(Generation, Binding), Interface>,
     pub behaviours: Behaviours,
-    /// The second agent's base URL.
-    pub second: Option<String>,
+    /// Another agent, for the cases that need two.
+    pub second: Option<Second>,
+}
+
+/// The other agent, and what goes with every request to it: never the first one's credentials unless somebody says so.
+#[derive(Debug, Clone)]
+pub struct Second {
+    pub target: Arc<Target>,
+    pub credentials: Credentials,
 }
 
 /// What can be asked of the agent's logic.
@@ -38,11 +50,18 @@ pub enum Behaviours {
 }
 
 impl Target {
+    /// Whatever is shown to the agent or to the second one: none of it gets into reports.
+    pub fn all_credentials(&self, own: &Credentials) -> Credentials {
+        let second = self.second.iter().flat_map(|second| &second.credentials.headers);
+        Credentials { headers: own.headers.iter().chain(second).cloned().collect() }
+    }
+
     /// The card that clients of a generation read.
     pub fn card_of(&self, generation: Generation) -> &Value {
         match generation {
-            Generation::V1 | Generation::V0_3 => &self.card,
-            Generation::V0_1 => self.legacy_card.as_ref().unwrap_or(&self.card),
+            Generation::V1 => &self.card,
+            Generation::V0_3 => self.older_card.as_ref().unwrap_or(&self.card),
+            Generation::V0_1 => self.legacy_card.as_ref().or(self.older_card.as_ref()).unwrap_or(&self.card),
         }
     }
 

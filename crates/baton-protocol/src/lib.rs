@@ -9,5 +9,9 @@ pub mod lifecycle;
 pub mod operation;
 pub mod wire;
 
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 pub use error::{Error, ErrorKind};
 pub use generation::Generation;

@@ -131,25 +131,21 @@ impl Snapshot {
         self.task.artifacts.iter().rposition(|artifact| artifact.id == *id)
     }
 
-    /// Folds the next event in.
-    pub fn apply(&mut self, event: &Event) -> Result<(), Refused> {
+    /// Folds the next event in. What it holds becomes the task's, uncopied; one that is refused is gone.
+    pub fn apply(&mut self, event: Event) -> Result<(), Refused> {
         if event.number != self.version + 1 {
             return Err(Refused::OutOfOrder { last: self.version, got: event.number });
         }
         self.check(&event.body)?;
         self.version = event.number;
-        match &event.body {
+        match event.body {
             EventBody::UserMessage { message, trace } => {
-                if self.trace.is_none() {
-                    self.trace.clone_from(trace);
-                }
+                self.trace = self.trace.take().or(trace);
                 self.take_message(message);
             }
             EventBody::AttemptStarted { attempt, skill } => {
-                self.attempts = *attempt;
-                if self.skill.is_none() {
-                    self.skill.clone_from(skill);
-                }
+                self.attempts = attempt;
+                self.skill = self.skill.take().or(skill);
             }
             EventBody::CancelRequested { .. } => {}
             EventBody::Status(update) => self.take_status(update, event.at),
@@ -158,18 +154,18 @@ impl Snapshot {
         Ok(())
     }
 
-    fn take_message(&mut self, message: &Message) {
+    fn take_message(&mut self, message: Message) {
         // What the agent asked comes before what the user answered.
         self.retire_status_message();
-        self.task.history.push(message.clone());
+        self.task.history.push(message);
     }
 
-    fn take_status(&mut self, update: &StatusUpdate, at: Timestamp) {
+    fn take_status(&mut self, update: StatusUpdate, at: Timestamp) {
         self.retire_status_message();
         if update.state != self.state() {
             self.task.transitions.push(Transition { state: update.state, at });
         }
-        self.task.status = Status { state: update.state, message: update.message.clone(), timestamp: at };
+        self.task.status = Status { state: update.state, message: update.message, timestamp: at };
     }
 
     /// A status message that is replaced joins the history, so that nothing said is lost.
@@ -179,36 +175,30 @@ impl Snapshot {
         }
     }
 
-    fn take_artifact(&mut self, update: &ArtifactUpdate) {
-        let id = &update.artifact.id;
-        match self.position(id) {
-            None => self.task.artifacts.push(update.artifact.clone()),
-            Some(at) if update.append => append(&mut self.task.artifacts[at], &update.artifact),
+    fn take_artifact(&mut self, update: ArtifactUpdate) {
+        let id = update.artifact.id.clone();
+        match self.position(&id) {
+            None => self.task.artifacts.push(update.artifact),
+            Some(at) if update.append => append(&mut self.task.artifacts[at], update.artifact),
             Some(at) => {
-                self.task.artifacts[at] = update.artifact.clone();
-                self.sealed.retain(|sealed| sealed != id);
+                self.task.artifacts[at] = update.artifact;
+                self.sealed.retain(|sealed| *sealed != id);
             }
         }
         if update.last_chunk {
-            self.sealed.push(id.clone());
+            self.sealed.push(id);
         }
     }
 }
 
 /// Adds parts; the other members are replaced when the chunk states them.
-fn append(artifact: &mut Artifact, chunk: &Artifact) {
-    artifact.parts.extend(chunk.parts.iter().cloned());
-    if chunk.name.is_some() {
-        artifact.name.clone_from(&chunk.name);
-    }
-    if chunk.description.is_some() {
-        artifact.description.clone_from(&chunk.description);
-    }
-    if chunk.metadata.is_some() {
-        artifact.metadata.clone_from(&chunk.metadata);
-    }
+fn append(artifact: &mut Artifact, chunk: Artifact) {
+    artifact.parts.extend(chunk.parts);
+    artifact.name = chunk.name.or(artifact.name.take());
+    artifact.description = chunk.description.or(artifact.description.take());
+    artifact.metadata = chunk.metadata.or(artifact.metadata.take());
     if !chunk.extensions.is_empty() {
-        artifact.extensions.clone_from(&chunk.extensions);
+        artifact.extensions = chunk.extensions;
     }
 }
 
@@ -245,7 +235,7 @@ mod tests {
     fn fold(bodies: impl IntoIterator<Item = EventBody>) -> Result<Snapshot, Refused> {
         let mut snapshot = begin();
         for (n, body) in (1..).zip(bodies) {
-            snapshot.apply(&Event { number: n, at: time(n as i64), body })?;
+            snapshot.apply(Event { number: n, at: time(n as i64), body })?;
         }
         Ok(snapshot)
     }
@@ -381,8 +371,8 @@ mod tests {
     fn numbers_have_no_gap() {
         let mut snapshot = begin();
         let event = |number| Event { number, at: time(1), body: status(TaskState::Working) };
-        assert_eq!(snapshot.apply(&event(2)), Err(Refused::OutOfOrder { last: 0, got: 2 }));
-        assert_eq!(snapshot.apply(&event(1)), Ok(()));
-        assert_eq!(snapshot.apply(&event(1)), Err(Refused::OutOfOrder { last: 1, got: 1 }));
+        assert_eq!(snapshot.apply(event(2)), Err(Refused::OutOfOrder { last: 0, got: 2 }));
+        assert_eq!(snapshot.apply(event(1)), Ok(()));
+        assert_eq!(snapshot.apply(event(1)), Err(Refused::OutOfOrder { last: 1, got: 1 }));
     }
 }

@@ -176,9 +176,13 @@ pub mod store;
 
 mod binding;
 mod control;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 mod media;
 mod mount;
 mod net;
+mod own_keys;
 mod proxy;
 mod server;
 mod site;

@@ -12,19 +12,24 @@ pub(crate) enum Fit {
 
 /// Does a mode cover a media type? Modes of older cards (`text`, `file`, `data`) are understood.
 pub(crate) fn fit(mode: &str, media_type: &str) -> Option<Fit> {
-    let bare = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let media_type = bare(media_type);
-    let mode = match bare(mode).as_str() {
-        "text" => "text/*".to_owned(),
-        "data" => "application/json".to_owned(),
-        "file" | "*" => "*/*".to_owned(),
-        mode => mode.to_owned(),
-    };
+    let (mode, media_type) = (bare(mode), bare(media_type));
+    let mode = [("text", "text/*"), ("data", "application/json"), ("file", "*/*"), ("*", "*/*")]
+        .into_iter()
+        .find_map(|(older, newer)| mode.eq_ignore_ascii_case(older).then_some(newer))
+        .unwrap_or(mode);
     match mode.strip_suffix("/*") {
         Some("*") => Some(Fit::Anything),
-        Some(kind) => (media_type.split('/').next() == Some(kind)).then_some(Fit::Kind),
-        None => (mode == media_type).then_some(Fit::Exact),
+        Some(kind) => {
+            let own = media_type.split('/').next().unwrap_or_default();
+            own.eq_ignore_ascii_case(kind).then_some(Fit::Kind)
+        }
+        None => mode.eq_ignore_ascii_case(media_type).then_some(Fit::Exact),
     }
+}
+
+/// Without parameters.
+fn bare(text: &str) -> &str {
+    text.split(';').next().unwrap_or_default().trim()
 }
 
 #[cfg(test)]

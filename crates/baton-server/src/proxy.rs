@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use http::HeaderMap;
 
+use crate::net::Authority;
+
 /// A range of addresses: `10.0.0.0/8`, `::1`, `192.168.1.7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpRange {
@@ -79,7 +81,8 @@ pub(crate) fn forwarded_base(headers: &HeaderMap) -> Option<String> {
             }
         }
     }
-    let host = host.filter(|host| is_host(host))?;
+    // Read as strictly as a `Host` header: it becomes part of the card's URLs.
+    let host = host.filter(|host| Authority::parse(host).is_some())?;
     let proto = proto.map(|proto| proto.to_ascii_lowercase());
     let scheme = match proto.as_deref() {
         Some("https") => "https",
@@ -88,13 +91,6 @@ pub(crate) fn forwarded_base(headers: &HeaderMap) -> Option<String> {
     };
     let prefix = last("x-forwarded-prefix").filter(|prefix| is_prefix(prefix)).unwrap_or_default();
     Some(format!("{scheme}://{host}{}", prefix.trim_end_matches('/')))
-}
-
-/// Nothing that could break out of a URL's authority.
-fn is_host(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 255
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b))
 }
 
 fn is_prefix(text: &str) -> bool {

@@ -10,7 +10,7 @@ use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator};
-use crate::binding;
+use crate::binding::{self, App};
 use crate::card::{self, Address, CardError, ServedCard};
 use crate::control::Control;
 use crate::engine::Engine;
@@ -181,7 +181,13 @@ impl Server {
     ) -> Result<(), StartError> {
         // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
         let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
-        let served = network.serve(listener, self.metrics_router(), None, shutdown, std::future::ready(()));
+        let served = network.serve(
+            listener,
+            App::Routes(self.metrics_router()),
+            None,
+            shutdown,
+            std::future::ready(()),
+        );
         served.await.map_err(StartError::Serve)
     }
 
@@ -221,7 +227,7 @@ impl Server {
                 () = engine.shut_down(self.drain) => {}
             }
         };
-        let router = binding::router(Arc::clone(&self.site));
+        let router = App::Site(Arc::clone(&self.site));
         let hopeless = async {
             let error = engine.fatal().await;
             tokio::time::sleep(LAST_WORDS).await;

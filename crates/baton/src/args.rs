@@ -42,7 +42,9 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = LAYERS)]
     Config(ConfigVerb),
     /// Test any agent, and say plainly what is wrong.
-    Test(crate::commands::test::Test),
+    Test(Box<crate::commands::test::Test>),
+    /// Put a bad network before any server: a TCP proxy that splits, delays, stalls and cuts.
+    FaultProxy(crate::commands::fault_proxy::FaultProxy),
 }
 
 #[derive(Debug, Subcommand)]

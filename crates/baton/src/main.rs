@@ -8,6 +8,8 @@ mod exit;
 #[cfg(debug_assertions)]
 mod faults;
 mod files;
+#[cfg(any(test, fuzzing))]
+mod fuzz;
 mod log;
 mod reload;
 mod signals;
@@ -47,7 +49,8 @@ fn run(command: Command) -> Result<(), Failure> {
         match command {
             Command::Serve(settings) => commands::serve::run(settings).await,
             Command::Config(verb) => commands::config::run(verb).await,
-            Command::Test(args) => commands::test::run(args).await,
+            Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
+            Command::Test(args) => commands::test::run(*args).await,
         }
     });
     // The store closes its file now; a stuck call must not keep the process.

@@ -6,6 +6,7 @@ pub mod environments;
 mod exec;
 pub mod metrics;
 mod page;
+mod third_party;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -36,6 +37,8 @@ pub struct Choice {
     exec: bool,
     /// `/metrics` alone.
     metrics: bool,
+    /// The lab on other people's agents, and nothing else.
+    servers: bool,
 }
 
 impl Choice {
@@ -50,16 +53,21 @@ impl Choice {
                 "--list" => choice.list = true,
                 "--exec" => choice.exec = true,
                 "--metrics" => choice.metrics = true,
+                "--servers" => choice.servers = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
-                    let name = flags.next().ok_or("--only needs the name of a client")?;
-                    if !CLIENTS.iter().any(|client| client.name == name) {
-                        return Err(format!("no client `{name}`; there are {}", names().join(", ")));
-                    }
-                    choice.only.push(name.clone());
+                    choice.only.push(flags.next().ok_or("--only needs the name of a client")?.clone());
                 }
                 _ => return Err(format!("unknown flag {flag}")),
             }
+        }
+        let (what, there) =
+            if choice.servers { ("server", third_party::names()) } else { ("client", names()) };
+        if let Some(name) = choice.only.iter().find(|name| !there.contains(&name.as_str())) {
+            return Err(format!("no {what} `{name}`; there are {}", there.join(", ")));
+        }
+        if choice.servers {
+            return choice.about_servers();
         }
         if choice.write && !choice.all {
             return Err("--write needs --all: the page shows every client".to_owned());
@@ -75,6 +83,16 @@ impl Choice {
             return Err("--write is about our own agent, not about --url".to_owned());
         }
         Ok(choice)
+    }
+
+    fn about_servers(self) -> Result<Self, String> {
+        if self.all || self.exec || self.metrics || self.url.is_some() {
+            return Err("--servers tests the agents of other people's SDKs and nothing else".to_owned());
+        }
+        if self.write && !self.only.is_empty() {
+            return Err("--write needs all servers: the page shows each".to_owned());
+        }
+        Ok(self)
     }
 
     fn clients(&self) -> Vec<&'static Client> {
@@ -98,8 +116,13 @@ pub fn run_tested(workspace: &Workspace) -> Result<(), String> {
 
 pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     if choice.list {
-        println!("{}", names().join("\n"));
+        let there = if choice.servers { third_party::names() } else { names() };
+        println!("{}", there.join("\n"));
         return Ok(());
+    }
+    let build = if choice.debug { Build::Debug } else { Build::Release };
+    if choice.servers {
+        return third_party::run(workspace, &choice.only, build, choice.write);
     }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
@@ -112,7 +135,6 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         Some(url) => run_all(workspace, &clients, url, &made(results(workspace).join("elsewhere"))?)?,
         None => {
             let folder = made(results(workspace))?;
-            let build = if choice.debug { Build::Debug } else { Build::Release };
             execute(&mut workspace.cargo(build.cargo_args()))?;
             if whole && !choice.exec {
                 metrics::run(workspace, &folder, build)?;
@@ -273,6 +295,11 @@ mod tests {
         assert!(parse(&["--exec", "--all"]).is_err());
         assert!(parse(&["--metrics", "--all"]).is_err());
         assert!(parse(&["--metrics", "--exec"]).is_err());
+        assert!(parse(&["--servers", "--all"]).is_err());
+        assert!(parse(&["--servers", "--only", "fasta2a"]).is_err());
+        assert!(parse(&["--only", "a2a-server-lf"]).is_err());
+        assert!(parse(&["--servers", "--only", "a2a-server-lf", "--write"]).is_err());
+        assert!(parse(&["--servers", "--only", "a2a-server-lf", "--debug"]).is_ok());
         assert!(parse(&["--frobnicate"]).is_err());
     }
 

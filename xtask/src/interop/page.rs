@@ -41,7 +41,9 @@ fn render(runs: &[Run], notes: &str) -> String {
         "# Interop\n\n\
          Clients that others made, unmodified, against the demo agent of Baton. Generated from results by \
          `cargo xtask interop --all --write`;\n\
-         `cargo xtask test` runs those in bold. What a check asks for is said below the grid.\n\n",
+         `cargo xtask test` runs those in bold. What a check asks for is said below the grid. The other way round, agents \
+         of others under our lab,\n\
+         has [a page of its own](results/third-party-servers.md).\n\n",
     );
     grid(&mut page, runs);
     page.push_str(

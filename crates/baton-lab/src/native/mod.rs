@@ -9,6 +9,7 @@ mod older;
 mod receiver;
 mod shape;
 mod talk;
+mod two;
 mod v0_1;
 mod v0_3;
 mod v1;
@@ -45,6 +46,7 @@ pub(crate) use checks;
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,
+    two::CHECKS,
     v0_1::auth::CHECKS,
     v0_1::card::CHECKS,
     v0_1::generations::CHECKS,

@@ -51,6 +51,55 @@ pub(super) enum Kind {
     Tagged(&'static str, &'static [(&'static str, &'static Shape)]),
 }
 
+/// Objects, written down as a table: what has to be filled, what has to be there, what may be.
+///
+/// ```text
+/// PART = text | raw { May text Text, raw Bytes; }         exactly one of `text` and `raw`
+/// TASK {
+///     Filled id Text, parts [(PART)];                     a text; a list of that object
+///     There state (= STATES), meta {Text};                one of some words; an object with texts of any name
+///     May more (as OTHER);                                a kind that has a name
+/// }
+/// ```
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $vis:vis $name:ident $(= $($one:ident)|+)? {
+        $($need:ident $($member:ident $kind:tt),+;)+
+    })+) => { $(
+        $(#[$doc])*
+        $vis static $name: $crate::native::shape::Shape = $crate::native::shape::Shape {
+            members: &[$($((
+                stringify!($member),
+                $crate::native::shape::Need::$need,
+                $crate::native::shape::kind!($kind),
+            )),+),+],
+            one_of: &[$($(stringify!($one)),+)?],
+        };
+    )+ };
+}
+
+macro_rules! kind {
+    ([$inner:tt]) => {
+        $crate::native::shape::Kind::List(&$crate::native::shape::kind!($inner))
+    };
+    ({$inner:tt}) => {
+        $crate::native::shape::Kind::Map(&$crate::native::shape::kind!($inner))
+    };
+    ((= $words:expr)) => {
+        $crate::native::shape::Kind::Word($words)
+    };
+    ((as $named:expr)) => {
+        $named
+    };
+    (($shape:ident)) => {
+        $crate::native::shape::Kind::Object(&$shape)
+    };
+    ($simple:ident) => {
+        $crate::native::shape::Kind::$simple
+    };
+}
+
+pub(super) use {kind, shapes};
+
 /// Most faults one report shows.
 const MOST_FAULTS: usize = 8;
 
@@ -221,19 +270,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    static INNER: Shape = Shape { members: &[("n", Need::There, Kind::Number)], one_of: &[] };
-    static OUTER: Shape = Shape {
-        members: &[
-            ("id", Need::Filled, Kind::Text),
-            ("list", Need::Filled, Kind::List(&Kind::Object(&INNER))),
-            ("at", Need::May, Kind::Time),
-            ("raw", Need::May, Kind::Bytes),
-            ("word", Need::May, Kind::Word(&["A", "B"])),
-            ("map", Need::May, Kind::Map(&Kind::Flag)),
-            ("free", Need::May, Kind::Free),
-        ],
-        one_of: &["x", "y"],
-    };
+    shapes! {
+        INNER {
+            There n Number;
+        }
+
+        OUTER = x | y {
+            Filled id Text, list [(INNER)];
+            May at Time, raw Bytes, word (= &["A", "B"]), map {Flag}, free Free;
+        }
+    }
 
     #[test]
     fn every_fault_is_found_at_its_place() {
@@ -267,16 +313,12 @@ mod tests {
 
     #[test]
     fn a_tag_chooses_the_shape() {
-        static ONE: Shape = Shape { members: &[("n", Need::There, Kind::Number)], one_of: &[] };
-        static TWO: Shape = Shape { members: &[("at", Need::There, Kind::Iso)], one_of: &[] };
-        static OUTER: Shape = Shape {
-            members: &[(
-                "list",
-                Need::There,
-                Kind::List(&Kind::Tagged("kind", &[("one", &ONE), ("two", &TWO)])),
-            )],
-            one_of: &[],
-        };
+        const TAGGED: Kind = Kind::Tagged("kind", &[("one", &ONE), ("two", &TWO)]);
+        shapes! {
+            ONE { There n Number; }
+            TWO { There at Iso; }
+            OUTER { There list [(as TAGGED)]; }
+        }
         let found = |list: serde_json::Value| -> Vec<String> {
             faults(&OUTER, &json!({ "list": list }), "").into_iter().map(|fault| fault.path).collect()
         };

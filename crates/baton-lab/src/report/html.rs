@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Run, Summary, about, advice, curl, reason, rfc3339};
+use super::{Run, Subject, Summary, about, advice, curl, reason, rfc3339};
 use crate::case::{Category, Outcome, Verdict};
 use crate::wire::Exchange;
 
@@ -22,15 +22,24 @@ pub fn render(run: &Run) -> String {
     body += &heading(run, &title, &summary);
     body += &tiles(run, &summary);
     body += &tables(run, &summary);
+    body += &run.faults.as_ref().map_or_else(String::new, super::faults::html);
     body += &filters(run, &summary);
     for category in Category::ALL {
         body += &section(run, category, &summary);
     }
     body += "<p class=\"empty\" id=\"none\" hidden>No check fits this filter.</p>";
+    let levels = match run.subject {
+        Subject::Agent => {
+            "<b>full</b> all checks pass; <b>partial</b> card and lifecycle are right, something else is not; \
+             <b>minimal</b> the card is right and a task can be sent and read."
+        }
+        Subject::Client => {
+            "<b>full</b> every rule that was seen is kept; <b>partial</b> every duty is, a recommendation is not."
+        }
+    };
     let _ = write!(
         body,
-        "<footer>Made by baton {} on {} in {:.1} s, seed {}. The level: <b>full</b> all checks pass; <b>partial</b> card and \
-         lifecycle are right, something else is not; <b>minimal</b> the card is right and a task can be sent and read.</footer>",
+        "<footer>Made by baton {} on {} in {:.1} s, seed {}. The level: {levels}</footer>",
         escaped(&run.version),
         rfc3339(run.began),
         run.duration.as_secs_f32(),
@@ -300,7 +309,7 @@ fn found(outcome: &Outcome) -> String {
     text
 }
 
-fn exchange(exchange: &Exchange) -> String {
+pub(super) fn exchange(exchange: &Exchange) -> String {
     let sent = &exchange.sent;
     let answer = match (&exchange.received, &exchange.trouble) {
         (Some(received), _) => format!("HTTP {}", received.status),

@@ -37,6 +37,12 @@ pub struct Report {
     pub tool: Tool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
+    /// By kind of fault; only where the cases were run under faults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<super::faults::Record>,
+    /// The checks that were run under faults: `V1-GET-001 1.0 rest`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fault_checks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -186,6 +192,8 @@ pub fn of(run: &Run) -> Report {
             expected: compared.expected.clone(),
             unseen: compared.unseen.clone(),
         }),
+        faults: run.faults.as_ref().map(super::faults::records).unwrap_or_default(),
+        fault_checks: run.faults.as_ref().map(super::faults::checks).unwrap_or_default(),
     }
 }
 

@@ -26,6 +26,9 @@ pub fn render(run: &Run) -> Result<String, SerializeError> {
         suite.add_property(("conformance.level", summary.level_name()));
         report.add_test_suite(suite);
     }
+    if let Some(under) = &run.faults {
+        report.add_test_suite(super::faults::junit(under));
+    }
     report.to_string()
 }
 

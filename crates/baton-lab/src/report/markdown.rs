@@ -6,6 +6,7 @@ use super::text::harmless;
 use super::{Group, Run, advice, curl, grouped, reason, rfc3339};
 use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
+use crate::fault::trial::UnderFaults;
 
 /// Most of one cell: a table with a novel in it is no table.
 const MOST_IN_A_CELL: usize = 240;
@@ -15,8 +16,9 @@ const MOST_BLOCKS: usize = 25;
 pub fn render(run: &Run) -> String {
     let summary = run.summary();
     let mut text = String::new();
-    let mark = if run.counted_failures().next().is_none() { "✅" } else { "❌" };
-    let name = if run.agent.name.is_empty() { "agent" } else { &run.agent.name };
+    let steady = run.faults.as_ref().is_none_or(UnderFaults::holds);
+    let mark = if run.counted_failures().next().is_none() && steady { "✅" } else { "❌" };
+    let name = if run.agent.name.is_empty() { run.subject.word() } else { &run.agent.name };
     let mut say = |line: String| {
         text.push_str(&line);
         text.push('\n');
@@ -33,7 +35,8 @@ pub fn render(run: &Run) -> String {
         ));
     }
     say(format!(
-        "\nAgent {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        "\n{} {} {} at <{}> · {} · {} checks in {:.1} s · seed {}\n",
+        capital(run.subject.word()),
         inline(name),
         inline(&run.agent.version),
         run.agent.url.replace(['<', '>', ' '], ""),
@@ -58,6 +61,7 @@ pub fn render(run: &Run) -> String {
         }
     }
     text += &failures(run);
+    text += &run.faults.as_ref().map_or_else(String::new, super::faults::markdown);
     text += &skipped(run);
     text += &expected(run);
     text
@@ -165,7 +169,7 @@ fn expected(run: &Run) -> String {
 }
 
 /// One cell of a table.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     let mut short: String = text.chars().take(MOST_IN_A_CELL).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -18,6 +18,7 @@ pub mod acts;
 pub mod badge;
 pub mod compare;
 mod date;
+pub mod faults;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -32,15 +33,35 @@ use std::time::{Duration, SystemTime};
 use crate::acts::document::Level;
 use crate::baseline::Compared;
 use crate::case::{Case, Outcome, Verdict};
+use crate::fault::trial::UnderFaults;
 use crate::generation::{Binding, Generation};
 use crate::target::Target;
 
 pub use date::{compact, rfc3339};
 pub use summary::{Conformance, Summary};
 
+/// Who is reported on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Subject {
+    #[default]
+    Agent,
+    /// A client that called scripted agents: see [`judge`](crate::judge).
+    Client,
+}
+
+impl Subject {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Client => "client",
+        }
+    }
+}
+
 /// A run, over or broken off: all that reports are made of.
 #[derive(Debug, Clone)]
 pub struct Run {
+    pub subject: Subject,
     pub agent: Agent,
     pub began: SystemTime,
     pub duration: Duration,
@@ -56,6 +77,8 @@ pub struct Run {
     pub version: String,
     /// Against the list of failures that were expected.
     pub baseline: Option<Compared>,
+    /// The same cases again on a bad network.
+    pub faults: Option<UnderFaults>,
     /// Why it was broken off.
     pub cut: Option<String>,
     /// What was exchanged is shown for passed cases, too.

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Run;
+use super::{Run, Subject};
 use crate::acts::document::Level;
 use crate::case::{Category, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 
-/// The cases that stand for "a task can be sent and read": tagged so, or known by their ids.
+/// The cases that stand for "a task can be sent and read" are tagged so; those of the official files, which have no such
+/// tag, are known by their ids.
 const BASIC_TAG: &str = "basic";
-const BASIC_IDS: &[&str] = &["V1-SEND-001", "V1-GET-001", "CORE-SEND-001", "CORE-GET-001"];
+const BASIC_IDS: &[&str] = &["CORE-SEND-001", "CORE-GET-001"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -139,6 +140,9 @@ fn judge(run: &Run, critical: &[String]) -> (Option<Conformance>, String) {
         let why = format!("the agent stopped answering after {first}");
         return (Some(Conformance::NonConformant), why);
     }
+    if run.subject == Subject::Client {
+        return judge_client(run);
+    }
     let of = |category: Category| move |outcome: &&Outcome| outcome.case.category == category;
     let outcomes = || run.outcomes.iter();
     let judged = |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Fail(_));
@@ -195,6 +199,26 @@ fn judge(run: &Run, critical: &[String]) -> (Option<Conformance>, String) {
     (Some(Conformance::Full), "every check that applies passed".to_owned())
 }
 
+/// A client has no card and no lifecycle of its own: duties make the level, and recommendations the best one.
+fn judge_client(run: &Run) -> (Option<Conformance>, String) {
+    let failed = |level: Level| {
+        let failed = run.outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Fail(_)));
+        failed.filter(|outcome| outcome.case.level() == level).count()
+    };
+    let judged = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Fail(_));
+    if !run.outcomes.iter().any(judged) {
+        return (None, "no client called".to_owned());
+    }
+    match (failed(Level::Must), failed(Level::Should)) {
+        (0, 0) => (Some(Conformance::Full), "the client keeps every rule that was seen".to_owned()),
+        (0, count) => (
+            Some(Conformance::Partial),
+            format!("the client keeps every duty that was seen; {}", checks(count)),
+        ),
+        (count, _) => (Some(Conformance::NonConformant), format!("duties are not kept: {}", checks(count))),
+    }
+}
+
 /// A check of push notifications where they are on.
 fn is_push(outcome: &&Outcome) -> bool {
     outcome.case.test.preconditions.capabilities.get("pushNotifications") == Some(&true.into())
@@ -212,11 +236,20 @@ fn remarks(run: &Run) -> Vec<String> {
     if run.selected {
         remarks.push("only a selection of the checks was run".to_owned());
     }
-    if !run.agent.streaming {
+    let agent = run.subject == Subject::Agent;
+    if agent && !run.agent.streaming {
         remarks.push("streaming is not advertised, so it was not tested".to_owned());
     }
-    if !run.agent.push {
+    if agent && !run.agent.push {
         remarks.push("push notifications are not advertised, so they were not tested".to_owned());
+    }
+    if let Some(under) = &run.faults {
+        let verdicts = match under.different() {
+            0 => "every verdict is the same as".to_owned(),
+            1 => "1 verdict is another one than".to_owned(),
+            count => format!("{count} verdicts are others than"),
+        };
+        remarks.push(format!("under faults {verdicts} without"));
     }
     let options = run
         .outcomes

@@ -4,9 +4,13 @@ use super::{Run, advice, reason};
 use crate::case::{Outcome, Verdict};
 
 pub fn render(run: &Run) -> String {
-    let mut text = format!("TAP version 14\n1..{}\n", run.outcomes.len());
+    let kinds = run.faults.as_ref().map_or(0, |under| under.kinds.len());
+    let mut text = format!("TAP version 14\n1..{}\n", run.outcomes.len() + kinds);
     for (number, outcome) in (1..).zip(&run.outcomes) {
         text += &line(run, number, outcome);
+    }
+    if let Some(under) = &run.faults {
+        text += &super::faults::tap(under, run.outcomes.len() + 1);
     }
     let summary = run.summary();
     text += &format!("# level: {} ({})\n", summary.level_name(), one_line(&summary.why));
@@ -53,7 +57,7 @@ fn diagnosis(outcome: &Outcome) -> String {
 }
 
 /// `#` begins a directive.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
 

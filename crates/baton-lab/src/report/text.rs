@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Conformance, Group, Run, about, advice, curl, grouped, reason};
+use super::{Conformance, Group, Run, Subject, about, advice, curl, grouped, reason};
 use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
 
@@ -36,6 +36,8 @@ pub fn render(run: &Run, style: &Style) -> String {
         text += &failures(run, style, paint);
         text += &not_judged(run, style, paint);
         text += &table(run, paint);
+        text +=
+            &run.faults.as_ref().map_or_else(String::new, |under| super::faults::text(under, style, paint));
     }
     text += &verdict(run, paint);
     text
@@ -128,7 +130,8 @@ fn failure(run: &Run, group: &Group<'_>, style: &Style, paint: Paint) -> String 
     }
     if let Some(line) = curl(outcome) {
         // Whole, and never wrapped: it is there to be copied.
-        let _ = writeln!(text, "      {}{}", paint.dim(&format!("{:<LABEL$}", "try")), harmless(&line));
+        let label = if run.subject == Subject::Client { "sent" } else { "try" };
+        let _ = writeln!(text, "      {}{}", paint.dim(&format!("{label:<LABEL$}")), harmless(&line));
     }
     text + "\n"
 }

@@ -49,6 +49,18 @@ fn every_case_says_what_it_is_about() {
     }
 }
 
+/// Without them the level *minimal* would ask nothing of a generation.
+#[test]
+fn every_generation_has_a_send_and_a_read_that_are_basic() {
+    for generation in Generation::ALL {
+        let cases = cases();
+        let basic = cases
+            .iter()
+            .filter(|case| case.generation == generation && case.test.tags.iter().any(|tag| tag == "basic"));
+        assert_eq!(basic.count(), 2, "{generation}");
+    }
+}
+
 #[test]
 fn every_check_is_used() {
     let cases = cases();

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod curl;
+pub mod detour;
 pub mod errors;
 pub mod evidence;
 pub mod json;
@@ -15,6 +16,7 @@ pub mod secrets;
 pub mod sse;
 
 pub use answer::{Answer, WireError};
+pub use detour::Detour;
 pub use evidence::{Exchange, Received, Sent};
 pub use probe::{Credentials, Probe, ProbeOptions};
 pub use request::Request;

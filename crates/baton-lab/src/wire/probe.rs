@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::answer::{self, Answer};
+use super::detour::Detour;
 use super::evidence::{self, Exchange, Received, Sent};
 use super::request::Request;
 use super::sse::Reader;
@@ -36,8 +37,13 @@ pub struct ProbeOptions {
 pub struct Probe {
     http: reqwest::Client,
     options: ProbeOptions,
+    detour: Option<Arc<Detour>>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
 }
+
+/// How long a connection that nobody uses is kept. Servers close theirs, many after 5 s; a request that meets that moment
+/// is reset, which would be held against the agent.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// No answer came. What it is like decides whether the agent or the way to it is at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,18 +52,32 @@ pub struct NoAnswer(pub String);
 
 impl Probe {
     pub fn new(options: ProbeOptions) -> Result<Self, NoAnswer> {
-        let http = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(options.timeout.min(Duration::from_secs(10)))
-            .no_proxy()
-            .build()
-            .map_err(|error| NoAnswer(error.to_string()))?;
-        Ok(Probe { http, options, exchanges: Arc::default() })
+        let http = client(&options).build().map_err(|error| NoAnswer(error.to_string()))?;
+        Ok(Probe { http, options, detour: None, exchanges: Arc::default() })
+    }
+
+    /// The same by another way. Every request has a connection of its own there, so that each meets what the way does
+    /// to connections.
+    pub fn by(&self, detour: Detour) -> Result<Self, NoAnswer> {
+        let http = client(&self.options).pool_max_idle_per_host(0).build();
+        let http = http.map_err(|error| NoAnswer(error.to_string()))?;
+        Ok(Probe { http, detour: Some(Arc::new(detour)), ..self.fresh() })
+    }
+
+    /// The same straight to the agent.
+    pub fn direct(&self) -> Self {
+        Probe { detour: None, ..self.clone() }
+    }
+
+    /// Where a connection to `host:port` really goes.
+    pub fn way_to(&self, authority: &str) -> String {
+        let detour = self.detour.as_ref().and_then(|detour| detour.to(authority));
+        detour.map_or_else(|| authority.to_owned(), |address| address.to_string())
     }
 
     /// The same way of sending, with a memory of its own.
     pub fn fresh(&self) -> Self {
-        Probe { http: self.http.clone(), options: self.options.clone(), exchanges: Arc::default() }
+        Probe { exchanges: Arc::default(), ..self.clone() }
     }
 
     /// Without credentials.
@@ -69,7 +89,7 @@ impl Probe {
     pub fn acting_as(&self, credentials: Credentials) -> Self {
         let mut options = self.options.clone();
         options.credentials = credentials;
-        Probe { http: self.http.clone(), options, exchanges: Arc::clone(&self.exchanges) }
+        Probe { options, ..self.clone() }
     }
 
     /// With less patience.
@@ -149,7 +169,11 @@ impl Probe {
         let started = Instant::now();
         let method = reqwest::Method::from_bytes(request.method.as_bytes())
             .map_err(|error| NoAnswer(error.to_string()))?;
-        let mut builder = self.http.request(method, &request.url);
+        let around = self.detour.as_ref().and_then(|detour| detour.around(&request.url));
+        let mut builder = match &around {
+            Some((url, host)) => self.http.request(method, url).header("host", host),
+            None => self.http.request(method, &request.url),
+        };
         for (name, value) in request.headers.iter().chain(&self.options.credentials.headers) {
             builder = builder.header(name, value);
         }
@@ -221,6 +245,14 @@ impl Probe {
     }
 }
 
+fn client(options: &ProbeOptions) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(options.timeout.min(Duration::from_secs(10)))
+        .pool_idle_timeout(IDLE)
+        .no_proxy()
+}
+
 /// An answer whose head has come.
 #[derive(Debug)]
 pub struct Open {
@@ -282,8 +314,12 @@ impl Open {
             self.keep(None);
             return Ok(false);
         };
+        let before = self.seen.len();
         self.seen.extend_from_slice(&chunk);
-        self.keep(None);
+        // Of a long answer the evidence has its beginning by now, and learns the length at the end.
+        if before <= evidence::MOST_BODY {
+            self.keep(None);
+        }
         if self.seen.len() > MOST_ANSWER {
             return Err(self.broke(format!("the answer is larger than {MOST_ANSWER} bytes")));
         }

@@ -95,6 +95,11 @@ const TABLE: &[Row] = &[
 ];
 
 impl Operation {
+    /// All there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.0)
+    }
+
     /// By its ACTS name.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)

@@ -43,7 +43,8 @@ impl Reader {
     fn line(&mut self, line: &[u8], events: &mut Vec<Event>) {
         let mut text = String::from_utf8_lossy(line).into_owned();
         if !std::mem::replace(&mut self.begun, true) {
-            text = text.trim_start_matches('\u{feff}').to_owned();
+            // One mark, and no more: a second is a letter of the first line.
+            text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         }
         if text.is_empty() {
             let event = std::mem::take(&mut self.event);

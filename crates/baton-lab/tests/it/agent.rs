@@ -150,6 +150,15 @@ fn answer(asked: &Asked, base: &str, door: Door, count: usize) -> (u16, &'static
         }
     }
     match (asked.method.as_str(), asked.path.as_str()) {
+        // Who sends no version is shown the members of 0.3.
+        ("GET", "/.well-known/agent-card.json")
+            if door == Door::Guarded && asked.header("a2a-version").is_none() =>
+        {
+            let mut older = card(base, door);
+            older["capabilities"] = json!({"streaming": true});
+            older["supportsAuthenticatedExtendedCard"] = json!(true);
+            (200, JSON, older.to_string())
+        }
         ("GET", "/.well-known/agent-card.json" | "/rest/extendedAgentCard") => {
             (200, JSON, card(base, door).to_string())
         }

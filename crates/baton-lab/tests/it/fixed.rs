@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use baton_lab::case::{Case, Failure, Outcome, StepOutcome, Verdict};
+use baton_lab::fault::Tally;
+use baton_lab::fault::trial::{Difference, Kind, UnderFaults, UnderKind};
 use baton_lab::generation::{Binding, Generation};
-use baton_lab::report::{Agent, Run};
+use baton_lab::report::{Agent, Run, Subject};
 use baton_lab::suites;
 use baton_lab::wire::{Exchange, Received, Sent};
 
@@ -45,6 +47,7 @@ pub(crate) fn run() -> Run {
         outcome(case("JSONRPC-ERR-003"), Binding::Jsonrpc, differs("an ErrorInfo", "[]"), 4),
     ];
     Run {
+        subject: Subject::Agent,
         agent: Agent {
             url: "http://127.0.0.1:3000".to_owned(),
             name: "Sample & sons".to_owned(),
@@ -66,6 +69,7 @@ pub(crate) fn run() -> Run {
         seed: 42,
         version: "0.0.0".to_owned(),
         baseline: None,
+        faults: None,
         cut: None,
         all_evidence: false,
     }
@@ -122,4 +126,24 @@ fn differs(expected: &str, actual: &str) -> Verdict {
 
 fn skip(reason: &str) -> Verdict {
     Verdict::Skip(reason.to_owned())
+}
+
+/// The same run again on a bad network: one fault that changes nothing, one that does.
+pub(crate) fn run_under_faults() -> Run {
+    let mut run = run();
+    let under = |kind, same, different| UnderKind {
+        kind,
+        same,
+        different,
+        open: Vec::new(),
+        tally: Tally { connections: 9, faulted: 7, ..Tally::default() },
+        duration: Duration::from_millis(1200),
+    };
+    let after =
+        outcome(Arc::clone(&run.outcomes[1].case), Binding::Jsonrpc, Verdict::Fail(Failure::new(HOSTILE)), 9);
+    let difference = Difference { before: Verdict::Pass, after };
+    let checks = vec![("V1-LIFE-901".to_owned(), Generation::V1, Binding::Jsonrpc)];
+    let kinds = vec![under(Kind::Delay, 2, Vec::new()), under(Kind::Split, 1, vec![difference])];
+    run.faults = Some(UnderFaults { checks, kinds });
+    run
 }

@@ -19,8 +19,12 @@ mod trial;
 mod bad_files;
 /// Failures that are expected, and those that are not.
 mod baseline;
+/// The fault proxy over real sockets: what each fault does to both ends, and that a plan replays.
+mod fault_proxy;
 /// Every feature of the document format, met and not met.
 mod grammar;
+/// Clients are judged by scripted agents: a right one keeps every rule, and each rule has one that breaks it.
+mod judged;
 /// Every case can fail: the right agent passes, and each of its defects is caught.
 mod mutants;
 /// Official ids whose checks are prose: native checks stand for them, and can fail.
@@ -29,3 +33,5 @@ mod official;
 mod probes;
 /// Every form of report against its golden file.
 mod reports;
+/// The suites under faults: a right agent is judged the same, and one that is hurt by its network is found out.
+mod under_faults;

@@ -1,9 +1,13 @@
 //! What is sent where, who is asked with which credentials, what is kept of it.
 
-use baton_lab::case::Verdict;
-use baton_lab::wire::Credentials;
+use std::time::Duration;
 
-use crate::agent::Agent;
+use baton_lab::case::Verdict;
+use baton_lab::discover::{self, discover};
+use baton_lab::generation::Generation;
+use baton_lab::wire::{Credentials, Probe, ProbeOptions};
+
+use crate::agent::{Agent, Door};
 use crate::bench::{With, check, outcomes};
 
 fn secret() -> With {
@@ -45,6 +49,19 @@ async fn every_request_of_an_operation_names_its_version_and_a_fresh_message() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), sends.len(), "every message has an id of its own");
+}
+
+/// Some agents show another card to clients that send no version.
+#[tokio::test]
+async fn every_generation_is_planned_by_the_card_that_its_clients_see() {
+    let agent = Agent::behind(Door::Guarded).await;
+    let options = ProbeOptions { timeout: Duration::from_secs(30), credentials: Credentials::default() };
+    let found = discover(&agent.url, &Probe::new(options).unwrap(), &discover::Options::default()).await;
+    let target = found.unwrap().target;
+    assert_eq!(target.capability_in(Generation::V1, "extendedAgentCard"), true);
+    assert_eq!(target.capability_in(Generation::V0_3, "extendedAgentCard"), false);
+    assert_eq!(target.card_of(Generation::V0_3)["supportsAuthenticatedExtendedCard"], true);
+    assert!(target.card_of(Generation::V1).get("supportsAuthenticatedExtendedCard").is_none());
 }
 
 /// The case after which the agent was gone is named, and nobody waits for an agent that does not come back.

@@ -206,3 +206,39 @@ fn reports_are_put_side_by_side() {
     let same = Comparison::of(vec![("a".to_owned(), before.clone()), ("b".to_owned(), before)]);
     assert!(same.text(false, false).contains("no difference"));
 }
+
+/// A verdict that changes on a bad network is in every form, red where the form knows colours, and harmless.
+#[test]
+fn what_faults_change_is_in_every_report() {
+    let run = fixed::run_under_faults();
+    let style = Style { colour: false, width: None, detail: Detail::Normal };
+    let text = text::render(&run, &style);
+    assert!(text.contains("same  delay      2 verdicts the same; 7 of 9 connections hit"), "{text}");
+    assert!(text.contains("DIFF  split      1 verdict the same, 1 different"), "{text}");
+    assert!(text.contains("V1-LIFE-901  1.0 jsonrpc  was pass, is fail: "), "{text}");
+    assert!(text.contains("note: under faults 1 verdict is another one than without"), "{text}");
+    let page = html::render(&run);
+    assert!(page.contains("<h2>Under faults</h2>") && page.contains("was pass, is fail"));
+    assert!(!page.contains("<script>alert"));
+    let markdown = markdown::render(&run);
+    assert!(
+        markdown.contains("### Under faults") && markdown.contains("| split | `V1-LIFE-901` |"),
+        "{markdown}"
+    );
+    assert!(!markdown.contains("<script>"));
+    let report: serde_json::Value = serde_json::from_str(&json::render(&run).unwrap()).unwrap();
+    let found = &report["faults"][1]["different"][0];
+    assert_eq!(
+        (&found["test"], &found["before"], &found["after"]),
+        (&"V1-LIFE-901".into(), &"pass".into(), &"fail".into())
+    );
+    assert!(found["evidence"][0]["received"]["status"] == 200 && found["curl"].is_string(), "{found}");
+    assert_eq!(report["faultChecks"][0], "V1-LIFE-901 1.0 jsonrpc");
+    let xml = quick_junit::Report::deserialize_from_str(&junit::render(&run).unwrap()).unwrap();
+    let suite = xml.test_suites.iter().find(|suite| suite.name.as_str() == "a2a under faults").unwrap();
+    assert_eq!((suite.tests, suite.failures), (2, 1));
+    let tap = tap::render(&run);
+    let plan: usize = tap.lines().nth(1).unwrap().strip_prefix("1..").unwrap().parse().unwrap();
+    let lines = tap.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
+    assert!(plan == lines && tap.contains(&format!("not ok {plan} - under faults: split")), "{tap}");
+}

@@ -37,14 +37,18 @@ pub(crate) async fn run(
     let credentials = Credentials { headers };
     let probe = Probe::new(ProbeOptions { timeout: PATIENCE, credentials }).expect("a plain client");
     let name = defect.map_or("the right agent", |defect| defect.name);
-    let found = discover(&agent.url, &probe, &discover::Options::default()).await;
+    let beside = agent.beside(defect).await;
+    let second = Some((beside.url.clone(), probe.credentials().clone()));
+    let found = discover(&agent.url, &probe, &discover::Options { second, ..Default::default() }).await;
     let target = found.unwrap_or_else(|diagnosis| panic!("{name} cannot be tested: {diagnosis}")).target;
     let selection = Selection { has_credentials: profile.is_guarded(), ..Selection::default() };
     let plan = choose(plan::plan(&CASES, &target, &selection));
     let options = run::Options {
         parallel: if defect.is_some_and(|defect| defect.alone) { 1 } else { PARALLEL },
         timeout: 3 * PATIENCE,
-        given: [("otherBearer".to_owned(), json!(OTHER_TOKEN))].into(),
+        given: [("otherBearer", OTHER_TOKEN), ("callPhrase", "please call {url}")]
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .into(),
         environment: BTreeMap::new(),
         seed: 1,
     };

@@ -26,12 +26,17 @@ fn check(text: &str) -> Result<(), BadId> {
         Err(BadId::Empty)
     } else if text.len() > MAX_ID_BYTES {
         Err(BadId::TooLong)
-    } else if text.chars().any(char::is_control) {
+    } else if !is_plain_ascii(text) && text.chars().any(char::is_control) {
         // Ids reach logs, headers and SQL text tools: a control character has no honest use there.
         Err(BadId::Control)
     } else {
         Ok(())
     }
+}
+
+/// Nearly every id is, and that is told of all bytes at once.
+fn is_plain_ascii(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| plain & (b' '..0x7f).contains(&byte))
 }
 
 macro_rules! id_type {

@@ -33,6 +33,10 @@ impl RpcId {
         match raw.as_bytes().first() {
             // Two more for the quotes.
             _ if raw.len() > MAX_RPC_ID_BYTES + 2 => Err("is longer than 256 bytes"),
+            // Half a surrogate pair is no text: an answer that repeats it could not be read by most clients.
+            Some(b'"') if raw.contains('\\') && serde_json::from_str::<String>(raw).is_err() => {
+                Err("must be a string of Unicode text")
+            }
             Some(b'"' | b'-' | b'0'..=b'9') => Ok(RpcId(raw.into())),
             _ => Err("must be a string or a number"),
         }

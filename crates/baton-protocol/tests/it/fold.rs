@@ -46,7 +46,7 @@ fn append(snapshot: &mut Snapshot, at: Timestamp, body: EventBody) -> Option<Eve
     let body = stamped(snapshot, body);
     snapshot.check(&body).ok()?;
     let event = Event { number: snapshot.version + 1, at, body };
-    snapshot.apply(&event).expect("it was checked");
+    snapshot.apply(event.clone()).expect("it was checked");
     Some(event)
 }
 

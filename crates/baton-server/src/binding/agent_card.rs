@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::body::Body;
 use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
-use baton_protocol::generation::{AskedVersion, VERSION_HEADER};
+use baton_protocol::generation::AskedVersion;
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::wire::v0_1::LegacyCardFacts;
 use baton_protocol::wire::{card, v1};
@@ -132,7 +132,7 @@ fn with_modes(served: &AgentCard) -> AgentCard {
 
 /// Any 1.x will do: the card is not an operation, and who reads a later one wants the 1.0 form alone, too.
 fn says_v1(request: &Request<Body>) -> bool {
-    let said = incoming::header(request.headers(), VERSION_HEADER);
+    let said = incoming::header(request.headers(), &incoming::VERSION);
     let query = request.uri().query().and_then(version_in);
     match AskedVersion::read(said.as_deref(), query.as_deref()) {
         AskedVersion::Known(generation) => generation == Generation::V1,
@@ -145,7 +145,7 @@ fn says_v1(request: &Request<Body>) -> bool {
 fn is_current(service: &Service, headers: &HeaderMap, etag: &str) -> bool {
     let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
     if tags.peek().is_none() {
-        let since = incoming::header(headers, IF_MODIFIED_SINCE.as_str());
+        let since = incoming::header(headers, &IF_MODIFIED_SINCE);
         let since = since.and_then(|since| httpdate::parse_http_date(&since).ok());
         return since.is_some_and(|since| since >= service.card().made_at());
     }

@@ -1,9 +1,8 @@
 //! The front door: which binding a request is for.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use baton_protocol::ErrorKind;
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -16,11 +15,17 @@ use super::{http_json, metrics, respond};
 use crate::site::{Found, Site};
 use crate::telemetry::labels::Binding;
 
-pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Observed<'_>) -> Response<Body> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-    let path = request.uri().path().to_owned();
+pub(super) async fn handle(
+    site: &Site,
+    request: Request<Body>,
+    peer: Option<IpAddr>,
+    seen: &mut Observed<'_>,
+) -> Response<Body> {
+    // The request goes on to its binding, the path is still needed: a clone shares its text.
+    let uri = request.uri().clone();
+    let path = uri.path();
     // Of the whole server, whatever agents it has.
-    if let Some(probe) = Probe::at(site.below_base(&path)) {
+    if let Some(probe) = Probe::at(site.below_base(path)) {
         seen.pass_over();
         return health::handle(site.engine(), probe, request.method()).await;
     }
@@ -29,7 +34,7 @@ pub(super) async fn handle(site: &Site, request: Request<Body>, seen: &mut Obser
         seen.pass_over();
         return metrics::answer(site.engine(), request.headers()).await;
     }
-    let Found { service, rest } = site.find(&path);
+    let Found { service, rest } = site.find(path);
     if let Some(service) = service {
         seen.agent(service);
     }

@@ -6,6 +6,7 @@ use axum::body::Body;
 use baton_protocol::generation::{self, AskedVersion};
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::http_json::{self, Route};
+use baton_protocol::wire::v1;
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
 use http::request::Parts;
@@ -106,7 +107,7 @@ async fn answer(
     let context = CallContext {
         scope: service.scope(principal, decoded.tenant.as_deref())?,
         generation: route.generation,
-        last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
+        last_event_id: incoming::header(&parts.headers, &incoming::LAST_EVENT_ID).map(Cow::into_owned),
         extensions: extensions.clone(),
         trace: incoming::trace(&parts.headers),
     };
@@ -120,6 +121,12 @@ async fn answer(
                 json = b"{}".to_vec();
             }
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
+        }
+        Outcome::Stored { json, sent, replayed } => {
+            let mut out = Vec::with_capacity(json.len() + 16);
+            v1::write_stored_reply(&mut out, sent, &json);
+            let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), out);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Outcome::Stream { stream, replayed } => {
@@ -151,15 +158,14 @@ fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> 
 
 /// The request's kind of JSON goes out again; without a body, what it accepts, and in 1.0 the protocol's own.
 fn media_type(generation: Generation, headers: &HeaderMap) -> HeaderValue {
-    let says = |name: http::HeaderName, kind: &str| {
-        incoming::header(headers, name.as_str())
-            .is_some_and(|value| value.to_ascii_lowercase().contains(kind))
+    let says = |name: &http::HeaderName, kind: &str| {
+        incoming::header(headers, name).is_some_and(|value| value.to_ascii_lowercase().contains(kind))
     };
-    if generation != Generation::V1 || says(CONTENT_TYPE, "application/json") {
+    if generation != Generation::V1 || says(&CONTENT_TYPE, "application/json") {
         return respond::JSON;
     }
-    let plain_only = says(ACCEPT, "application/json") && !says(ACCEPT, "application/a2a+json");
-    if plain_only && !says(CONTENT_TYPE, "application/a2a+json") { respond::JSON } else { respond::A2A_JSON }
+    let plain_only = says(&ACCEPT, "application/json") && !says(&ACCEPT, "application/a2a+json");
+    if plain_only && !says(&CONTENT_TYPE, "application/a2a+json") { respond::JSON } else { respond::A2A_JSON }
 }
 
 fn failed(

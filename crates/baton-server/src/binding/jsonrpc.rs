@@ -8,7 +8,7 @@ use baton_protocol::generation::{self, Named};
 use baton_protocol::operation::{Call, Operation};
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::jsonrpc::{self, RpcId};
-use baton_protocol::wire::{Decoded, v0_1, v0_3};
+use baton_protocol::wire::{Decoded, v0_1, v0_3, v1};
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -123,7 +123,7 @@ async fn answer(
         let context = CallContext {
             scope: service.scope(&principal, decoded.tenant.as_deref())?,
             generation,
-            last_event_id: incoming::header(&parts.headers, "last-event-id").map(Cow::into_owned),
+            last_event_id: incoming::header(&parts.headers, &incoming::LAST_EVENT_ID).map(Cow::into_owned),
             extensions: extensions.clone(),
             trace: incoming::trace(&parts.headers),
         };
@@ -134,6 +134,12 @@ async fn answer(
             let mut json = Vec::with_capacity(1024);
             jsonrpc::write_result(&mut json, &id, |out| dialect.write_reply(out, &reply, &facts));
             let response = respond::json(StatusCode::OK, respond::JSON, json);
+            Ok(respond::answered(response, service, &extensions, replayed, seen))
+        }
+        Ok((service, _, _, Outcome::Stored { json, sent, replayed })) => {
+            let mut out = Vec::with_capacity(json.len() + 128);
+            jsonrpc::write_result(&mut out, &id, |out| v1::write_stored_reply(out, sent, &json));
+            let response = respond::json(StatusCode::OK, respond::JSON, out);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Ok((service, dialect, facts, Outcome::Stream { stream, replayed })) => {

@@ -37,7 +37,7 @@ pub(super) fn allows(
 }
 
 pub(super) async fn answer(engine: &Engine, headers: &HeaderMap) -> Response<Body> {
-    let format = Format::accepted(incoming::header(headers, ACCEPT.as_str()).as_deref());
+    let format = Format::accepted(incoming::header(headers, &ACCEPT).as_deref());
     let mut response = Response::new(Body::from(text(engine, format).await));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

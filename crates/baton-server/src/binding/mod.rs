@@ -4,6 +4,8 @@
 mod agent_card;
 mod event_stream;
 mod front;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod health;
 mod http_json;
 mod incoming;
@@ -13,19 +15,35 @@ mod observed;
 mod request_id;
 mod respond;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{any, get, post};
-use http::HeaderMap;
+use http::{HeaderMap, Request, Response};
+use tower::Service as _;
 
 use crate::engine::Engine;
 use crate::site::Site;
 
-/// One door: paths with colons, tenants and slashes at the end are ours to read.
-pub(crate) fn router(site: Arc<Site>) -> Router {
-    Router::new().fallback(observed::handle).with_state(site)
+/// What a listener serves.
+#[derive(Debug, Clone)]
+pub(crate) enum App {
+    /// One door: paths with colons, tenants and slashes at the end are ours to read, so there is nothing to route.
+    Site(Arc<Site>),
+    Routes(Router),
+}
+
+impl App {
+    pub(crate) async fn answer(&self, request: Request<Body>, peer: IpAddr) -> Response<Body> {
+        match self {
+            App::Site(site) => observed::answer(site, request, Some(peer)).await,
+            // A router is always ready, and cheap to clone.
+            App::Routes(router) => router.clone().call(request).await.unwrap_or_else(|never| match never {}),
+        }
+    }
 }
 
 /// The server's numbers alone, for a listener of their own.

@@ -4,11 +4,12 @@
 //! query, no word of the payload.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use baton_protocol::operation::Operation;
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::{Method, Request, Response};
@@ -22,16 +23,22 @@ use crate::site::Site;
 use crate::telemetry::labels::{self, Asked, Binding, Outcome};
 use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, milliseconds, trace};
 
-/// The way in of every request.
+/// The way in of a request that came through a router.
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    answer(&site, request, peer).await
+}
+
+/// The way in of every request.
+pub(super) async fn answer(site: &Site, request: Request<Body>, peer: Option<IpAddr>) -> Response<Body> {
     let mut seen = Observed::new(site.engine().telemetry(), &request);
     let span = &seen.facts.span;
     // A request's future is large, and moving it into a span that nobody sees costs more than all the counting.
     let mut response = if span.is_disabled() {
-        front::handle(&site, request, &mut seen).await
+        front::handle(site, request, peer, &mut seen).await
     } else {
         let span = span.clone();
-        Box::pin(front::handle(&site, request, &mut seen)).instrument(span).await
+        Box::pin(front::handle(site, request, peer, &mut seen)).instrument(span).await
     };
     response.headers_mut().insert(REQUEST_ID, seen.facts.id.value());
     seen.answered(&response);

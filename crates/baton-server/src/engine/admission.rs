@@ -8,11 +8,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
 use baton_protocol::{Error, ErrorKind};
+
+use crate::own_keys::OwnKeys;
 
 /// How much may go on at once: on a server, or for one agent on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +51,7 @@ struct State {
     running: usize,
     /// Tasks in all lines, promised places included.
     waiting: usize,
-    lines: HashMap<Arc<str>, Line>,
+    lines: OwnKeys<Arc<str>, Line>,
     /// Agents whose line is not empty, in the order they are served next.
     round: VecDeque<Arc<str>>,
 }
@@ -102,7 +104,7 @@ impl From<Full> for Error {
 
 impl Admission {
     pub(crate) fn new(caps: Caps) -> Self {
-        let (lines, round) = (HashMap::new(), VecDeque::new());
+        let (lines, round) = (OwnKeys::default(), VecDeque::new());
         Admission { shared: Arc::new(Mutex::new(State { caps, running: 0, waiting: 0, lines, round })) }
     }
 
@@ -189,11 +191,7 @@ impl Admission {
 
 impl State {
     fn line(&mut self, agent: &Arc<str>) -> &mut Line {
-        // Looked up first: nearly always it is there, and a key costs a count of its references.
-        if !self.lines.contains_key(agent) {
-            self.lines.insert(Arc::clone(agent), Line::default());
-        }
-        self.lines.get_mut(agent).expect("put in above")
+        self.lines.entry(Arc::clone(agent)).or_default()
     }
 
     /// May a newcomer start at once? Who comes later does not overtake who waits, unless that one has to wait for its

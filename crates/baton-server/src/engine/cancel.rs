@@ -12,7 +12,9 @@ use super::desk::Desk;
 use super::detach::finish;
 use super::{Engine, Inner, from_store, not_found, write_down};
 use crate::points::{Point, reached};
-use crate::store::{Append, Appended, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record};
+use crate::store::{
+    Append, Appended, EventBatch, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record,
+};
 
 const TRIES: usize = 16;
 
@@ -90,7 +92,10 @@ impl Inner {
         let bell = self.hub.bell(head.key);
         self.attend(scope, id);
         let patience = self.options().cancel_grace + Duration::from_secs(10);
-        let ended = self.wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal).await?;
+        let ended = self
+            .wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal)
+            .await?
+            .snapshot()?;
         match ended.state() {
             TaskState::Canceled => Ok(Some(ended)),
             state if state.is_terminal() => Err(not_cancelable(id)),
@@ -117,11 +122,12 @@ impl Inner {
         let at = self.time_for(&snapshot);
         let canceled = StatusUpdate { state: TaskState::Canceled, message: None, metadata: None };
         let bodies = [EventBody::CancelRequested { metadata: metadata.clone() }, EventBody::Status(canceled)];
-        let mut events = Vec::with_capacity(bodies.len());
+        let mut events = EventBatch::with_room_for(bodies.len());
         for body in bodies {
-            let written = write_down(&mut snapshot, at, body);
-            events.push(written.map_err(|refused| not_cancelable(id).with_log(refused))?);
+            let written = write_down(&mut snapshot, at, body, &mut events);
+            written.map_err(|refused| not_cancelable(id).with_log(refused))?;
         }
+        let events = events.finish();
         let append = Append {
             task: id.clone(),
             birth: None,
@@ -136,7 +142,7 @@ impl Inner {
         match self.store.append(scope, append).await.map_err(from_store)? {
             Appended::Written(key) => {
                 let snapshot = Arc::new(snapshot);
-                self.hub.bell(key).ring(snapshot.version, &events, Some(Arc::clone(&snapshot)));
+                self.hub.bell(key).ring(snapshot.version, &events, Some(Arc::clone(&snapshot).into()));
                 if registration.leave() {
                     self.attend(scope, id);
                 }

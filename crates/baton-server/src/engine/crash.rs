@@ -20,8 +20,8 @@ use super::turn::agent_message;
 use super::write_down;
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot, TaskKey, Work,
-    record,
+    Append, Appended, EventBatch, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot,
+    TaskKey, Work, record,
 };
 
 const PAGE: u32 = 256;
@@ -166,11 +166,12 @@ impl Inner {
             }
         };
         let at = self.time_for(&snapshot);
-        let mut events: Vec<StoredEvent> = Vec::with_capacity(bodies.len());
+        let mut events = EventBatch::with_room_for(bodies.len());
         for body in bodies {
-            let written = write_down(&mut snapshot, at, body);
-            events.push(written.map_err(|refused| StoreError::Damaged(format!("task {id}: {refused}")))?);
+            let written = write_down(&mut snapshot, at, body, &mut events);
+            written.map_err(|refused| StoreError::Damaged(format!("task {id}: {refused}")))?;
         }
+        let events = events.finish();
         let starts = matches!(plan, Plan::Turn(_));
         let work = if starts { Work::Running } else { Work::Idle };
         let fence = head.current.fence + 1;
@@ -192,18 +193,13 @@ impl Inner {
         reached(Point::TendStored);
         let bell = self.hub.bell(head.key);
         let snapshot = Arc::new(snapshot);
-        bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot)));
+        bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot).into()));
         if let (true, Some(permit)) = (starts, permit.take()) {
-            let last_said = snapshot.task.history.iter().rev();
-            let message =
-                last_said.into_iter().find(|said| said.role == baton_protocol::domain::Role::User).cloned();
-            let message =
-                message.ok_or_else(|| StoreError::Damaged(format!("task {id} has no user message")))?;
             if pending.len() > 1 || (pending.len() == 1 && matches!(plan, Plan::Turn(None))) {
                 registration.handle.ring();
             }
             let origin = origin(&plan, &loaded.tail);
-            self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
+            self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
         } else if registration.leave() {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::send::{Accepted, Begun, Incoming, TurnRef, message_record, stopping, working};
 use super::{Inner, from_store, not_found, write_down};
 use crate::points::{Point, reached};
-use crate::store::{Append, Head, NewRequest, Requested, StoredEvent, Work, record};
+use crate::store::{Append, EventBatch, Head, NewRequest, Requested, StoredEvent, Work, record};
 use crate::telemetry::trace;
 
 /// How often a lost race is decided anew before giving up.
@@ -149,19 +149,21 @@ impl Inner {
             }
             Place::Wait(_) => (Work::Queued, old_fence),
         };
-        let mut events = Vec::with_capacity(bodies.len());
+        let mut events = EventBatch::with_room_for(bodies.len());
         let mut start = None;
         for body in bodies {
-            events.push(write_down(&mut snapshot, at, body).map_err(|refused| ended(id).with_log(refused))?);
-            start.get_or_insert_with(|| Arc::new(snapshot.clone()));
+            let written = write_down(&mut snapshot, at, body, &mut events);
+            written.map_err(|refused| ended(id).with_log(refused))?;
+            if incoming.shows_start && start.is_none() {
+                start = Some(Arc::new(snapshot.clone()));
+            }
         }
-        let start = start.expect("the message is the first of the events");
         let append = Append {
             task: id.clone(),
             birth: None,
             expected,
             fence: old_fence,
-            events,
+            events: events.finish(),
             head: self.head_state(&snapshot, work, fence),
             snapshot: None,
             message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
@@ -173,8 +175,7 @@ impl Inner {
             Begun::Repeat(accepted) => return Ok(Some(accepted)),
             Begun::Lost => return Ok(None),
         };
-        let message = incoming.message.clone();
-        self.take_place(place, registration, desk, &turn, snapshot, fence, message).await;
+        self.take_place(place, registration, desk, &turn, snapshot, fence).await;
         Ok(Some(Accepted::Turn(turn)))
     }
 }

@@ -7,11 +7,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::dialect::Dialect;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use super::view::View;
+use crate::own_keys::OwnKeys;
 use crate::store::{StoreError, StoredEvent, TaskKey};
 
 /// Newest events kept per bell, by number and by size.
@@ -23,7 +24,7 @@ const SHARDS: usize = 16;
 /// Finds the bell of a task that somebody runs or watches.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    shards: [Mutex<HashMap<TaskKey, Weak<Bell>>>; SHARDS],
+    shards: [Mutex<OwnKeys<TaskKey, Weak<Bell>>>; SHARDS],
 }
 
 /// One task's doorbell. Lives as long as somebody holds it.
@@ -42,7 +43,7 @@ struct State {
     tail: VecDeque<StoredEvent>,
     tail_bytes: usize,
     /// The task as the last finished turn left it.
-    settled: Option<Arc<Snapshot>>,
+    settled: Option<View>,
     /// The run could not write; waiters must not hang on it.
     trouble: Option<StoreError>,
     /// Events of the tail in other spellings than the stored one: each is made once, however many watch.
@@ -66,7 +67,7 @@ impl Hub {
         Arc::default()
     }
 
-    fn shard(&self, key: TaskKey) -> MutexGuard<'_, HashMap<TaskKey, Weak<Bell>>> {
+    fn shard(&self, key: TaskKey) -> MutexGuard<'_, OwnKeys<TaskKey, Weak<Bell>>> {
         let shard = &self.shards[(key.0 % SHARDS as u64) as usize];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +106,7 @@ impl Bell {
     }
 
     /// Tells of committed events. `settled` is the task when these events ended or interrupted a turn.
-    pub(crate) fn ring(&self, version: u64, events: &[StoredEvent], settled: Option<Arc<Snapshot>>) {
+    pub(crate) fn ring(&self, version: u64, events: &[StoredEvent], settled: Option<View>) {
         {
             let mut state = self.state();
             if state.version != 0 && events.first().is_some_and(|event| event.number != state.version + 1) {
@@ -191,8 +192,8 @@ impl Bell {
     }
 
     /// The task as of `version` or later, if a turn ended there and the bell still knows.
-    pub(crate) fn settled(&self, version: u64) -> Option<Arc<Snapshot>> {
-        self.state().settled.clone().filter(|snapshot| snapshot.version >= version)
+    pub(crate) fn settled(&self, version: u64) -> Option<View> {
+        self.state().settled.clone().filter(|view| view.version() >= version)
     }
 
     pub(crate) fn rings(&self) -> u64 {

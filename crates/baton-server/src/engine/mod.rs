@@ -31,6 +31,7 @@ mod size;
 mod stream;
 pub(crate) mod stream_places;
 mod turn_span;
+mod view;
 mod wait;
 mod watched_store;
 
@@ -57,10 +58,12 @@ pub use input::{File, FileContent, InputError, ReadMessage};
 pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
+pub use view::View;
 pub use watched_store::WatchedStore;
 
+use crate::own_keys::OwnKeys;
 use crate::points::{Point, reached};
-use crate::store::{ReplicaId, Store, StoreError, StoredEvent, record};
+use crate::store::{EventBatch, ReplicaId, Store, StoreError, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
@@ -83,7 +86,7 @@ pub(crate) struct Inner {
     last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
-    agents: HashMap<Arc<str>, AgentLogic>,
+    agents: OwnKeys<Arc<str>, AgentLogic>,
     options: ArcSwap<Options>,
     clock: Arc<dyn Clock>,
     me: ReplicaId,
@@ -127,7 +130,7 @@ impl Engine {
                 store: WatchedStore::new(store, telemetry.clone()),
                 last_check: LastCheck::default(),
                 hub: Hub::new(),
-                agents,
+                agents: agents.into_iter().collect(),
                 options: ArcSwap::from_pointee(options),
                 clock,
                 me,
@@ -210,8 +213,8 @@ impl Engine {
     }
 
     /// The task as it is now.
-    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
-        self.inner.load(scope, id).await
+    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
+        self.inner.view(scope, id).await
     }
 
     /// Applies the crash rule to what an earlier process left behind, then starts the sweeper.
@@ -256,11 +259,15 @@ impl Inner {
         self.options.load_full()
     }
 
-    async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+    async fn view(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
         match self.store.load(scope, id).await.map_err(from_store)? {
-            Some(loaded) => Ok(Arc::new(record::fold(&loaded).map_err(from_store)?)),
+            Some(loaded) => View::of(&loaded).map_err(from_store),
             None => Err(not_found(id)),
         }
+    }
+
+    async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
+        self.view(scope, id).await?.snapshot()
     }
 
     /// The caller's own tasks among those a message refers to; others do not exist for it.
@@ -280,11 +287,19 @@ impl Inner {
     }
 }
 
-/// Gives a body its number and time, folds it in, and encodes it for the store.
-fn write_down(snapshot: &mut Snapshot, at: Timestamp, body: EventBody) -> Result<StoredEvent, Refused> {
-    let event = Event { number: snapshot.version + 1, at, body };
-    snapshot.apply(&event)?;
-    Ok(StoredEvent::encode(&snapshot.task.id, &snapshot.task.context_id, &event))
+/// Gives a body its number and time, encodes it for the store, and folds it in. Answers the number.
+fn write_down(
+    snapshot: &mut Snapshot,
+    at: Timestamp,
+    body: EventBody,
+    events: &mut EventBatch,
+) -> Result<u64, Refused> {
+    snapshot.check(&body)?;
+    let number = snapshot.version + 1;
+    let event = Event { number, at, body };
+    events.push(&snapshot.task.id, &snapshot.task.context_id, &event);
+    snapshot.apply(event)?;
+    Ok(number)
 }
 
 pub(crate) fn not_found(id: &TaskId) -> Error {

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{EventBody, EventKind, Message, Scope, TraceContext};
+use baton_protocol::domain::{EventBody, EventKind, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -22,11 +22,15 @@ use super::agent::{Agent, AgentError, Logic, Skill};
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
+use super::options::Options;
 use super::runs::Registration;
 use super::turn::Turn;
 use super::turn_span;
+use super::view::View;
 use crate::points::{Point, reached};
-use crate::store::{Append, Appended, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work};
+use crate::store::{
+    Append, Appended, EventBatch, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work,
+};
 use crate::telemetry::{labels, milliseconds, trace};
 
 /// A store that fails is tried again after a pause that doubles from the first to the longest.
@@ -46,6 +50,8 @@ enum End {
 
 struct Run {
     engine: Arc<Inner>,
+    /// As they were when the turn began.
+    options: Arc<Options>,
     registration: Registration,
     desk: Arc<Desk>,
     bell: Arc<Bell>,
@@ -90,14 +96,19 @@ impl Inner {
         snapshot: Arc<Snapshot>,
         fence: u64,
         bell: Arc<Bell>,
-        message: Message,
         permit: Permit,
         origin: Option<TraceContext>,
     ) {
-        let references = if message.reference_task_ids.is_empty() {
+        let options = self.options();
+        let Some(message) = Turn::begun_by(&snapshot.task) else {
+            tracing::error!(task.id = %registration.id(), "a turn without a user's message");
+            return;
+        };
+        let references = &snapshot.task.history[message].reference_task_ids;
+        let references = if references.is_empty() {
             Vec::new()
         } else {
-            let found = self.references(registration.scope(), &message.reference_task_ids).await;
+            let found = self.references(registration.scope(), references).await;
             found.unwrap_or_else(|error| {
                 tracing::warn!(%error, "referenced tasks could not be read");
                 Vec::new()
@@ -112,7 +123,7 @@ impl Inner {
             Arc::clone(&snapshot),
             references,
             place,
-            self.options().max_event_bytes,
+            options.max_event_bytes,
         );
         let now = Instant::now();
         let run = Run {
@@ -129,9 +140,10 @@ impl Inner {
             cancel: false,
             hands_over: false,
             grace_ends: None,
-            deadline: now + self.options().turn_deadline,
+            deadline: now + options.turn_deadline,
             last_said: now,
-            last_commit: now - self.options().text_merge,
+            last_commit: now - options.text_merge,
+            options,
             look_again: None,
             stuck_since: None,
         };
@@ -270,16 +282,14 @@ impl Run {
             match self.desk.lying() {
                 Lying::Nothing => return None,
                 // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText
-                    if Instant::now() < self.last_commit + self.engine.options().text_merge =>
-                {
+                Lying::GrowingText if Instant::now() < self.last_commit + self.options.text_merge => {
                     return None;
                 }
                 Lying::GrowingText | Lying::Something => {}
             }
         }
         let expected = self.snapshot.version;
-        let mut events = Vec::new();
+        let mut events = EventBatch::with_room_for(4);
         let mut settled = std::mem::take(&mut self.to_settle);
         for said in self.desk.collect() {
             if let Err(fault) = self.take_down(said, &mut events, &mut settled) {
@@ -302,7 +312,7 @@ impl Run {
         if events.is_empty() && settled.is_empty() && !self.hands_over {
             return None;
         }
-        Some(self.append(expected, events, settled))
+        Some(self.append(expected, events.finish(), settled))
     }
 
     fn append(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Append {
@@ -310,7 +320,7 @@ impl Run {
         let rests = state.is_terminal() || state.is_interrupted();
         self.unsnapped.0 += events.len() as u64;
         self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
-        let options = self.engine.options();
+        let options = &self.options;
         let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
         let snapshot = (rests || due).then(|| {
             self.unsnapped = (0, 0);
@@ -366,7 +376,8 @@ impl Run {
                     EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
                     _ => false,
                 });
-                let settled = (rests && version == self.snapshot.version).then(|| Arc::clone(&self.snapshot));
+                let settled = (rests && version == self.snapshot.version)
+                    .then(|| View::left(Arc::clone(&self.snapshot), done.append.snapshot));
                 self.bell.ring(version, &done.append.events, settled);
                 reached(Point::RunRung);
                 Next::Go
@@ -389,7 +400,7 @@ impl Run {
         let since = *self.stuck_since.get_or_insert(now);
         let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
         // What the agent has done is worth more than the memory it takes.
-        if may_pass && now < self.deadline.max(since + self.engine.options().store_patience) {
+        if may_pass && now < self.deadline.max(since + self.options.store_patience) {
             if failed.tries == 0 {
                 tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
             }
@@ -442,18 +453,18 @@ impl Run {
 
     fn tell_to_stop(&mut self, reason: Stop) {
         self.desk.stop(reason);
-        self.grace_ends.get_or_insert(Instant::now() + self.engine.options().cancel_grace);
+        self.grace_ends.get_or_insert(Instant::now() + self.options.cancel_grace);
     }
 
     /// How long the agent may say nothing.
     fn quiet(&self) -> Duration {
-        let options = self.engine.options();
+        let options = &self.options;
         if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
     }
 
     /// When to look at the clock. Text that grows is waited for only while it could be written.
     fn wake_at(&self, may_write: bool) -> Instant {
-        let options = self.engine.options();
+        let options = &self.options;
         let mut wake = self.deadline;
         if self.stuck_since.is_none() {
             wake = wake.min(self.last_said + self.quiet());

@@ -1,7 +1,9 @@
 //! The runs of this process: at most one per task, found by scope and id.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +12,25 @@ use tokio::sync::Notify;
 
 use super::desk::{Desk, Stop};
 
-type Key = (Scope, TaskId);
+/// Task ids are unique but for those that clients choose, so the id alone is hashed; the rest is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key {
+    scope: Scope,
+    id: TaskId,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl Key {
+    fn new(scope: &Scope, id: &TaskId) -> Self {
+        Key { scope: scope.clone(), id: id.clone() }
+    }
+}
+
 type Missed = dyn Fn(&Scope, &TaskId) + Send + Sync;
 
 #[derive(Debug)]
@@ -88,24 +108,23 @@ impl Runs {
 
     /// `None` when the task has a run already.
     pub(crate) fn register(&self, scope: &Scope, id: &TaskId, desk: Arc<Desk>) -> Option<Registration> {
-        let key = (scope.clone(), id.clone());
+        let key = Key::new(scope, id);
         let handle = Arc::new(RunHandle { desk, rung: Notify::new(), asked: AtomicBool::new(false) });
-        let mut live = self.shared.live();
-        if live.contains_key(&key) {
-            return None;
-        }
-        live.insert(key.clone(), Arc::clone(&handle));
+        match self.shared.live().entry(key.clone()) {
+            Entry::Occupied(_) => return None,
+            Entry::Vacant(free) => free.insert(Arc::clone(&handle)),
+        };
         Some(Registration { shared: Arc::clone(&self.shared), key, handle, gone: false })
     }
 
     pub(crate) fn is_live(&self, scope: &Scope, id: &TaskId) -> bool {
-        self.shared.live().contains_key(&(scope.clone(), id.clone()))
+        self.shared.live().contains_key(&Key::new(scope, id))
     }
 
     /// Rings the task's run; `false` when there is none.
     pub(crate) fn ring(&self, scope: &Scope, id: &TaskId) -> bool {
         // Under the lock: a run that is about to leave sees the ring, or is gone for us.
-        match self.shared.live().get(&(scope.clone(), id.clone())) {
+        match self.shared.live().get(&Key::new(scope, id)) {
             Some(handle) => {
                 handle.ring();
                 true
@@ -140,11 +159,11 @@ impl Runs {
 
 impl Registration {
     pub(crate) fn scope(&self) -> &Scope {
-        &self.key.0
+        &self.key.scope
     }
 
     pub(crate) fn id(&self) -> &TaskId {
-        &self.key.1
+        &self.key.id
     }
 
     /// Leaves the registry; `true` when somebody rang and nobody looked yet.
@@ -163,7 +182,7 @@ impl Drop for Registration {
         self.shared.remove(&self.key);
         // Who rang was told that a run is here: somebody has to look.
         if self.handle.take_ring() {
-            (self.shared.missed)(&self.key.0, &self.key.1);
+            (self.shared.missed)(&self.key.scope, &self.key.id);
         }
     }
 }

@@ -20,7 +20,7 @@ use super::turn::agent_message;
 use super::{Engine, Inner, from_store, write_down};
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Birth, HeadState, MessageRecord, StoredEvent, StoredSnapshot, Work, record,
+    Append, Appended, Birth, EventBatch, HeadState, MessageRecord, StoredSnapshot, Work, record,
 };
 use crate::telemetry::trace;
 
@@ -41,14 +41,20 @@ pub struct Incoming {
     pub known_only: bool,
     /// The trace the message was sent in.
     pub trace: Option<TraceContext>,
+    /// The answer comes before the turn has ended: it may show the task as the message found it.
+    pub shows_start: bool,
 }
 
 impl Incoming {
     /// The message as its task's log has it. Called within the request: the place kept is the request's own span,
     /// where spans are recorded.
     pub(super) fn said(&self) -> EventBody {
-        let trace = trace::here().or_else(|| self.trace.clone());
-        EventBody::UserMessage { message: self.message.clone(), trace }
+        self.clone().into_said()
+    }
+
+    pub(super) fn into_said(self) -> EventBody {
+        let trace = trace::here().or(self.trace);
+        EventBody::UserMessage { message: self.message, trace }
     }
 }
 
@@ -249,7 +255,6 @@ impl Inner {
         let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
             return Ok(None);
         };
-        let message = new.message.clone();
         let (work, fence) = match &place {
             Place::Run(_) => {
                 let attempt = self.attempt(scope, &new.snapshot);
@@ -259,7 +264,7 @@ impl Inner {
             }
             Place::Wait(_) => (Work::Queued, 0),
         };
-        let start = Arc::clone(&new.start);
+        let start = new.start.take();
         let (snapshot, append) = new.append(self, work, fence);
         let snapshot = Arc::new(snapshot);
         let turn = match self.begin(scope, append, &snapshot, start).await? {
@@ -267,7 +272,7 @@ impl Inner {
             Begun::Repeat(accepted) => return Ok(Some(accepted)),
             Begun::Lost => return Ok(None),
         };
-        self.take_place(place, registration, desk, &turn, snapshot, fence, message).await;
+        self.take_place(place, registration, desk, &turn, snapshot, fence).await;
         Ok(Some(Accepted::Turn(turn)))
     }
 
@@ -277,7 +282,7 @@ impl Inner {
         scope: &Scope,
         append: Append,
         snapshot: &Arc<Snapshot>,
-        start: Arc<Snapshot>,
+        start: Option<Arc<Snapshot>>,
     ) -> Result<Begun, Error> {
         let (events, record) = (append.events.clone(), append.message.clone());
         let key = match self.store.append(scope, append).await.map_err(from_store)? {
@@ -286,19 +291,20 @@ impl Inner {
             Appended::Conflict => return Ok(Begun::Lost),
         };
         reached(Point::SendStored);
-        trace::about(&start.task.id, Some(&start.task.context_id));
+        let task = &snapshot.task;
+        trace::about(&task.id, Some(&task.context_id));
         let bell = self.hub.bell(key);
         // A task that waits for a place may still look interrupted: only an end is a rest here.
-        let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot));
+        let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot).into());
         bell.ring(snapshot.version, &events, settled);
         let record = record.expect("a turn begins with a message");
         Ok(Begun::Turn(TurnRef {
             scope: scope.clone(),
-            id: start.task.id.clone(),
+            id: task.id.clone(),
             bell,
             message: (record.message_id, record.hash),
             event: record.event,
-            start: Some(start),
+            start,
             replayed: false,
         }))
     }
@@ -313,13 +319,12 @@ impl Inner {
         turn: &TurnRef,
         snapshot: Arc<Snapshot>,
         fence: u64,
-        message: Message,
     ) {
         match place {
             Place::Run(permit) => {
                 let bell = Arc::clone(&turn.bell);
                 let origin = trace::here();
-                self.launch(registration, desk, snapshot, fence, bell, message, permit, origin).await;
+                self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
                 reached(Point::SendLaunched);
             }
             Place::Wait(place) => {
@@ -339,7 +344,7 @@ impl Inner {
         let mut new = NewTask::begin(incoming, self.clock.now());
         let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
         new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
-        let start = Arc::clone(&new.start);
+        let start = new.start.take();
         let (snapshot, mut append) = new.append(self, Work::Idle, 0);
         append.snapshot = Some(StoredSnapshot::encode(&snapshot));
         Ok(match self.begin(scope, append, &Arc::new(snapshot), start).await? {
@@ -375,12 +380,11 @@ pub(super) enum Begun {
 struct NewTask {
     id: TaskId,
     snapshot: Snapshot,
-    /// As of the first event.
-    start: Arc<Snapshot>,
-    message: Message,
+    /// As of the first event, where somebody may want to see it.
+    start: Option<Arc<Snapshot>>,
     record: MessageRecord,
     birth: Birth,
-    events: Vec<StoredEvent>,
+    events: EventBatch,
     at: Timestamp,
 }
 
@@ -392,24 +396,24 @@ impl NewTask {
         incoming.message.context_id = Some(context_id.clone());
         let record = message_record(&incoming, Some(id.clone()), Some(1), at);
         let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
-        let body = incoming.said();
-        let first = write_down(&mut snapshot, at, body).expect("a new task takes its first message");
+        let (generation, shows_start) = (incoming.generation, incoming.shows_start);
+        let mut events = EventBatch::with_room_for(3);
+        write_down(&mut snapshot, at, incoming.into_said(), &mut events)
+            .expect("a new task takes its first message");
         NewTask {
             id,
-            start: Arc::new(snapshot.clone()),
+            start: shows_start.then(|| Arc::new(snapshot.clone())),
             snapshot,
-            message: incoming.message,
             record,
-            birth: Birth { context_id, generation: incoming.generation, created_at: at },
-            events: vec![first],
+            birth: Birth { context_id, generation, created_at: at },
+            events,
             at,
         }
     }
 
     fn add(&mut self, body: EventBody) {
-        let event =
-            write_down(&mut self.snapshot, self.at, body).expect("a submitted task may start or fail");
-        self.events.push(event);
+        write_down(&mut self.snapshot, self.at, body, &mut self.events)
+            .expect("a submitted task may start or fail");
     }
 
     fn append(self, engine: &Inner, work: Work, fence: u64) -> (Snapshot, Append) {
@@ -418,7 +422,7 @@ impl NewTask {
             birth: Some(self.birth),
             expected: 0,
             fence: 0,
-            events: self.events,
+            events: self.events.finish(),
             head: engine.head_state(&self.snapshot, work, fence),
             snapshot: None,
             message: Some(self.record),

@@ -374,7 +374,7 @@ impl Inner {
             }
             for event in events {
                 let event = event.decode().map_err(from_store)?;
-                snapshot.apply(&event).map_err(|refused| Error::of(ErrorKind::Internal).with_log(refused))?;
+                snapshot.apply(event).map_err(|refused| Error::of(ErrorKind::Internal).with_log(refused))?;
             }
         }
         Ok(snapshot)

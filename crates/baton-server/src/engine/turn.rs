@@ -55,8 +55,9 @@ pub struct Turn {
 struct Inner {
     desk: Arc<Desk>,
     scope: Scope,
-    message: Message,
     start: Arc<Snapshot>,
+    /// Where the message that started the turn stands in the task's history.
+    message: usize,
     references: Vec<Task>,
     trace: Option<TraceContext>,
     max_event_bytes: usize,
@@ -73,7 +74,7 @@ impl Turn {
     pub(crate) fn new(
         desk: Arc<Desk>,
         scope: Scope,
-        message: Message,
+        message: usize,
         start: Arc<Snapshot>,
         references: Vec<Task>,
         trace: Option<TraceContext>,
@@ -82,29 +83,34 @@ impl Turn {
         Turn { inner: Arc::new(Inner { desk, scope, message, start, references, trace, max_event_bytes }) }
     }
 
+    /// The message that started the task's turn is the last that its user said.
+    pub(super) fn begun_by(task: &Task) -> Option<usize> {
+        task.history.iter().rposition(|said| said.role == Role::User)
+    }
+
     pub(super) fn scope(&self) -> &Scope {
         &self.inner.scope
     }
 
     /// The message that started the turn.
     pub fn message(&self) -> &Message {
-        &self.inner.message
+        &self.inner.start.task.history[self.inner.message]
     }
 
     /// The message's text parts, joined.
     pub fn text(&self) -> String {
-        self.inner.message.text()
+        self.message().text()
     }
 
     /// The message's first data part as a value of a type of your own. With `?` a message that does not hold one fails
     /// the task, and the client reads which member was wrong.
     pub fn data<T: DeserializeOwned>(&self) -> Result<T, InputError> {
-        self.inner.message.data()
+        self.message().data()
     }
 
     /// The message's files, in order.
     pub fn files(&self) -> impl Iterator<Item = File<'_>> {
-        self.inner.message.files()
+        self.message().files()
     }
 
     /// The task as it was when the turn started, history included.

@@ -4,28 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{EventKind, Scope, TaskId, TaskState};
-use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 use tokio::time::Instant;
 
 use super::hub::Bell;
 use super::reader::LogReader;
 use super::send::TurnRef;
+use super::view::View;
 use super::{Engine, Inner, from_store};
 
 impl Engine {
     /// The task when the turn has ended or waits for input; after `patience`, the task as it is.
-    pub async fn wait(&self, turn: &TurnRef, patience: Duration) -> Result<Arc<Snapshot>, Error> {
+    pub async fn wait(&self, turn: &TurnRef, patience: Duration) -> Result<View, Error> {
         let until = Instant::now() + patience;
         // The log of an ended task may be folded: there would be nothing to wait for.
         if turn.replayed && self.inner.head(&turn.scope, &turn.id).await?.current.state.is_terminal() {
-            return self.inner.load(&turn.scope, &turn.id).await;
+            return self.inner.view(&turn.scope, &turn.id).await;
         }
         let Ok(event) = tokio::time::timeout(patience, self.inner.event_of(turn)).await else {
-            return self.inner.load(&turn.scope, &turn.id).await;
+            return self.inner.view(&turn.scope, &turn.id).await;
         };
         let Some(event) = event? else {
-            return self.inner.load(&turn.scope, &turn.id).await;
+            return self.inner.view(&turn.scope, &turn.id).await;
         };
         let rests = |state: TaskState| state.is_terminal() || state.is_interrupted();
         let left = until.saturating_duration_since(Instant::now());
@@ -34,10 +34,10 @@ impl Engine {
 
     /// The task as it is right after the message was taken in. A task that was asking goes on working: shown as
     /// it was a moment before, it would seem to ask again.
-    pub async fn now_or_start(&self, turn: &TurnRef) -> Result<Arc<Snapshot>, Error> {
+    pub async fn now_or_start(&self, turn: &TurnRef) -> Result<View, Error> {
         match &turn.start {
-            Some(start) if !start.state().is_interrupted() => Ok(Arc::clone(start)),
-            _ => self.inner.load(&turn.scope, &turn.id).await,
+            Some(start) if !start.state().is_interrupted() => Ok(View::from(Arc::clone(start))),
+            _ => self.inner.view(&turn.scope, &turn.id).await,
         }
     }
 }
@@ -52,7 +52,7 @@ impl Inner {
         after: u64,
         patience: Duration,
         rests: impl Fn(TaskState) -> bool,
-    ) -> Result<Arc<Snapshot>, Error> {
+    ) -> Result<View, Error> {
         let mut reader =
             LogReader::new(self.store.clone(), Arc::clone(&bell), scope.clone(), id.clone(), after);
         let reached = async {
@@ -74,8 +74,8 @@ impl Inner {
         };
         // The run left the task it folded at the bell: no need to read and fold it again.
         match reached.and_then(|number| bell.settled(number)) {
-            Some(snapshot) => Ok(snapshot),
-            None => self.load(scope, id).await,
+            Some(view) => Ok(view),
+            None => self.view(scope, id).await,
         }
     }
 

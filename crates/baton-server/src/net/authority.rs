@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// `agent.example:8443`, `127.0.0.1`, `[::1]:3000`: nothing that another reader could take apart differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Authority<'a> {
+pub(crate) struct Authority<'a> {
     /// As written; an IPv6 address without its brackets.
     pub(super) host: &'a str,
     pub(super) port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (host, after) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, after) = rest.split_once(']')?;

@@ -268,5 +268,7 @@ impl Trailer {
     }
 }
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod oracle;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,10 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use http::header::{CONNECTION, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use tower::Service as _;
 
 use super::authority::Authority;
 use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
@@ -20,12 +17,13 @@ use super::hosts::Hosts;
 use super::options::Connections;
 use super::pulse::Pulse;
 use super::refusal::{self, Refusal};
+use crate::binding::App;
 use crate::telemetry::Telemetry;
 
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Door {
-    pub(super) app: Router,
+    pub(super) app: App,
     pub(super) hosts: Hosts,
     pub(super) cors: Option<Origins>,
     pub(super) registry: Arc<Registry>,
@@ -115,11 +113,8 @@ impl Caller {
             None => Faults::Connection(Arc::clone(&self.pulse)),
         };
         let Door { options, body_room, .. } = &*self.door;
-        let mut request = request.map(|body| PatientBody::new(body, faults, options, body_room));
-        request.extensions_mut().insert(ConnectInfo(self.peer));
-        // A router is always ready, and cheap to clone.
-        let answered = self.door.app.clone().call(request).await;
-        let response = answered.unwrap_or_else(|never| match never {});
+        let request = request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room)));
+        let response = self.door.app.answer(request, self.peer.ip()).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
             None => self.pulse.found_fault(),

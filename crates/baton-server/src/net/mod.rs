@@ -15,6 +15,8 @@ mod cors;
 mod executor;
 mod frames;
 mod framing;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod guard;
 mod head;
 mod hosts;
@@ -27,11 +29,12 @@ mod socket;
 
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 
+pub(crate) use authority::Authority;
 pub use options::{Connections, Cors};
 
+use crate::binding::App;
 use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
@@ -86,7 +89,7 @@ impl Network {
     pub(crate) async fn serve(
         &self,
         listener: TcpListener,
-        app: Router,
+        app: App,
         telemetry: Option<Telemetry>,
         stop: impl Future<Output = ()>,
         drained: impl Future<Output = ()>,

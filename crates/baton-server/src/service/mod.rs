@@ -3,24 +3,27 @@
 
 mod capability;
 mod cursor;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod list;
 mod media;
 mod send;
 mod subscribe;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
-use baton_protocol::operation::{Call, CancelTask, GetTask, Reply};
+use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, Reply};
 use baton_protocol::{Error, ErrorKind, Generation};
+use bytes::Bytes;
 
 pub use cursor::Cursors;
 
 use crate::auth::Principal;
 use crate::card::ServedCard;
 use crate::engine::stream_places::StreamPlaces;
-use crate::engine::{Canceled, Caps, Engine, EventStream, from_store};
+use crate::engine::{Canceled, Caps, Engine, EventStream, View, from_store};
 use crate::mount::Place;
 use crate::telemetry::{AgentIndex, trace};
 
@@ -92,6 +95,15 @@ pub enum Outcome {
     Reply {
         /// What the caller gets.
         reply: Reply,
+        /// The same message had been answered before.
+        replayed: bool,
+    },
+    /// A task, as the reply of the operation to a caller of 1.0.
+    Stored {
+        /// As 1.0 spells it.
+        json: Bytes,
+        /// It answers a message.
+        sent: bool,
         /// The same message had been answered before.
         replayed: bool,
     },
@@ -194,6 +206,10 @@ impl Service {
         if tenant.len() > 64 || !tenant.bytes().all(allowed) {
             return Err(Error::invalid("tenant", "must be at most 64 of the characters A-Z a-z 0-9 . _ ~ -"));
         }
+        if tenant.is_empty() {
+            static NONE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+            return Ok(self.scope_of(principal, Arc::clone(&NONE)));
+        }
         Ok(self.scope_of(principal, Arc::from(tenant)))
     }
 
@@ -241,10 +257,8 @@ impl Service {
 
     async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
         trace::about(&get.id, None);
-        let snapshot = self.engine().get(&context.scope, &get.id).await?;
-        let mut task = Arc::unwrap_or_clone(snapshot).task;
-        get.history_length.trim(&mut task.history);
-        Ok(reply(Reply::Task(task)))
+        let view = self.engine().get(&context.scope, &get.id).await?;
+        shown(context, view, get.history_length, false, Shown::Asked)
     }
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
@@ -261,4 +275,37 @@ impl Service {
 
 fn reply(reply: Reply) -> Outcome {
     Outcome::Reply { reply, replayed: false }
+}
+
+/// A task as the answer to a call: in 1.0 as it is stored, where nothing of it is to be left out.
+fn shown(
+    context: &CallContext,
+    view: View,
+    history_length: HistoryLength,
+    replayed: bool,
+    kind: Shown,
+) -> Result<Outcome, Error> {
+    if context.generation == Generation::V1
+        && history_length == HistoryLength::All
+        && let Some(json) = view.v1_json()
+    {
+        let sent = kind == Shown::Sent;
+        return Ok(Outcome::Stored { json, sent, replayed });
+    }
+    let mut task = Arc::unwrap_or_clone(view.snapshot()?).task;
+    history_length.trim(&mut task.history);
+    let reply = match kind {
+        Shown::Sent => Reply::SentTask(task),
+        Shown::Asked => Reply::Task(task),
+    };
+    Ok(Outcome::Reply { reply, replayed })
+}
+
+/// What a task is the answer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// A message.
+    Sent,
+    /// The question for it.
+    Asked,
 }

@@ -1,6 +1,5 @@
 //! SendMessage and SendStreamingMessage.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{Message, Role};
@@ -9,7 +8,7 @@ use baton_protocol::wire::v1;
 use baton_protocol::{Error, Generation};
 use sha2::{Digest, Sha256};
 
-use super::{CallContext, Outcome, Service, media, subscribe};
+use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe};
 use crate::engine::clock::fresh_message_id;
 use crate::engine::{Accepted, EventStream, Incoming};
 
@@ -22,20 +21,18 @@ impl Service {
             Generation::V0_3 | Generation::V1 if send.return_immediately => Duration::ZERO,
             Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
         };
-        let incoming = self.incoming(context, send, false)?;
+        let incoming = self.incoming(context, send, false, patience.is_zero())?;
         match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => {
                 Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed })
             }
             Accepted::Turn(turn) => {
-                let snapshot = if patience.is_zero() {
+                let view = if patience.is_zero() {
                     self.engine().now_or_start(&turn).await?
                 } else {
                     self.engine().wait(&turn, patience).await?
                 };
-                let mut task = Arc::unwrap_or_clone(snapshot).task;
-                history_length.trim(&mut task.history);
-                Ok(Outcome::Reply { reply: Reply::SentTask(task), replayed: turn.replayed })
+                shown(context, view, history_length, turn.replayed, Shown::Sent)
             }
         }
     }
@@ -47,7 +44,7 @@ impl Service {
     ) -> Result<Outcome, Error> {
         let last_seen = subscribe::last_seen(context)?;
         let history_length = send.history_length;
-        let incoming = self.incoming(context, send, last_seen.is_some())?;
+        let incoming = self.incoming(context, send, last_seen.is_some(), true)?;
         let place = self.inner.streams.take(&context.scope.owner)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
@@ -65,6 +62,7 @@ impl Service {
         context: &CallContext,
         send: SendMessage,
         known_only: bool,
+        shows_start: bool,
     ) -> Result<Incoming, Error> {
         let SendMessage { mut message, client_task_id, .. } = send;
         if message.role != Role::User {
@@ -82,7 +80,7 @@ impl Service {
         }
         let generation = context.generation;
         let trace = context.trace.clone();
-        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only, trace })
+        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only, trace, shows_start })
     }
 }
 

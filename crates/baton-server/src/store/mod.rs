@@ -8,6 +8,8 @@
 //! that was answered with an error may have been done all the same: an answer can be lost on the way. Whoever
 //! must know reads again; version, fence and message record tell.
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -26,7 +28,7 @@ use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 use bytes::Bytes;
 
-pub use record::{StoredEvent, StoredSnapshot};
+pub use record::{EventBatch, StoredEvent, StoredSnapshot};
 
 use crate::telemetry::histogram::Values;
 

@@ -57,62 +57,11 @@ impl fmt::Debug for StoredEvent {
 }
 
 impl StoredEvent {
-    /// Encodes an event of the task named.
+    /// Encodes an event of the task named, by itself.
     pub fn encode(task: &TaskId, context: &ContextId, event: &Event) -> Self {
-        let mut out = Vec::with_capacity(256);
-        let ordinal = match &event.body {
-            EventBody::Artifact(update) => update.ordinal,
-            _ => 0,
-        };
-        out.extend_from_slice(FORMAT.as_bytes());
-        out.push(b' ');
-        match event.body.kind() {
-            EventKind::UserMessage => out.push(b'U'),
-            EventKind::AttemptStarted => out.push(b'A'),
-            EventKind::CancelRequested => out.push(b'C'),
-            EventKind::Status(state) => {
-                out.push(b'S');
-                push_number(&mut out, state.number().into());
-            }
-            EventKind::Artifact => {
-                out.push(b'P');
-                push_number(&mut out, ordinal.into());
-            }
-        }
-        out.push(b' ');
-        push_number(&mut out, event.at.as_millis());
-        if let EventBody::UserMessage { trace: Some(trace), .. } = &event.body {
-            for text in std::iter::once(trace.parent()).chain(trace.state()) {
-                out.push(b' ');
-                out.extend_from_slice(text.as_bytes());
-            }
-        }
-        out.push(b'\n');
-        let json_at = out.len();
-        match &event.body {
-            EventBody::UserMessage { message, .. } => v1::write_message(&mut out, message),
-            EventBody::AttemptStarted { attempt, skill } => {
-                let started = AttemptJson { attempt: *attempt, skill: skill.as_deref().map(Cow::Borrowed) };
-                serde_json::to_writer(&mut out, &started)
-                    .expect("a number and a text into memory cannot fail");
-            }
-            EventBody::CancelRequested { metadata: None } => out.extend_from_slice(b"{}"),
-            EventBody::CancelRequested { metadata: Some(metadata) } => {
-                out.extend_from_slice(b"{\"metadata\":");
-                out.extend_from_slice(metadata.as_str().as_bytes());
-                out.push(b'}');
-            }
-            EventBody::Status(update) => v1::write_stream_status(&mut out, task, context, event.at, update),
-            EventBody::Artifact(update) => v1::write_stream_artifact(&mut out, task, context, update),
-        }
-        StoredEvent {
-            number: event.number,
-            kind: event.body.kind(),
-            at: event.at,
-            ordinal,
-            record: Bytes::from(out),
-            json_at,
-        }
+        let mut batch = EventBatch::with_room_for(1);
+        batch.push(task, context, event);
+        batch.finish().pop().expect("one was encoded")
     }
 
     /// Reads the header of a record; the JSON is left alone.
@@ -190,6 +139,112 @@ impl StoredEvent {
     }
 }
 
+/// Events on their way into one append, encoded one after the other into one buffer that they share.
+#[derive(Debug, Default)]
+pub struct EventBatch {
+    out: Vec<u8>,
+    written: Vec<Written>,
+}
+
+/// Where an event stands in the buffer.
+#[derive(Debug)]
+struct Written {
+    number: u64,
+    kind: EventKind,
+    at: Timestamp,
+    ordinal: u32,
+    starts: usize,
+    json: usize,
+}
+
+/// Bytes from which a copy is cheaper than unused room.
+const LARGE: usize = 4 * 1024;
+
+impl EventBatch {
+    /// Room for so many small events.
+    pub fn with_room_for(events: usize) -> Self {
+        EventBatch { out: Vec::with_capacity(256 * events), written: Vec::with_capacity(events) }
+    }
+
+    /// Has nothing been encoded?
+    pub fn is_empty(&self) -> bool {
+        self.written.is_empty()
+    }
+
+    /// Encodes an event of the task named.
+    pub fn push(&mut self, task: &TaskId, context: &ContextId, event: &Event) {
+        let starts = self.out.len();
+        let json = write_record(&mut self.out, task, context, event);
+        let ordinal = match &event.body {
+            EventBody::Artifact(update) => update.ordinal,
+            _ => 0,
+        };
+        let Event { number, at, body } = event;
+        self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, starts, json });
+    }
+
+    /// The events, in the order they were encoded in.
+    pub fn finish(mut self) -> Vec<StoredEvent> {
+        // A store may keep them as they are: what growing reserved for large ones is given back.
+        if self.out.len() > LARGE {
+            self.out.shrink_to_fit();
+        }
+        let all = Bytes::from(self.out);
+        let ends: Vec<usize> =
+            self.written.iter().skip(1).map(|next| next.starts).chain([all.len()]).collect();
+        let event = |(written, end): (Written, usize)| {
+            let Written { number, kind, at, ordinal, starts, json } = written;
+            StoredEvent { number, kind, at, ordinal, record: all.slice(starts..end), json_at: json - starts }
+        };
+        self.written.into_iter().zip(ends).map(event).collect()
+    }
+}
+
+/// Header line and JSON of an event; answers where the JSON starts.
+fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &Event) -> usize {
+    out.extend_from_slice(FORMAT.as_bytes());
+    out.push(b' ');
+    match &event.body {
+        EventBody::UserMessage { .. } => out.push(b'U'),
+        EventBody::AttemptStarted { .. } => out.push(b'A'),
+        EventBody::CancelRequested { .. } => out.push(b'C'),
+        EventBody::Status(update) => {
+            out.push(b'S');
+            push_number(out, update.state.number().into());
+        }
+        EventBody::Artifact(update) => {
+            out.push(b'P');
+            push_number(out, update.ordinal.into());
+        }
+    }
+    out.push(b' ');
+    push_number(out, event.at.as_millis());
+    if let EventBody::UserMessage { trace: Some(trace), .. } = &event.body {
+        for text in std::iter::once(trace.parent()).chain(trace.state()) {
+            out.push(b' ');
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.push(b'\n');
+    let json = out.len();
+    match &event.body {
+        EventBody::UserMessage { message, .. } => v1::write_message(out, message),
+        EventBody::AttemptStarted { attempt, skill } => {
+            let started = AttemptJson { attempt: *attempt, skill: skill.as_deref().map(Cow::Borrowed) };
+            serde_json::to_writer(&mut *out, &started).expect("a number and a text into memory cannot fail");
+        }
+        EventBody::CancelRequested { metadata: None } => out.extend_from_slice(b"{}"),
+        EventBody::CancelRequested { metadata: Some(metadata) } => {
+            out.extend_from_slice(b"{\"metadata\":");
+            out.extend_from_slice(metadata.as_str().as_bytes());
+            out.push(b'}');
+        }
+        EventBody::Status(update) => v1::write_stream_status(out, task, context, event.at, update),
+        EventBody::Artifact(update) => v1::write_stream_artifact(out, task, context, update),
+    }
+    json
+}
+
 #[derive(Serialize, Deserialize)]
 struct AttemptJson<'a> {
     attempt: u32,
@@ -229,40 +284,42 @@ impl fmt::Debug for StoredSnapshot {
 }
 
 #[derive(Serialize, Deserialize)]
-struct BeyondTask {
+struct BeyondTask<'a> {
     /// State number and time.
     transitions: Vec<(u8, i64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    sealed: Vec<String>,
+    sealed: Vec<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    skill: Option<String>,
+    skill: Option<Cow<'a, str>>,
     /// `traceparent`, and `tracestate` if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    trace: Option<(String, Option<String>)>,
+    trace: Option<(Cow<'a, str>, Option<Cow<'a, str>>)>,
 }
 
 impl StoredSnapshot {
     /// The record of a folded task.
     pub fn encode(snapshot: &Snapshot) -> Self {
+        let Snapshot { task, version, attempts, sealed, skill, trace } = snapshot;
+        let mut out = Vec::with_capacity(1024);
+        out.extend_from_slice(FORMAT.as_bytes());
+        for number in [version.cast_signed(), i64::from(*attempts)] {
+            out.push(b' ');
+            push_number(&mut out, number);
+        }
+        out.push(b'\n');
         let beyond = BeyondTask {
-            transitions: snapshot
-                .task
-                .transitions
-                .iter()
-                .map(|t| (t.state.number(), t.at.as_millis()))
-                .collect(),
-            sealed: snapshot.sealed.iter().map(|id| id.as_str().to_owned()).collect(),
-            skill: snapshot.skill.as_deref().map(str::to_owned),
-            trace: snapshot
-                .trace
-                .as_ref()
-                .map(|trace| (trace.parent().to_owned(), trace.state().map(str::to_owned))),
+            transitions: task.transitions.iter().map(|t| (t.state.number(), t.at.as_millis())).collect(),
+            sealed: sealed.iter().map(|id| Cow::Borrowed(id.as_str())).collect(),
+            skill: skill.as_deref().map(Cow::Borrowed),
+            trace: trace.as_ref().map(|trace| (trace.parent().into(), trace.state().map(Cow::Borrowed))),
         };
-        let mut out = format!("{FORMAT} {} {}\n", snapshot.version, snapshot.attempts).into_bytes();
         serde_json::to_writer(&mut out, &beyond).expect("numbers and strings into memory cannot fail");
         out.push(b'\n');
-        v1::write_task(&mut out, &snapshot.task);
-        StoredSnapshot { version: snapshot.version, record: Bytes::from(out) }
+        v1::write_task(&mut out, task);
+        if out.len() > LARGE {
+            out.shrink_to_fit();
+        }
+        StoredSnapshot { version: *version, record: Bytes::from(out) }
     }
 
     /// A record as it was stored.
@@ -281,13 +338,20 @@ impl StoredSnapshot {
         &self.record
     }
 
+    /// The task's 1.0 JSON, unread. `None` when the record is cut short.
+    pub fn task_json(&self) -> Option<Bytes> {
+        let (_, _, beyond_at) = Self::header(&self.record).ok()?;
+        let (_, task_at) = first_line(&self.record[beyond_at..])?;
+        Some(self.record.slice(beyond_at + task_at..))
+    }
+
     /// The folded task.
     pub fn decode(&self) -> Result<Snapshot, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("snapshot: {what}"));
         let (version, attempts, rest) = Self::header(&self.record)?;
         let rest = &self.record[rest..];
         let (beyond, task_at) = first_line(rest).ok_or_else(|| damaged(&"cut short"))?;
-        let beyond: BeyondTask = serde_json::from_str(beyond).map_err(|e| damaged(&e))?;
+        let beyond: BeyondTask<'_> = serde_json::from_str(beyond).map_err(|e| damaged(&e))?;
         let task = std::str::from_utf8(&rest[task_at..]).map_err(|e| damaged(&e))?;
         let mut task = v1::read_task(task).map_err(|e| damaged(&e))?;
         let transition = |(state, at)| {
@@ -343,8 +407,7 @@ fn first_line(record: &[u8]) -> Option<(&str, usize)> {
 }
 
 fn push_number(out: &mut Vec<u8>, number: i64) {
-    use std::io::Write as _;
-    write!(out, "{number}").expect("writing to memory cannot fail");
+    serde_json::to_writer(out, &number).expect("a number into memory cannot fail");
 }
 
 /// Folds what a store loaded into the task it stands for.
@@ -359,7 +422,7 @@ pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
     for stored in &loaded.tail {
         let event = stored.decode()?;
         snapshot
-            .apply(&event)
+            .apply(event)
             .map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", loaded.id)))?;
     }
     if snapshot.version != loaded.head.version {

@@ -19,6 +19,8 @@ mod check;
 mod environment;
 mod file;
 mod flags;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod handler;
 mod keys;
 mod problem;

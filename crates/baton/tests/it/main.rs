@@ -35,8 +35,12 @@ mod failed_sync;
 mod faults;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
+/// `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
+mod judging;
 /// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
 mod lab;
+/// `baton test --faults`, `baton test --second` and `baton fault-proxy`, as users type them.
+mod lab_faults;
 /// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
 mod lab_v1;
 /// What the log says of requests, and where the numbers are.

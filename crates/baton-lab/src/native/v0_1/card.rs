@@ -29,7 +29,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 async fn read(bench: &Bench) -> Done<Value> {
     match &bench.target().legacy_card {
         Some(_) => older::card(bench, bench.probe()).await.map(|(_, card)| without_nulls(&card)),
-        None => Ok(without_nulls(&bench.target().card)),
+        None => Ok(without_nulls(bench.target().card_of(Generation::V0_1))),
     }
 }
 

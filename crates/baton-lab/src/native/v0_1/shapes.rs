@@ -4,167 +4,105 @@
 
 use serde_json::Value;
 
-use crate::native::shape::{Kind, Need, Shape};
+use crate::native::shape::{Kind, shapes};
 
 pub(super) const STATES: &[&str] =
     &["submitted", "working", "input-required", "completed", "canceled", "failed", "unknown"];
 
 const PART: Kind = Kind::Tagged("type", &[("text", &TEXT_PART), ("file", &FILE_PART), ("data", &DATA_PART)]);
 
-static TEXT_PART: Shape =
-    Shape { members: &[("text", Need::There, Kind::Text), ("metadata", Need::May, Kind::Free)], one_of: &[] };
+shapes! {
+    TEXT_PART {
+        There text Text;
+        May metadata Free;
+    }
 
-static FILE_PART: Shape = Shape {
-    members: &[("file", Need::There, Kind::Object(&FILE)), ("metadata", Need::May, Kind::Free)],
-    one_of: &[],
-};
+    FILE_PART {
+        There file (FILE);
+        May metadata Free;
+    }
 
-/// An object in the schema, an object or a list in the prose.
-static DATA_PART: Shape = Shape {
-    members: &[("data", Need::There, Kind::Structured), ("metadata", Need::May, Kind::Free)],
-    one_of: &[],
-};
+    /// An object in the schema, an object or a list in the prose.
+    DATA_PART {
+        There data Structured;
+        May metadata Free;
+    }
 
-/// A file whose content is carried; one that is only mentioned would have neither.
-static FILE: Shape = Shape {
-    members: &[
-        ("name", Need::May, Kind::Text),
-        ("mimeType", Need::May, Kind::Text),
-        ("bytes", Need::May, Kind::Bytes),
-        ("uri", Need::May, Kind::Text),
-    ],
-    one_of: &[],
-};
+    /// A file whose content is carried; one that is only mentioned would have neither.
+    FILE {
+        May name Text, mimeType Text, bytes Bytes, uri Text;
+    }
 
-pub(super) static MESSAGE: Shape = Shape {
-    members: &[
-        ("role", Need::There, Kind::Word(&["user", "agent"])),
-        ("parts", Need::Filled, Kind::List(&PART)),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    pub(super) MESSAGE {
+        Filled parts [(as PART)];
+        There role (= &["user", "agent"]);
+        May metadata Free;
+    }
 
-/// Also an entry of a history of states.
-pub(super) static STATUS: Shape = Shape {
-    members: &[
-        ("state", Need::There, Kind::Word(STATES)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("timestamp", Need::May, Kind::Iso),
-    ],
-    one_of: &[],
-};
+    /// Also an entry of a history of states.
+    pub(super) STATUS {
+        There state (= STATES);
+        May message (MESSAGE), timestamp Iso;
+    }
 
-static ARTIFACT: Shape = Shape {
-    members: &[
-        ("name", Need::May, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("parts", Need::Filled, Kind::List(&PART)),
-        ("index", Need::May, Kind::Number),
-        ("append", Need::May, Kind::Flag),
-        ("lastChunk", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    ARTIFACT {
+        Filled parts [(as PART)];
+        May name Text, description Text, index Number, append Flag, lastChunk Flag, metadata Free;
+    }
 
-/// The history has cases of its own: it is a list of messages in one text, of states in another.
-pub(super) static TASK: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("sessionId", Need::May, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("artifacts", Need::May, Kind::List(&Kind::Object(&ARTIFACT))),
-        ("history", Need::May, Kind::List(&Kind::Free)),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    /// The history has cases of its own: it is a list of messages in one text, of states in another.
+    pub(super) TASK {
+        Filled id Text;
+        There status (STATUS);
+        May sessionId Text, artifacts [(ARTIFACT)], history [Free], metadata Free;
+    }
 
-pub(super) static EVENT: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("status", Need::May, Kind::Object(&STATUS)),
-        ("artifact", Need::May, Kind::Object(&ARTIFACT)),
-        ("final", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &["status", "artifact"],
-};
+    pub(super) EVENT = status | artifact {
+        Filled id Text;
+        May status (STATUS), artifact (ARTIFACT), final Flag, metadata Free;
+    }
 
-pub(super) static PUSH_CONFIG: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("pushNotificationConfig", Need::There, Kind::Object(&WEBHOOK)),
-    ],
-    one_of: &[],
-};
+    pub(super) PUSH_CONFIG {
+        Filled id Text;
+        There pushNotificationConfig (WEBHOOK);
+    }
 
-static WEBHOOK: Shape =
-    Shape { members: &[("url", Need::Filled, Kind::Text), ("token", Need::May, Kind::Text)], one_of: &[] };
+    WEBHOOK {
+        Filled url Text;
+        May token Text;
+    }
 
-/// What every text of the generation requires of a card.
-pub(super) static CARD: Shape = Shape {
-    members: &[
-        ("name", Need::Filled, Kind::Text),
-        ("url", Need::Filled, Kind::Text),
-        ("skills", Need::There, Kind::List(&Kind::Free)),
-        ("description", Need::May, Kind::Text),
-        ("version", Need::May, Kind::Text),
-        ("capabilities", Need::May, Kind::Object(&CAPABILITIES)),
-        ("provider", Need::May, Kind::Free),
-        ("documentationUrl", Need::May, Kind::Text),
-        ("authentication", Need::May, Kind::Object(&AUTHENTICATION)),
-        ("defaultInputModes", Need::May, Kind::List(&Kind::Text)),
-        ("defaultOutputModes", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    /// What every text of the generation requires of a card.
+    pub(super) CARD {
+        Filled name Text, url Text;
+        There skills [Free];
+        May description Text, version Text, capabilities (CAPABILITIES), provider Free, documentationUrl Text,
+            authentication (AUTHENTICATION), defaultInputModes [Text], defaultOutputModes [Text];
+    }
 
-/// What one of the texts requires.
-pub(super) static WHOLE_CARD: Shape = Shape {
-    members: &[
-        ("description", Need::Filled, Kind::Text),
-        ("version", Need::Filled, Kind::Text),
-        ("capabilities", Need::There, Kind::Object(&CAPABILITIES)),
-        ("skills", Need::Filled, Kind::List(&Kind::Free)),
-    ],
-    one_of: &[],
-};
+    /// What one of the texts requires.
+    pub(super) WHOLE_CARD {
+        Filled description Text, version Text, skills [Free];
+        There capabilities (CAPABILITIES);
+    }
 
-static CAPABILITIES: Shape = Shape {
-    members: &[
-        ("streaming", Need::May, Kind::Flag),
-        ("pushNotifications", Need::May, Kind::Flag),
-        ("stateTransitionHistory", Need::May, Kind::Flag),
-    ],
-    one_of: &[],
-};
+    CAPABILITIES {
+        May streaming Flag, pushNotifications Flag, stateTransitionHistory Flag;
+    }
 
-static AUTHENTICATION: Shape =
-    Shape { members: &[("schemes", Need::There, Kind::List(&Kind::Text))], one_of: &[] };
+    AUTHENTICATION {
+        There schemes [Text];
+    }
 
-pub(super) static SKILL: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("name", Need::Filled, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("tags", Need::May, Kind::List(&Kind::Text)),
-        ("examples", Need::May, Kind::List(&Kind::Text)),
-        ("inputModes", Need::May, Kind::List(&Kind::Text)),
-        ("outputModes", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    pub(super) SKILL {
+        Filled id Text, name Text;
+        May description Text, tags [Text], examples [Text], inputModes [Text], outputModes [Text];
+    }
 
-pub(super) static WHOLE_SKILL: Shape = Shape {
-    members: &[
-        ("description", Need::Filled, Kind::Text),
-        ("inputModes", Need::Filled, Kind::List(&Kind::Text)),
-        ("outputModes", Need::Filled, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    pub(super) WHOLE_SKILL {
+        Filled description Text, inputModes [Text], outputModes [Text];
+    }
+}
 
 /// Members that are null are not there; what users put into metadata and data is theirs.
 pub(super) fn without_nulls(value: &Value) -> Value {

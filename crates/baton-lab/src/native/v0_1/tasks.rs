@@ -311,7 +311,7 @@ mod tests {
         );
         assert_eq!(
             places(&task("completed", json!([{"role": "robot", "parts": []}]))),
-            ["history[0].role", "history[0].parts"]
+            ["history[0].parts", "history[0].role"]
         );
         assert_eq!(
             places(&task("completed", json!([{"state": "done"}, entry("completed")]))),

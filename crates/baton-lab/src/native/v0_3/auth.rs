@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::shapes;
+use crate::generation::Generation;
 use crate::native::shape::{faults, judge};
 use crate::native::talk::{Say, fresh_id, skip};
 use crate::native::v1::auth::{asked, challenge, is_about_the_caller, refuses_strangers, status};
@@ -77,7 +78,7 @@ fn made_up(card: &Value) -> Option<(String, String)> {
 }
 
 async fn wrong_credentials(bench: &Bench) -> Done {
-    let Some(header) = made_up(&bench.target().card) else {
+    let Some(header) = made_up(bench.target().card_of(Generation::V0_3)) else {
         return Err(skip(
             "the card declares no scheme whose credentials could be made up (header or cookie)",
         ));
@@ -90,7 +91,7 @@ async fn wrong_credentials(bench: &Bench) -> Done {
 }
 
 fn offers_more(bench: &Bench) -> bool {
-    bench.target().card["supportsAuthenticatedExtendedCard"] == true
+    bench.target().card_of(Generation::V0_3)["supportsAuthenticatedExtendedCard"] == true
 }
 
 /// The error of an agent that has no extended card.
@@ -126,13 +127,26 @@ async fn answers(bench: &Bench) -> Done {
         return Err(skip("the card does not say `supportsAuthenticatedExtendedCard`"));
     }
     match bench.call(Operation::GetExtendedAgentCard, &json!({})).await? {
-        // HTTP+JSON has the card in its own JSON with some, in ProtoJSON with others: members have the same names.
-        Answer::Reply { root: Some(card), .. } => judge(faults(&shapes::CARD, &card, "")),
+        Answer::Reply { root: Some(card), .. } => judge(faults(&shapes::CARD, &own_json(card), "")),
         Answer::Error(error) if matches!(error.status, 401 | 403) => {
             Err(skip("the extended card needs credentials; give them with --bearer, --api-key or --header"))
         }
         other => Err(differs("the extended card", other.summary())),
     }
+}
+
+/// HTTP+JSON has the card in its own JSON with some, in ProtoJSON with others: the same members, but for what stands
+/// around the names of schemes.
+fn own_json(mut card: Value) -> Value {
+    for requirement in card.get_mut("security").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(schemes) = requirement.get("schemes").and_then(Value::as_object) else { continue };
+        let plain = schemes.iter().map(|(name, scopes)| {
+            // An empty list is left out.
+            (name.clone(), scopes.get("list").cloned().unwrap_or_else(|| json!([])))
+        });
+        *requirement = Value::Object(plain.collect());
+    }
+    card
 }
 
 async fn extended_strangers(bench: &Bench) -> Done {
@@ -145,6 +159,14 @@ async fn extended_strangers(bench: &Bench) -> Done {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn either_form_of_a_requirement_is_read() {
+        let proto = json!({"security": [{"schemes": {"a": {}, "b": {"list": ["s"]}}}]});
+        let own = json!({"security": [{"a": [], "b": ["s"]}]});
+        assert_eq!(own_json(proto), own);
+        assert_eq!(own_json(own.clone()), own);
+    }
 
     #[test]
     fn made_up_credentials_have_the_declared_form() {

@@ -41,7 +41,7 @@ pub(in crate::native) async fn in_generation(
     };
     let built = request::operation(generation, Binding::Jsonrpc, interface, operation, params);
     let mut request = built.map_err(|none| skip(none.0))?;
-    request.headers.extend(target::extensions_header(&bench.target().card, generation));
+    request.headers.extend(target::extensions_header(bench.target().card_of(generation), generation));
     asked(bench, generation, &request).await
 }
 

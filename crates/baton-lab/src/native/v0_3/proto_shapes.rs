@@ -1,6 +1,6 @@
 //! The objects of 0.3 over HTTP+JSON: ProtoJSON of `a2a.v1`, which is what every SDK reads and writes there.
 
-use crate::native::shape::{Kind, Need, Shape};
+use crate::native::shape::shapes;
 
 const STATES: &[&str] = &[
     "TASK_STATE_UNSPECIFIED",
@@ -15,108 +15,58 @@ const STATES: &[&str] = &[
     "TASK_STATE_AUTH_REQUIRED",
 ];
 
-static PART: Shape = Shape {
-    members: &[
-        ("text", Need::May, Kind::Text),
-        ("file", Need::May, Kind::Object(&FILE)),
-        ("data", Need::May, Kind::Object(&DATA)),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &["text", "file", "data"],
-};
+shapes! {
+    PART = text | file | data {
+        May text Text, file (FILE), data (DATA), metadata Free;
+    }
 
-static FILE: Shape = Shape {
-    members: &[
-        ("fileWithUri", Need::May, Kind::Text),
-        ("fileWithBytes", Need::May, Kind::Bytes),
-        ("mimeType", Need::May, Kind::Text),
-        ("name", Need::May, Kind::Text),
-    ],
-    one_of: &["fileWithUri", "fileWithBytes"],
-};
+    FILE = fileWithUri | fileWithBytes {
+        May fileWithUri Text, fileWithBytes Bytes, mimeType Text, name Text;
+    }
 
-static DATA: Shape = Shape { members: &[("data", Need::May, Kind::Free)], one_of: &[] };
+    DATA {
+        May data Free;
+    }
 
-static MESSAGE: Shape = Shape {
-    members: &[
-        ("messageId", Need::Filled, Kind::Text),
-        ("contextId", Need::May, Kind::Text),
-        ("taskId", Need::May, Kind::Text),
-        ("role", Need::There, Kind::Word(&["ROLE_USER", "ROLE_AGENT"])),
-        ("content", Need::May, Kind::List(&Kind::Object(&PART))),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    MESSAGE {
+        Filled messageId Text;
+        There role (= &["ROLE_USER", "ROLE_AGENT"]);
+        May contextId Text, taskId Text, content [(PART)], metadata Free, extensions [Text];
+    }
 
-static STATUS: Shape = Shape {
-    members: &[
-        ("state", Need::There, Kind::Word(STATES)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("timestamp", Need::May, Kind::Iso),
-    ],
-    one_of: &[],
-};
+    STATUS {
+        There state (= STATES);
+        May message (MESSAGE), timestamp Iso;
+    }
 
-static ARTIFACT: Shape = Shape {
-    members: &[
-        ("artifactId", Need::Filled, Kind::Text),
-        ("name", Need::May, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("parts", Need::May, Kind::List(&Kind::Object(&PART))),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    ARTIFACT {
+        Filled artifactId Text;
+        May name Text, description Text, parts [(PART)], metadata Free, extensions [Text];
+    }
 
-pub(super) static TASK: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("artifacts", Need::May, Kind::List(&Kind::Object(&ARTIFACT))),
-        ("history", Need::May, Kind::List(&Kind::Object(&MESSAGE))),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    pub(super) TASK {
+        Filled id Text, contextId Text;
+        There status (STATUS);
+        May artifacts [(ARTIFACT)], history [(MESSAGE)], metadata Free;
+    }
 
-static STATUS_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("final", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    STATUS_UPDATE {
+        Filled taskId Text, contextId Text;
+        There status (STATUS);
+        May final Flag, metadata Free;
+    }
 
-static ARTIFACT_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("artifact", Need::There, Kind::Object(&ARTIFACT)),
-        ("append", Need::May, Kind::Flag),
-        ("lastChunk", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    ARTIFACT_UPDATE {
+        Filled taskId Text, contextId Text;
+        There artifact (ARTIFACT);
+        May append Flag, lastChunk Flag, metadata Free;
+    }
 
-pub(super) static SEND_RESPONSE: Shape = Shape {
-    members: &[("task", Need::May, Kind::Object(&TASK)), ("message", Need::May, Kind::Object(&MESSAGE))],
-    one_of: &["task", "message"],
-};
+    pub(super) SEND_RESPONSE = task | message {
+        May task (TASK), message (MESSAGE);
+    }
 
-pub(super) static STREAM_RESPONSE: Shape = Shape {
-    members: &[
-        ("task", Need::May, Kind::Object(&TASK)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("statusUpdate", Need::May, Kind::Object(&STATUS_UPDATE)),
-        ("artifactUpdate", Need::May, Kind::Object(&ARTIFACT_UPDATE)),
-    ],
-    one_of: &["task", "message", "statusUpdate", "artifactUpdate"],
-};
+    pub(super) STREAM_RESPONSE = task | message | statusUpdate | artifactUpdate {
+        May task (TASK), message (MESSAGE), statusUpdate (STATUS_UPDATE), artifactUpdate (ARTIFACT_UPDATE);
+    }
+}

@@ -1,7 +1,7 @@
 //! The objects of 0.3, member by member, as its JSON schema has them. Written down here once more on purpose: the
 //! server's own types must not be able to vouch for themselves.
 
-use crate::native::shape::{Kind, Need, Shape};
+use crate::native::shape::{Kind, shapes};
 
 pub(super) const STATES: &[&str] = &[
     "submitted",
@@ -17,98 +17,61 @@ pub(super) const STATES: &[&str] = &[
 
 const PART: Kind = Kind::Tagged("kind", &[("text", &TEXT_PART), ("file", &FILE_PART), ("data", &DATA_PART)]);
 
-static TEXT_PART: Shape =
-    Shape { members: &[("text", Need::There, Kind::Text), ("metadata", Need::May, Kind::Free)], one_of: &[] };
+shapes! {
+    TEXT_PART {
+        There text Text;
+        May metadata Free;
+    }
 
-static FILE_PART: Shape = Shape {
-    members: &[("file", Need::There, Kind::Object(&FILE)), ("metadata", Need::May, Kind::Free)],
-    one_of: &[],
-};
+    FILE_PART {
+        There file (FILE);
+        May metadata Free;
+    }
 
-static DATA_PART: Shape =
-    Shape { members: &[("data", Need::There, Kind::Free), ("metadata", Need::May, Kind::Free)], one_of: &[] };
+    DATA_PART {
+        There data Free;
+        May metadata Free;
+    }
 
-static FILE: Shape = Shape {
-    members: &[
-        ("name", Need::May, Kind::Text),
-        ("mimeType", Need::May, Kind::Text),
-        ("bytes", Need::May, Kind::Bytes),
-        ("uri", Need::May, Kind::Text),
-    ],
-    one_of: &["bytes", "uri"],
-};
+    FILE = bytes | uri {
+        May name Text, mimeType Text, bytes Bytes, uri Text;
+    }
 
-pub(super) static MESSAGE: Shape = Shape {
-    members: &[
-        ("kind", Need::There, Kind::Word(&["message"])),
-        ("messageId", Need::Filled, Kind::Text),
-        ("role", Need::There, Kind::Word(&["user", "agent"])),
-        ("parts", Need::There, Kind::List(&PART)),
-        ("taskId", Need::May, Kind::Text),
-        ("contextId", Need::May, Kind::Text),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-        ("referenceTaskIds", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    pub(super) MESSAGE {
+        Filled messageId Text;
+        There kind (= &["message"]), role (= &["user", "agent"]), parts [(as PART)];
+        May taskId Text, contextId Text, metadata Free, extensions [Text], referenceTaskIds [Text];
+    }
 
-static STATUS: Shape = Shape {
-    members: &[
-        ("state", Need::There, Kind::Word(STATES)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("timestamp", Need::May, Kind::Iso),
-    ],
-    one_of: &[],
-};
+    STATUS {
+        There state (= STATES);
+        May message (MESSAGE), timestamp Iso;
+    }
 
-static ARTIFACT: Shape = Shape {
-    members: &[
-        ("artifactId", Need::Filled, Kind::Text),
-        ("name", Need::May, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("parts", Need::There, Kind::List(&PART)),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    ARTIFACT {
+        Filled artifactId Text;
+        There parts [(as PART)];
+        May name Text, description Text, metadata Free, extensions [Text];
+    }
 
-pub(in crate::native) static TASK: Shape = Shape {
-    members: &[
-        ("kind", Need::There, Kind::Word(&["task"])),
-        ("id", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("artifacts", Need::May, Kind::List(&Kind::Object(&ARTIFACT))),
-        ("history", Need::May, Kind::List(&Kind::Object(&MESSAGE))),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    pub(in crate::native) TASK {
+        Filled id Text, contextId Text;
+        There kind (= &["task"]), status (STATUS);
+        May artifacts [(ARTIFACT)], history [(MESSAGE)], metadata Free;
+    }
 
-static STATUS_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("final", Need::There, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    STATUS_UPDATE {
+        Filled taskId Text, contextId Text;
+        There status (STATUS), final Flag;
+        May metadata Free;
+    }
 
-static ARTIFACT_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("artifact", Need::There, Kind::Object(&ARTIFACT)),
-        ("append", Need::May, Kind::Flag),
-        ("lastChunk", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    ARTIFACT_UPDATE {
+        Filled taskId Text, contextId Text;
+        There artifact (ARTIFACT);
+        May append Flag, lastChunk Flag, metadata Free;
+    }
+}
 
 /// What an event of a stream may be.
 pub(super) const EVENT: Kind = Kind::Tagged(
@@ -124,106 +87,61 @@ pub(super) const EVENT: Kind = Kind::Tagged(
 /// What a send may be answered with.
 pub(super) const REPLY: Kind = Kind::Tagged("kind", &[("task", &TASK), ("message", &MESSAGE)]);
 
-pub(super) static PUSH_CONFIG: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("pushNotificationConfig", Need::There, Kind::Object(&WEBHOOK)),
-    ],
-    one_of: &[],
-};
+shapes! {
+    pub(super) PUSH_CONFIG {
+        Filled taskId Text;
+        There pushNotificationConfig (WEBHOOK);
+    }
 
-static WEBHOOK: Shape = Shape {
-    members: &[
-        ("id", Need::May, Kind::Text),
-        ("url", Need::Filled, Kind::Text),
-        ("token", Need::May, Kind::Text),
-        ("authentication", Need::May, Kind::Object(&WEBHOOK_AUTHENTICATION)),
-    ],
-    one_of: &[],
-};
+    WEBHOOK {
+        Filled url Text;
+        May id Text, token Text, authentication (WEBHOOK_AUTHENTICATION);
+    }
 
-static WEBHOOK_AUTHENTICATION: Shape = Shape {
-    members: &[("schemes", Need::There, Kind::List(&Kind::Text)), ("credentials", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    WEBHOOK_AUTHENTICATION {
+        There schemes [Text];
+        May credentials Text;
+    }
 
-/// The card itself; skills, interfaces and security have shapes, and cases, of their own.
-pub(super) static CARD: Shape = Shape {
-    members: &[
-        ("protocolVersion", Need::Filled, Kind::Text),
-        ("name", Need::Filled, Kind::Text),
-        ("description", Need::There, Kind::Text),
-        ("url", Need::Filled, Kind::Text),
-        ("version", Need::Filled, Kind::Text),
-        ("capabilities", Need::There, Kind::Object(&CAPABILITIES)),
-        ("defaultInputModes", Need::There, Kind::List(&Kind::Text)),
-        ("defaultOutputModes", Need::There, Kind::List(&Kind::Text)),
-        ("skills", Need::There, Kind::List(&Kind::Free)),
-        ("preferredTransport", Need::May, Kind::Text),
-        ("additionalInterfaces", Need::May, Kind::List(&Kind::Free)),
-        ("provider", Need::May, Kind::Object(&PROVIDER)),
-        ("documentationUrl", Need::May, Kind::Text),
-        ("iconUrl", Need::May, Kind::Text),
-        ("securitySchemes", Need::May, Kind::Free),
-        ("security", Need::May, Kind::List(&Kind::Map(&Kind::List(&Kind::Text)))),
-        ("supportsAuthenticatedExtendedCard", Need::May, Kind::Flag),
-        ("signatures", Need::May, Kind::List(&Kind::Object(&SIGNATURE))),
-    ],
-    one_of: &[],
-};
+    /// The card itself; skills, interfaces and security have shapes, and cases, of their own.
+    pub(super) CARD {
+        Filled protocolVersion Text, name Text, url Text, version Text;
+        There description Text, capabilities (CAPABILITIES), defaultInputModes [Text],
+            defaultOutputModes [Text], skills [Free];
+        May preferredTransport Text, additionalInterfaces [Free], provider (PROVIDER), documentationUrl Text,
+            iconUrl Text, securitySchemes Free, security [{[Text]}], supportsAuthenticatedExtendedCard Flag,
+            signatures [(SIGNATURE)];
+    }
 
-static PROVIDER: Shape = Shape {
-    members: &[("organization", Need::Filled, Kind::Text), ("url", Need::There, Kind::Text)],
-    one_of: &[],
-};
+    PROVIDER {
+        Filled organization Text;
+        There url Text;
+    }
 
-static CAPABILITIES: Shape = Shape {
-    members: &[
-        ("streaming", Need::May, Kind::Flag),
-        ("pushNotifications", Need::May, Kind::Flag),
-        ("stateTransitionHistory", Need::May, Kind::Flag),
-        ("extensions", Need::May, Kind::List(&Kind::Object(&EXTENSION))),
-    ],
-    one_of: &[],
-};
+    CAPABILITIES {
+        May streaming Flag, pushNotifications Flag, stateTransitionHistory Flag, extensions [(EXTENSION)];
+    }
 
-static EXTENSION: Shape = Shape {
-    members: &[
-        ("uri", Need::Filled, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("required", Need::May, Kind::Flag),
-        ("params", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    EXTENSION {
+        Filled uri Text;
+        May description Text, required Flag, params Free;
+    }
 
-static SIGNATURE: Shape = Shape {
-    members: &[
-        ("protected", Need::Filled, Kind::Text),
-        ("signature", Need::Filled, Kind::Text),
-        ("header", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    SIGNATURE {
+        Filled protected Text, signature Text;
+        May header Free;
+    }
 
-pub(super) static INTERFACE: Shape = Shape {
-    members: &[("url", Need::Filled, Kind::Text), ("transport", Need::Filled, Kind::Text)],
-    one_of: &[],
-};
+    pub(super) INTERFACE {
+        Filled url Text, transport Text;
+    }
 
-pub(super) static SKILL: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("name", Need::Filled, Kind::Text),
-        ("description", Need::There, Kind::Text),
-        ("tags", Need::There, Kind::List(&Kind::Text)),
-        ("examples", Need::May, Kind::List(&Kind::Text)),
-        ("inputModes", Need::May, Kind::List(&Kind::Text)),
-        ("outputModes", Need::May, Kind::List(&Kind::Text)),
-        ("security", Need::May, Kind::List(&Kind::Map(&Kind::List(&Kind::Text)))),
-    ],
-    one_of: &[],
-};
+    pub(super) SKILL {
+        Filled id Text, name Text;
+        There description Text, tags [Text];
+        May examples [Text], inputModes [Text], outputModes [Text], security [{[Text]}];
+    }
+}
 
 pub(super) const SECURITY_SCHEME: Kind = Kind::Tagged(
     "type",
@@ -236,63 +154,51 @@ pub(super) const SECURITY_SCHEME: Kind = Kind::Tagged(
     ],
 );
 
-static API_KEY: Shape = Shape {
-    members: &[
-        ("in", Need::There, Kind::Word(&["query", "header", "cookie"])),
-        ("name", Need::Filled, Kind::Text),
-    ],
-    one_of: &[],
-};
+shapes! {
+    API_KEY {
+        Filled name Text;
+        There in (= &["query", "header", "cookie"]);
+    }
 
-static HTTP: Shape = Shape {
-    members: &[("scheme", Need::Filled, Kind::Text), ("bearerFormat", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    HTTP {
+        Filled scheme Text;
+        May bearerFormat Text;
+    }
 
-static OPEN_ID: Shape = Shape { members: &[("openIdConnectUrl", Need::Filled, Kind::Text)], one_of: &[] };
+    OPEN_ID {
+        Filled openIdConnectUrl Text;
+    }
 
-static MUTUAL_TLS: Shape = Shape { members: &[("description", Need::May, Kind::Text)], one_of: &[] };
+    MUTUAL_TLS {
+        May description Text;
+    }
 
-static OAUTH2: Shape = Shape {
-    members: &[("flows", Need::There, Kind::Object(&FLOWS)), ("oauth2MetadataUrl", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    OAUTH2 {
+        There flows (FLOWS);
+        May oauth2MetadataUrl Text;
+    }
 
-/// Several may stand side by side.
-static FLOWS: Shape = Shape {
-    members: &[
-        ("authorizationCode", Need::May, Kind::Object(&AUTHORIZATION_CODE)),
-        ("clientCredentials", Need::May, Kind::Object(&TOKEN_ONLY)),
-        ("implicit", Need::May, Kind::Object(&IMPLICIT)),
-        ("password", Need::May, Kind::Object(&TOKEN_ONLY)),
-    ],
-    one_of: &[],
-};
+    /// Several may stand side by side.
+    FLOWS {
+        May authorizationCode (AUTHORIZATION_CODE), clientCredentials (TOKEN_ONLY), implicit (IMPLICIT),
+            password (TOKEN_ONLY);
+    }
 
-static AUTHORIZATION_CODE: Shape = Shape {
-    members: &[
-        ("authorizationUrl", Need::Filled, Kind::Text),
-        ("tokenUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::There, Kind::Map(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    AUTHORIZATION_CODE {
+        Filled authorizationUrl Text, tokenUrl Text;
+        There scopes {Text};
+        May refreshUrl Text;
+    }
 
-static TOKEN_ONLY: Shape = Shape {
-    members: &[
-        ("tokenUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::There, Kind::Map(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    TOKEN_ONLY {
+        Filled tokenUrl Text;
+        There scopes {Text};
+        May refreshUrl Text;
+    }
 
-static IMPLICIT: Shape = Shape {
-    members: &[
-        ("authorizationUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::There, Kind::Map(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    IMPLICIT {
+        Filled authorizationUrl Text;
+        There scopes {Text};
+        May refreshUrl Text;
+    }
+}

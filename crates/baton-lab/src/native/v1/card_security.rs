@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(
             places(security_faults(&bad)),
             [
-                "securitySchemes.k.apiKeySecurityScheme.location",
                 "securitySchemes.k.apiKeySecurityScheme.name",
+                "securitySchemes.k.apiKeySecurityScheme.location",
                 "securitySchemes.o.oauth2SecurityScheme.flows.clientCredentials.tokenUrl",
                 "securitySchemes.t",
                 "securityRequirements[0]",

@@ -100,7 +100,7 @@ async fn errors(bench: &Bench) -> Done {
         // Which error it is, other cases say; here it is that both say the same.
         // HTTP+JSON has no names for JSON-RPC's own errors.
         let alike = one.name == two.name || one.name.as_deref().is_some_and(|name| rest.is_named(&two, name));
-        if !alike && !(bench.is_named(&one, name) && rest.is_named(&two, name)) {
+        if !(alike || bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
             found.push(Mismatch {
                 path: bench.called(operation).to_owned(),

@@ -96,6 +96,13 @@ fn blames_the_client(answer: &Answer) -> bool {
     }
 }
 
+/// JSON-RPC has batches: a list is answered with a list, with an error for each entry that is no request.
+fn is_refused_batch(binding: Binding, answer: &Answer) -> bool {
+    let Answer::Reply { body: Some(Value::Array(answers)), .. } = answer else { return false };
+    let refused = |answer: &Value| matches!(answer["error"]["code"].as_i64(), Some(code) if code != -32603);
+    binding == Binding::Jsonrpc && !answers.is_empty() && answers.iter().all(refused)
+}
+
 fn is_sane(answer: &Answer) -> bool {
     matches!(answer, Answer::Reply { .. } | Answer::Stream { .. }) || blames_the_client(answer)
 }
@@ -133,7 +140,7 @@ pub(in crate::native) async fn malformed(bench: &Bench) -> Done {
     let mut found = Vec::new();
     for body in MALFORMED {
         let answer = post(bench, Some("application/json"), body.as_bytes().to_vec()).await?;
-        if !blames_the_client(&answer) {
+        if !blames_the_client(&answer) && !is_refused_batch(bench.binding(), &answer) {
             let path = format!("body {}", json!(body));
             found.push(Mismatch { path, expected: "to be refused".to_owned(), actual: answer.summary() });
         }
@@ -154,7 +161,7 @@ async fn not_utf8(bench: &Bench) -> Done {
     if blames_the_client(&answer) {
         Ok(())
     } else {
-        Err(differs("a body that is not UTF-8 to be refused", answer.summary()))
+        Err(differs("a body that is not UTF-8 to be refused as the client's mistake", answer.summary()))
     }
 }
 
@@ -175,7 +182,8 @@ async fn deep(bench: &Bench) -> Done {
         let answer = post(bench, Some("application/json"), body).await?;
         works(bench, name).await?;
         if !is_sane(&answer) {
-            return Err(differs(format!("{name} taken or refused"), answer.summary()));
+            // A limit of its own that was met; the agent is there, and nothing was taken.
+            bench.note(format!("{name} is refused, but as the agent's own mistake: {}", answer.summary()));
         }
     }
     Ok(())
@@ -197,10 +205,14 @@ async fn huge(bench: &Bench) -> Done {
             _ => message(&format!("[{{\"text\":\"{COMPLETE}\"}}]"), &format!(",\"contextId\":\"{long}\"")),
         };
         drop(long);
-        let answer = post(bench, Some("application/json"), framed(bench, &body)).await?;
+        let request = framed(bench, &body);
+        drop(body);
+        let answer = post(bench, Some("application/json"), request).await?;
+        let (sane, summary) = (is_sane(&answer), answer.summary());
+        drop(answer);
         works(bench, name).await?;
-        if !is_sane(&answer) {
-            return Err(differs(format!("{name} taken or refused"), answer.summary()));
+        if !sane {
+            return Err(differs(format!("{name} taken or refused"), summary));
         }
     }
     Ok(())
@@ -323,7 +335,7 @@ async fn half_requests(bench: &Bench) -> Done {
     ];
     for round in 0..3 {
         for half in &halves {
-            raw_socket::write_and_leave(&address, half.as_bytes()).await?;
+            raw_socket::write_and_leave(&bench.probe().way_to(&address), half.as_bytes()).await?;
         }
         works(bench, &format!("round {} of half requests", round + 1)).await?;
     }

@@ -1,7 +1,7 @@
 //! The objects of 1.0, member by member, as its `.proto` has them. Written down here once more on purpose: the server's
 //! own types must not be able to vouch for themselves.
 
-use super::shape::{Kind, Need, Shape};
+use super::shape::shapes;
 
 const STATES: &[&str] = &[
     "TASK_STATE_SUBMITTED",
@@ -14,298 +14,164 @@ const STATES: &[&str] = &[
     "TASK_STATE_AUTH_REQUIRED",
 ];
 
-pub(super) static PART: Shape = Shape {
-    members: &[
-        ("text", Need::May, Kind::Text),
-        ("raw", Need::May, Kind::Bytes),
-        ("url", Need::May, Kind::Text),
-        ("metadata", Need::May, Kind::Free),
-        ("filename", Need::May, Kind::Text),
-        ("mediaType", Need::May, Kind::Text),
-    ],
-    one_of: &["text", "raw", "url", "data"],
-};
+shapes! {
+    pub(super) PART = text | raw | url | data {
+        May text Text, raw Bytes, url Text, metadata Free, filename Text, mediaType Text;
+    }
 
-pub(super) static MESSAGE: Shape = Shape {
-    members: &[
-        ("messageId", Need::Filled, Kind::Text),
-        ("contextId", Need::May, Kind::Text),
-        ("taskId", Need::May, Kind::Text),
-        ("role", Need::There, Kind::Word(&["ROLE_USER", "ROLE_AGENT"])),
-        ("parts", Need::Filled, Kind::List(&Kind::Object(&PART))),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-        ("referenceTaskIds", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    pub(super) MESSAGE {
+        Filled messageId Text, parts [(PART)];
+        There role (= &["ROLE_USER", "ROLE_AGENT"]);
+        May contextId Text, taskId Text, metadata Free, extensions [Text], referenceTaskIds [Text];
+    }
 
-pub(super) static STATUS: Shape = Shape {
-    members: &[
-        ("state", Need::There, Kind::Word(STATES)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("timestamp", Need::May, Kind::Time),
-    ],
-    one_of: &[],
-};
+    pub(super) STATUS {
+        There state (= STATES);
+        May message (MESSAGE), timestamp Time;
+    }
 
-pub(super) static ARTIFACT: Shape = Shape {
-    members: &[
-        ("artifactId", Need::Filled, Kind::Text),
-        ("name", Need::May, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("parts", Need::Filled, Kind::List(&Kind::Object(&PART))),
-        ("metadata", Need::May, Kind::Free),
-        ("extensions", Need::May, Kind::List(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    pub(super) ARTIFACT {
+        Filled artifactId Text, parts [(PART)];
+        May name Text, description Text, metadata Free, extensions [Text];
+    }
 
-pub(in crate::native) static TASK: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("contextId", Need::May, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("artifacts", Need::May, Kind::List(&Kind::Object(&ARTIFACT))),
-        ("history", Need::May, Kind::List(&Kind::Object(&MESSAGE))),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    pub(in crate::native) TASK {
+        Filled id Text;
+        There status (STATUS);
+        May contextId Text, artifacts [(ARTIFACT)], history [(MESSAGE)], metadata Free;
+    }
 
-static STATUS_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("status", Need::There, Kind::Object(&STATUS)),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    STATUS_UPDATE {
+        Filled taskId Text, contextId Text;
+        There status (STATUS);
+        May metadata Free;
+    }
 
-static ARTIFACT_UPDATE: Shape = Shape {
-    members: &[
-        ("taskId", Need::Filled, Kind::Text),
-        ("contextId", Need::Filled, Kind::Text),
-        ("artifact", Need::There, Kind::Object(&ARTIFACT)),
-        ("append", Need::May, Kind::Flag),
-        ("lastChunk", Need::May, Kind::Flag),
-        ("metadata", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    ARTIFACT_UPDATE {
+        Filled taskId Text, contextId Text;
+        There artifact (ARTIFACT);
+        May append Flag, lastChunk Flag, metadata Free;
+    }
 
-pub(super) static STREAM_RESPONSE: Shape = Shape {
-    members: &[
-        ("task", Need::May, Kind::Object(&TASK)),
-        ("message", Need::May, Kind::Object(&MESSAGE)),
-        ("statusUpdate", Need::May, Kind::Object(&STATUS_UPDATE)),
-        ("artifactUpdate", Need::May, Kind::Object(&ARTIFACT_UPDATE)),
-    ],
-    one_of: &["task", "message", "statusUpdate", "artifactUpdate"],
-};
+    pub(super) STREAM_RESPONSE = task | message | statusUpdate | artifactUpdate {
+        May task (TASK), message (MESSAGE), statusUpdate (STATUS_UPDATE), artifactUpdate (ARTIFACT_UPDATE);
+    }
 
-pub(super) static SEND_RESPONSE: Shape = Shape {
-    members: &[("task", Need::May, Kind::Object(&TASK)), ("message", Need::May, Kind::Object(&MESSAGE))],
-    one_of: &["task", "message"],
-};
+    pub(super) SEND_RESPONSE = task | message {
+        May task (TASK), message (MESSAGE);
+    }
 
-pub(super) static LIST_RESPONSE: Shape = Shape {
-    members: &[
-        ("tasks", Need::There, Kind::List(&Kind::Object(&TASK))),
-        ("nextPageToken", Need::There, Kind::Text),
-        ("pageSize", Need::There, Kind::Number),
-        ("totalSize", Need::There, Kind::Number),
-    ],
-    one_of: &[],
-};
+    pub(super) LIST_RESPONSE {
+        There tasks [(TASK)], nextPageToken Text, pageSize Number, totalSize Number;
+    }
 
-pub(super) static PUSH_CONFIG: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("taskId", Need::May, Kind::Text),
-        ("tenant", Need::May, Kind::Text),
-        ("url", Need::Filled, Kind::Text),
-        ("token", Need::May, Kind::Text),
-        ("authentication", Need::May, Kind::Object(&AUTHENTICATION)),
-    ],
-    one_of: &[],
-};
+    pub(super) PUSH_CONFIG {
+        Filled id Text, url Text;
+        May taskId Text, tenant Text, token Text, authentication (AUTHENTICATION);
+    }
 
-static AUTHENTICATION: Shape = Shape {
-    members: &[("scheme", Need::Filled, Kind::Text), ("credentials", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    AUTHENTICATION {
+        Filled scheme Text;
+        May credentials Text;
+    }
 
-/// The card itself; interfaces, skills and security have shapes, and cases, of their own.
-pub(super) static CARD: Shape = Shape {
-    members: &[
-        ("name", Need::Filled, Kind::Text),
-        ("description", Need::Filled, Kind::Text),
-        ("version", Need::Filled, Kind::Text),
-        ("supportedInterfaces", Need::Filled, Kind::List(&Kind::Free)),
-        ("capabilities", Need::There, Kind::Object(&CAPABILITIES)),
-        ("defaultInputModes", Need::Filled, Kind::List(&Kind::Text)),
-        ("defaultOutputModes", Need::Filled, Kind::List(&Kind::Text)),
+    /// The card itself; interfaces, skills and security have shapes, and cases, of their own.
+    pub(super) CARD {
+        Filled name Text, description Text, version Text, supportedInterfaces [Free], defaultInputModes [Text],
+            defaultOutputModes [Text];
         // REQUIRED lists are not empty, says one section; another shows a card with `skills: []`.
-        ("skills", Need::There, Kind::List(&Kind::Free)),
-        ("provider", Need::May, Kind::Object(&PROVIDER)),
-        ("documentationUrl", Need::May, Kind::Text),
-        ("iconUrl", Need::May, Kind::Text),
-        ("securitySchemes", Need::May, Kind::Free),
-        ("securityRequirements", Need::May, Kind::List(&Kind::Free)),
-        ("signatures", Need::May, Kind::List(&Kind::Free)),
-    ],
-    one_of: &[],
-};
+        There capabilities (CAPABILITIES), skills [Free];
+        May provider (PROVIDER), documentationUrl Text, iconUrl Text, securitySchemes Free,
+            securityRequirements [Free], signatures [Free];
+    }
 
-static PROVIDER: Shape = Shape {
-    members: &[("url", Need::Filled, Kind::Text), ("organization", Need::Filled, Kind::Text)],
-    one_of: &[],
-};
+    PROVIDER {
+        Filled url Text, organization Text;
+    }
 
-static CAPABILITIES: Shape = Shape {
-    members: &[
-        ("streaming", Need::May, Kind::Flag),
-        ("pushNotifications", Need::May, Kind::Flag),
-        ("extendedAgentCard", Need::May, Kind::Flag),
-        ("extensions", Need::May, Kind::List(&Kind::Object(&EXTENSION))),
-    ],
-    one_of: &[],
-};
+    CAPABILITIES {
+        May streaming Flag, pushNotifications Flag, extendedAgentCard Flag, extensions [(EXTENSION)];
+    }
 
-static EXTENSION: Shape = Shape {
-    members: &[
-        ("uri", Need::Filled, Kind::Text),
-        ("description", Need::May, Kind::Text),
-        ("required", Need::May, Kind::Flag),
-        ("params", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    EXTENSION {
+        Filled uri Text;
+        May description Text, required Flag, params Free;
+    }
 
-pub(super) static INTERFACE: Shape = Shape {
-    members: &[
-        ("url", Need::Filled, Kind::Text),
-        ("protocolBinding", Need::Filled, Kind::Text),
-        ("protocolVersion", Need::Filled, Kind::Text),
-        ("tenant", Need::May, Kind::Text),
-    ],
-    one_of: &[],
-};
+    pub(super) INTERFACE {
+        Filled url Text, protocolBinding Text, protocolVersion Text;
+        May tenant Text;
+    }
 
-pub(super) static SKILL: Shape = Shape {
-    members: &[
-        ("id", Need::Filled, Kind::Text),
-        ("name", Need::Filled, Kind::Text),
-        ("description", Need::Filled, Kind::Text),
-        ("tags", Need::There, Kind::List(&Kind::Text)),
-        ("examples", Need::May, Kind::List(&Kind::Text)),
-        ("inputModes", Need::May, Kind::List(&Kind::Text)),
-        ("outputModes", Need::May, Kind::List(&Kind::Text)),
-        ("securityRequirements", Need::May, Kind::List(&Kind::Object(&REQUIREMENT))),
-    ],
-    one_of: &[],
-};
+    pub(super) SKILL {
+        Filled id Text, name Text, description Text;
+        There tags [Text];
+        May examples [Text], inputModes [Text], outputModes [Text], securityRequirements [(REQUIREMENT)];
+    }
 
-pub(super) static REQUIREMENT: Shape =
-    Shape { members: &[("schemes", Need::May, Kind::Map(&Kind::Object(&TEXTS)))], one_of: &[] };
+    pub(super) REQUIREMENT {
+        May schemes {(TEXTS)};
+    }
 
-static TEXTS: Shape = Shape { members: &[("list", Need::May, Kind::List(&Kind::Text))], one_of: &[] };
+    TEXTS {
+        May list [Text];
+    }
 
-pub(super) static SECURITY_SCHEME: Shape = Shape {
-    members: &[
-        ("apiKeySecurityScheme", Need::May, Kind::Object(&API_KEY)),
-        ("httpAuthSecurityScheme", Need::May, Kind::Object(&HTTP_AUTH)),
-        ("oauth2SecurityScheme", Need::May, Kind::Object(&OAUTH2)),
-        ("openIdConnectSecurityScheme", Need::May, Kind::Object(&OPEN_ID)),
-        ("mtlsSecurityScheme", Need::May, Kind::Free),
-    ],
-    one_of: &[
-        "apiKeySecurityScheme",
-        "httpAuthSecurityScheme",
-        "oauth2SecurityScheme",
-        "openIdConnectSecurityScheme",
-        "mtlsSecurityScheme",
-    ],
-};
+    pub(super) SECURITY_SCHEME = apiKeySecurityScheme | httpAuthSecurityScheme | oauth2SecurityScheme | openIdConnectSecurityScheme | mtlsSecurityScheme {
+        May apiKeySecurityScheme (API_KEY), httpAuthSecurityScheme (HTTP_AUTH), oauth2SecurityScheme (OAUTH2),
+            openIdConnectSecurityScheme (OPEN_ID), mtlsSecurityScheme Free;
+    }
 
-static API_KEY: Shape = Shape {
-    members: &[
-        ("location", Need::There, Kind::Word(&["query", "header", "cookie"])),
-        ("name", Need::Filled, Kind::Text),
-    ],
-    one_of: &[],
-};
+    API_KEY {
+        Filled name Text;
+        There location (= &["query", "header", "cookie"]);
+    }
 
-static HTTP_AUTH: Shape = Shape {
-    members: &[("scheme", Need::Filled, Kind::Text), ("bearerFormat", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    HTTP_AUTH {
+        Filled scheme Text;
+        May bearerFormat Text;
+    }
 
-static OPEN_ID: Shape = Shape { members: &[("openIdConnectUrl", Need::Filled, Kind::Text)], one_of: &[] };
+    OPEN_ID {
+        Filled openIdConnectUrl Text;
+    }
 
-static OAUTH2: Shape = Shape {
-    members: &[("flows", Need::There, Kind::Object(&FLOWS)), ("oauth2MetadataUrl", Need::May, Kind::Text)],
-    one_of: &[],
-};
+    OAUTH2 {
+        There flows (FLOWS);
+        May oauth2MetadataUrl Text;
+    }
 
-static FLOWS: Shape = Shape {
-    members: &[
-        ("authorizationCode", Need::May, Kind::Object(&AUTHORIZATION_CODE)),
-        ("clientCredentials", Need::May, Kind::Object(&CLIENT_CREDENTIALS)),
-        ("deviceCode", Need::May, Kind::Object(&DEVICE_CODE)),
-        ("implicit", Need::May, Kind::Object(&IMPLICIT)),
-        ("password", Need::May, Kind::Object(&PASSWORD)),
-    ],
-    one_of: &["authorizationCode", "clientCredentials", "deviceCode", "implicit", "password"],
-};
+    FLOWS = authorizationCode | clientCredentials | deviceCode | implicit | password {
+        May authorizationCode (AUTHORIZATION_CODE), clientCredentials (CLIENT_CREDENTIALS),
+            deviceCode (DEVICE_CODE), implicit (IMPLICIT), password (PASSWORD);
+    }
 
-static AUTHORIZATION_CODE: Shape = Shape {
-    members: &[
-        ("authorizationUrl", Need::Filled, Kind::Text),
-        ("tokenUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::May, Kind::Map(&Kind::Text)),
-        ("pkceRequired", Need::May, Kind::Flag),
-    ],
-    one_of: &[],
-};
+    AUTHORIZATION_CODE {
+        Filled authorizationUrl Text, tokenUrl Text;
+        May refreshUrl Text, scopes {Text}, pkceRequired Flag;
+    }
 
-static CLIENT_CREDENTIALS: Shape = Shape {
-    members: &[
-        ("tokenUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::May, Kind::Map(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    CLIENT_CREDENTIALS {
+        Filled tokenUrl Text;
+        May refreshUrl Text, scopes {Text};
+    }
 
-static DEVICE_CODE: Shape = Shape {
-    members: &[
-        ("deviceAuthorizationUrl", Need::Filled, Kind::Text),
-        ("tokenUrl", Need::Filled, Kind::Text),
-        ("refreshUrl", Need::May, Kind::Text),
-        ("scopes", Need::May, Kind::Map(&Kind::Text)),
-    ],
-    one_of: &[],
-};
+    DEVICE_CODE {
+        Filled deviceAuthorizationUrl Text, tokenUrl Text;
+        May refreshUrl Text, scopes {Text};
+    }
 
-static IMPLICIT: Shape = Shape {
-    members: &[("authorizationUrl", Need::May, Kind::Text), ("scopes", Need::May, Kind::Map(&Kind::Text))],
-    one_of: &[],
-};
+    IMPLICIT {
+        May authorizationUrl Text, scopes {Text};
+    }
 
-static PASSWORD: Shape = Shape {
-    members: &[("tokenUrl", Need::Filled, Kind::Text), ("scopes", Need::May, Kind::Map(&Kind::Text))],
-    one_of: &[],
-};
+    PASSWORD {
+        Filled tokenUrl Text;
+        May scopes {Text};
+    }
 
-pub(super) static SIGNATURE: Shape = Shape {
-    members: &[
-        ("protected", Need::Filled, Kind::Text),
-        ("signature", Need::Filled, Kind::Text),
-        ("header", Need::May, Kind::Free),
-    ],
-    one_of: &[],
-};
+    pub(super) SIGNATURE {
+        Filled protected Text, signature Text;
+        May header Free;
+    }
+}

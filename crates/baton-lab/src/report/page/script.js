@@ -1,6 +1,6 @@
 (function () {
   "use strict";
-  var cases = Array.prototype.slice.call(document.querySelectorAll(".case"));
+  var cases = Array.prototype.slice.call(document.querySelectorAll(".case[data-verdict]"));
   var buttons = Array.prototype.slice.call(document.querySelectorAll("[data-show]"));
   var category = document.getElementById("category");
   var place = document.getElementById("place");

@@ -3,6 +3,7 @@
 //! To add one: take a fault of [`fault`](crate::mutant::fault), name the case, run `cargo nextest run -p baton-lab mutants`. A
 //! case that no fault can make fail is a case that checks nothing.
 
+mod two_agents;
 mod v0_1_agents;
 mod v0_1_streams;
 mod v0_1_tasks;
@@ -41,6 +42,7 @@ const USUAL: Defect = Defect {
     wrong: "",
     profile: Profile::Open,
     faults: &[],
+    second: &[],
     caught_by: &[],
     related: &[],
     alone: false,
@@ -61,6 +63,7 @@ const COMPLETE: &str = "tck-complete-task";
 
 /// Every table, with its name.
 pub(crate) static TABLES: &[(&str, &[Defect])] = &[
+    ("two_agents", two_agents::ALL),
     ("v0_1_agents", v0_1_agents::ALL),
     ("v0_1_streams", v0_1_streams::ALL),
     ("v0_1_tasks", v0_1_tasks::ALL),

@@ -22,6 +22,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Quirk(Quirk::CardNeedsCredentials, V1)],
         caught_by: &["V1-CARD-001", "V03-CARD-002"],
+        related: &["V1-TWO-001", "V03-TWO-001"],
         ..USUAL
     },
     Defect {

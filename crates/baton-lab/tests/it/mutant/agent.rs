@@ -16,17 +16,25 @@ pub(crate) struct Agent {
     /// Where it listens.
     pub(super) base: String,
     faults: &'static [Fault],
-    tasks: Mutex<Vec<Arc<Entry>>>,
+    tasks: Arc<Mutex<Vec<Arc<Entry>>>>,
     /// For what is wrong with it: an answer that waits for the next client, a wound.
-    pub(super) left_behind: Mutex<Option<Value>>,
+    pub(super) left_behind: Arc<Mutex<Option<Value>>>,
     hurt: AtomicBool,
+    /// A request has broken off, some time.
+    scarred: AtomicBool,
     webhooks: OnceLock<reqwest::Client>,
 }
 
 impl Agent {
     pub(super) fn new(profile: Profile, base: String, faults: &'static [Fault]) -> Self {
-        let (tasks, left_behind, hurt) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        Agent { profile, base, faults, tasks, left_behind, hurt, webhooks: OnceLock::new() }
+        let (tasks, left_behind, hurt) = (Arc::default(), Arc::default(), AtomicBool::new(false));
+        let scarred = AtomicBool::new(false);
+        Agent { profile, base, faults, tasks, left_behind, hurt, scarred, webhooks: OnceLock::new() }
+    }
+
+    /// With the tasks and the answers of another one.
+    pub(super) fn sharing(self, other: &Self) -> Self {
+        Agent { tasks: Arc::clone(&other.tasks), left_behind: Arc::clone(&other.left_behind), ..self }
     }
 
     pub(super) fn tasks(&self) -> Vec<Arc<Entry>> {
@@ -117,6 +125,12 @@ impl Agent {
 
     pub(super) fn hurt(&self) {
         self.hurt.store(true, Ordering::Relaxed);
+        self.scarred.store(true, Ordering::Relaxed);
+    }
+
+    /// Was it ever hurt?
+    pub(super) fn is_scarred(&self) -> bool {
+        self.scarred.load(Ordering::Relaxed)
     }
 
     /// Was it hurt? Once told, it is well again.

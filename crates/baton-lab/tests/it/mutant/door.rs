@@ -86,9 +86,23 @@ type Response = hyper::Response<UnsyncBoxBody<Bytes, Infallible>>;
 async fn respond(agent: &Arc<Agent>, request: hyper::Request<Incoming>) -> io::Result<Response> {
     let broken = || io::Error::other("hung up");
     let (head, body) = request.into_parts();
+    // Whichever door it is: these are faults of all of them.
+    let anywhere = Place::new(Generation::V1, Binding::Jsonrpc);
+    if agent.has(Quirk::DiesOfHalves, &anywhere) && agent.is_scarred() {
+        return Err(broken());
+    }
     let half = Half { agent: Arc::clone(agent), whole: false };
-    let body = Limited::new(body, MOST).collect().await.map_err(|_| broken())?.to_bytes().to_vec();
-    half.is_whole();
+    let mut body = Limited::new(body, MOST);
+    let body = if agent.has(Quirk::OneRead, &anywhere) {
+        let first = body.frame().await.transpose().map_err(|_| broken())?;
+        first.and_then(|frame| frame.into_data().ok()).unwrap_or_default().to_vec()
+    } else {
+        body.collect().await.map_err(|_| broken())?.to_bytes().to_vec()
+    };
+    half.whole();
+    if agent.has(Quirk::DeafAfterHalves, &anywhere) && agent.is_scarred() && !body.is_empty() {
+        return Ok(hyper::Response::new(Full::new(Bytes::from_static(b"what?")).boxed_unsync()));
+    }
     let headers = head.headers.iter();
     let headers = headers
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
@@ -171,7 +185,7 @@ struct Half {
 }
 
 impl Half {
-    fn is_whole(mut self) {
+    fn whole(mut self) {
         self.whole = true;
     }
 }

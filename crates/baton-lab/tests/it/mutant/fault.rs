@@ -16,6 +16,8 @@ pub(crate) struct Defect {
     pub(crate) wrong: &'static str,
     pub(crate) profile: Profile,
     pub(crate) faults: &'static [Fault],
+    /// What is wrong with the agent beside it.
+    pub(crate) second: &'static [Fault],
     /// Cases that must fail.
     pub(crate) caught_by: &'static [&'static str],
     /// Cases that may fail, too, since they meet the same fault on their way: ids, or beginnings of ids that end in `*`.
@@ -412,4 +414,14 @@ pub(crate) enum Quirk {
     NoVersionQuery,
     /// A request that breaks off makes the next one fail.
     HurtByHalves,
+    /// Tasks and answers are those of the agent beside it.
+    SharesAll,
+    /// Told to call somebody, it does not.
+    CallsNobody,
+    /// A request that breaks off ends the agent.
+    DiesOfHalves,
+    /// After a request that breaks off no message is understood any more.
+    DeafAfterHalves,
+    /// What the first read brings is taken for the whole body.
+    OneRead,
 }

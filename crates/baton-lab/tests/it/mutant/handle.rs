@@ -124,7 +124,7 @@ impl Agent {
         }
         let known =
             |uri: &&str| *uri == EXTENSION || (*uri == REQUIRED_EXTENSION && self.profile.is_guarded());
-        if sends && !named.iter().all(|uri| known(uri)) {
+        if sends && !named.iter().all(&known) {
             self.check(Rule::UnknownExtension, place, "this extension is not known here")?;
         }
         Ok(named.into_iter().filter(known).map(str::to_owned).collect())

@@ -35,24 +35,41 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use agent::Agent;
-use fault::Defect;
+use fault::{Defect, Fault, Quirk};
 use profile::Profile;
 
 /// An agent that listens until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mutant {
     pub(crate) url: String,
+    agent: Arc<Agent>,
     _stop: DropGuard,
 }
 
 impl Mutant {
     pub(crate) async fn start(profile: Profile, defect: Option<&'static Defect>) -> Self {
+        let faults = defect.map_or(&[][..], |defect| defect.faults);
+        Self::listen(|url| Agent::new(profile, url, faults)).await
+    }
+
+    /// A second agent beside it, with what the defect says of that one.
+    pub(crate) async fn beside(&self, defect: Option<&'static Defect>) -> Self {
+        let faults = defect.map_or(&[][..], |defect| defect.second);
+        let shares = faults.iter().any(|fault| matches!(fault, Fault::Quirk(Quirk::SharesAll, _)));
+        let first = &self.agent;
+        Self::listen(|url| {
+            let agent = Agent::new(first.profile, url, faults);
+            if shares { agent.sharing(first) } else { agent }
+        })
+        .await
+    }
+
+    async fn listen(agent: impl FnOnce(String) -> Agent) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let faults = defect.map_or(&[][..], |defect| defect.faults);
-        let agent = Arc::new(Agent::new(profile, url.clone(), faults));
+        let agent = Arc::new(agent(url.clone()));
         let stop = CancellationToken::new();
-        tokio::spawn(door::listen(listener, agent, stop.clone()));
-        Mutant { url, _stop: stop.drop_guard() }
+        tokio::spawn(door::listen(listener, Arc::clone(&agent), stop.clone()));
+        Mutant { url, agent, _stop: stop.drop_guard() }
     }
 }

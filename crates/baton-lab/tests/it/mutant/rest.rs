@@ -42,7 +42,8 @@ fn call(
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     let v1 = place.generation == Generation::V1;
     // The verb comes after the last colon that is not part of an encoded id.
-    let (found, ids): (&[(&str, O)], Vec<(&str, &str)>) = match segments.as_slice() {
+    type Found<'a> = (&'a [(&'a str, O)], Vec<(&'a str, &'a str)>);
+    let (found, ids): Found<'_> = match segments.as_slice() {
         ["message:send"] => (&[("POST", O::SendMessage)], vec![]),
         ["message:stream"] => (&[("POST", O::SendStreamingMessage)], vec![]),
         ["tasks"] => (&[("GET", O::ListTasks)], vec![]),

@@ -10,6 +10,9 @@ use super::entry::{Entry, fresh_id};
 /// A phrase with a skill of its own, for those who do not know the prefixes.
 pub(super) const EXAMPLE: &str = "say hello";
 
+/// How it is told to call another agent.
+pub(crate) const CALL: &str = "please call ";
+
 /// One thing a script does.
 #[derive(Debug, Clone)]
 enum Step {

@@ -64,6 +64,13 @@ pub(super) async fn send(agent: &Arc<Agent>, ask: &Ask, place: &mut Place) -> Re
         entry.enter("WORKING", None);
     }
     let (snapshot, at) = entry.snapshot();
+    if let Some(url) = said.strip_prefix(scripts::CALL)
+        && !agent.has(Quirk::CallsNobody, place)
+    {
+        let card = format!("{url}/.well-known/agent-card.json");
+        // Whether somebody was there is for the lab to find out.
+        let _ = agent.webhooks().get(card).send().await;
+    }
     if first || waits {
         let phrase = agent.understood(&entry.phrase).to_owned();
         tokio::spawn(scripts::run(Arc::clone(&entry), phrase, first, said));

@@ -177,7 +177,7 @@ impl FromWire<V0_1> for Happened {
         let HappenedTwin { state, timestamp, role, parts, metadata } = twin(deserializer)?;
         match (state, role) {
             (Some(state), None) => Ok(Happened::Changed(Transition { state, at: time(timestamp) })),
-            (None, Some(role)) => Ok(Happened::Said(Said { role, parts, metadata })),
+            (None, Some(role)) if !parts.is_empty() => Ok(Happened::Said(Said { role, parts, metadata })),
             _ => Err(D::Error::custom("must hold a state, or the role and parts of a message")),
         }
     }

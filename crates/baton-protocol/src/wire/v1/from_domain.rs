@@ -81,6 +81,15 @@ pub(super) fn write_tenant_push_config(out: &mut Vec<u8>, tenant: Option<&str>, 
     object.end();
 }
 
+/// The `result` that is a task, from its JSON: bare, or in the wrapper of an answer to a message.
+pub fn write_stored_reply(out: &mut Vec<u8>, sent: bool, json: &[u8]) {
+    if sent {
+        wrapped(out, "task", |out| out.extend_from_slice(json));
+    } else {
+        out.extend_from_slice(json);
+    }
+}
+
 /// The `result` of a call that does not stream.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
     match reply {

@@ -23,8 +23,8 @@ use crate::operation::{Operation, Reply};
 pub use self::card::write_card;
 pub use self::details::write_error_details;
 pub use self::from_domain::{
-    write_message, write_reply, write_stream_artifact, write_stream_message, write_stream_status,
-    write_stream_task, write_task,
+    write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,
+    write_stream_status, write_stream_task, write_task,
 };
 pub use self::methods::{decode_call, write_call};
 pub use self::names::{parse_state, state_name};

@@ -9,7 +9,7 @@ use super::super::desk::{Said, Stop};
 use super::super::turn::agent_message;
 use super::super::{size, write_down};
 use super::{End, Run};
-use crate::store::{Settled, StoredEvent};
+use crate::store::{EventBatch, Settled};
 
 /// Longest reason a failed task is given: an agent's error may hold anything.
 const MOST_REASON: usize = 64 * 1024;
@@ -18,18 +18,17 @@ impl Run {
     pub(super) fn take_down(
         &mut self,
         said: Said,
-        events: &mut Vec<StoredEvent>,
+        events: &mut EventBatch,
         settled: &mut Vec<Settled>,
     ) -> Result<(), String> {
-        let most = self.engine.options().max_event_bytes;
+        let most = self.options.max_event_bytes;
         match said {
             Said::Took(request, message) => {
                 let at = self.traces.iter().position(|(offered, _)| *offered == request);
                 let trace = at.map(|at| self.traces.swap_remove(at).1);
                 let body = EventBody::UserMessage { message, trace };
-                let event = self.write(body).map_err(|refused| refused.to_string())?;
-                settled.push(Settled { request, event: Some(event.number) });
-                events.push(event);
+                let number = self.write(body, events).map_err(|refused| refused.to_string())?;
+                settled.push(Settled { request, event: Some(number) });
             }
             Said::Text(chunk) => {
                 let mut artifact = Artifact::new(chunk.artifact, vec![Part::text(chunk.text)]);
@@ -46,27 +45,27 @@ impl Run {
                         return Err(format!("a status message of {bytes} bytes; {most} are allowed"));
                     }
                 }
-                events.push(self.write(body).map_err(|refused| refused.to_string())?);
+                self.write(body, events).map_err(|refused| refused.to_string())?;
             }
         }
         Ok(())
     }
 
-    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut Vec<StoredEvent>) -> Result<(), String> {
-        let most = self.engine.options().max_event_bytes;
+    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
+        let most = self.options.max_event_bytes;
         let parts = size::split(update, most).map_err(|too_large| {
             let bytes = too_large.bytes;
             format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
         })?;
         for mut update in parts {
             update.ordinal = self.snapshot.ordinal(&update.artifact.id);
-            events.push(self.write(EventBody::Artifact(update)).map_err(|refused| refused.to_string())?);
+            self.write(EventBody::Artifact(update), events).map_err(|refused| refused.to_string())?;
         }
         Ok(())
     }
 
     /// The state a turn leaves behind, if its agent did not say.
-    pub(super) fn take_end(&mut self, end: &End, events: &mut Vec<StoredEvent>) {
+    pub(super) fn take_end(&mut self, end: &End, events: &mut EventBatch) {
         let state = self.snapshot.state();
         if state.is_terminal() {
             return;
@@ -106,17 +105,14 @@ impl Run {
             agent_message(&task.id, &task.context_id, told)
         });
         let status = EventBody::Status(StatusUpdate { state: end_state, message, metadata: None });
-        match self.write(status) {
-            Ok(event) => events.push(event),
-            Err(refused) => {
-                tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended")
-            }
+        if let Err(refused) = self.write(status, events) {
+            tracing::error!(task.id = %self.registration.id(), %refused, "a turn could not be ended");
         }
     }
 
-    fn write(&mut self, body: EventBody) -> Result<StoredEvent, Refused> {
+    fn write(&mut self, body: EventBody, events: &mut EventBatch) -> Result<u64, Refused> {
         let at = self.engine.time_for(&self.snapshot);
-        write_down(Arc::make_mut(&mut self.snapshot), at, body)
+        write_down(Arc::make_mut(&mut self.snapshot), at, body, events)
     }
 }
 

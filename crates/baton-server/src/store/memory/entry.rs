@@ -1,9 +1,8 @@
 //! One task: its head, what is left of its log, its snapshot, what waits for its holder.
 
 use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
-use bytes::Bytes;
 
-use super::log::Log;
+use super::log::{Ids, Log};
 use super::scopes::ScopeId;
 use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
 
@@ -14,9 +13,10 @@ pub(super) struct Entry {
     pub(super) scope: ScopeId,
     pub(super) id: TaskId,
     pub(super) head: Head,
-    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap.
+    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap; and the snapshot.
     pub(super) log: Log,
-    pub(super) snapshot: Option<StoredSnapshot>,
+    /// Version of the snapshot; 0 without one.
+    pub(super) told: u64,
     /// By rising request id.
     pub(super) pending: Vec<Pending>,
     /// Messages whose records must be let go of when this task is purged.
@@ -41,12 +41,11 @@ pub(super) struct Standing {
 impl Entry {
     pub(super) fn standing(&self) -> Standing {
         let Head { version, folded_through, current, .. } = &self.head;
-        let told_by_snapshot = self.snapshot.as_ref().is_some_and(|snapshot| snapshot.version() == *version);
         Standing {
             state: current.state,
             status_at: current.status_at,
             open: current.work != Work::Idle || !self.pending.is_empty(),
-            foldable: current.state.is_terminal() && told_by_snapshot && folded_through < version,
+            foldable: current.state.is_terminal() && self.told == *version && folded_through < version,
         }
     }
 
@@ -57,12 +56,11 @@ impl Entry {
     }
 
     pub(super) fn load(&self) -> Loaded {
-        let told = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
         Loaded {
             id: self.id.clone(),
             head: self.head.clone(),
-            snapshot: self.snapshot.clone(),
-            tail: self.above(told).collect(),
+            snapshot: self.log.snapshot(self.ids()),
+            tail: self.above(self.told).collect(),
         }
     }
 
@@ -78,19 +76,31 @@ impl Entry {
 
     /// Gives back what growing reserved: most tasks rest far longer than they run.
     pub(super) fn rest(&mut self) {
-        self.log.pack();
+        self.log.pack(Ids { task: &self.id, context: &self.head.context_id });
         self.pending.shrink_to_fit();
         self.messages.shrink_to_fit();
     }
 
-    pub(super) fn keep(&mut self, snapshot: &StoredSnapshot) {
-        // Encoders leave room at the end of what they write; a copy is exact.
-        let record = Bytes::copy_from_slice(snapshot.record());
-        self.snapshot = Some(StoredSnapshot::from_record(record).expect("it is a snapshot already"));
+    pub(super) fn write(&mut self, events: Vec<StoredEvent>, snapshot: Option<StoredSnapshot>) {
+        self.told = snapshot.as_ref().map_or(self.told, StoredSnapshot::version);
+        let ids = Ids { task: &self.id, context: &self.head.context_id };
+        self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
+    }
+
+    /// Drops the events; answers them.
+    pub(super) fn fold(&mut self) -> Vec<StoredEvent> {
+        let ids = Ids { task: &self.id, context: &self.head.context_id };
+        let events = self.log.take_events(ids, self.head.folded_through + 1);
+        self.head.folded_through = self.head.version;
+        events
+    }
+
+    fn ids(&self) -> Ids<'_> {
+        Ids { task: &self.id, context: &self.head.context_id }
     }
 
     fn above(&self, number: u64) -> impl Iterator<Item = StoredEvent> {
         let folded = self.head.folded_through;
-        self.log.from(folded + 1, number.saturating_sub(folded) as usize)
+        self.log.from(self.ids(), folded + 1, number.saturating_sub(folded) as usize)
     }
 }

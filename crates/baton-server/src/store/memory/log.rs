@@ -1,88 +1,223 @@
-//! A task's events. While the task is open they are ready to be handed out; once it rests, a short log is
-//! packed into one block, because a small task's five events cost more around than inside them.
+//! A task's events and its snapshot. While the task is open they are ready to be handed out; once it rests, what is
+//! short is packed into one block, because around a small task's five events and in their ids there are more bytes
+//! than in what they say.
 
+use baton_protocol::domain::{ContextId, TaskId};
 use bytes::Bytes;
+use memchr::{memchr_iter, memchr2, memchr2_iter};
 
-use crate::store::StoredEvent;
+use crate::store::{StoredEvent, StoredSnapshot};
 
-/// Longer logs stay as they are: copying them is dear and what is around them no longer matters.
+/// Longer ones stay as they are: copying them is dear and what is around them no longer matters.
 const MOST_PACKED: usize = 16 * 1024;
 
 pub(super) enum Log {
-    Open(Vec<StoredEvent>),
+    Open(Open),
     Packed(Packed),
 }
 
-/// The records one after the other, then where each ends, then how many they are.
-pub(super) struct Packed(Bytes);
+#[derive(Default)]
+pub(super) struct Open {
+    events: Vec<StoredEvent>,
+    snapshot: Option<StoredSnapshot>,
+}
+
+/// The ids that nearly every record of a task repeats.
+#[derive(Clone, Copy)]
+pub(super) struct Ids<'a> {
+    pub(super) task: &'a TaskId,
+    pub(super) context: &'a ContextId,
+}
 
 impl Default for Log {
     fn default() -> Self {
-        Log::Open(Vec::new())
+        Log::Open(Open::default())
     }
 }
 
 impl Log {
     /// The events from a position on, counted from 0; the first of all has the number `first`.
-    pub(super) fn from(&self, first: u64, at: usize) -> impl Iterator<Item = StoredEvent> {
+    pub(super) fn from(&self, ids: Ids<'_>, first: u64, at: usize) -> impl Iterator<Item = StoredEvent> {
         (at..).map_while(move |at| match self {
-            Log::Open(events) => events.get(at).cloned(),
-            Log::Packed(packed) => packed.get(first, at),
+            Log::Open(open) => open.events.get(at).cloned(),
+            Log::Packed(packed) => packed.event(ids, first, at),
         })
     }
 
-    pub(super) fn extend(&mut self, first: u64, mut added: Vec<StoredEvent>) {
-        if added.is_empty() {
-            return;
-        }
+    pub(super) fn snapshot(&self, ids: Ids<'_>) -> Option<StoredSnapshot> {
         match self {
-            Log::Open(events) if events.is_empty() => *events = added,
-            Log::Open(events) => events.append(&mut added),
-            Log::Packed(_) => *self = Log::Open(self.from(first, 0).chain(added).collect()),
+            Log::Open(open) => open.snapshot.clone(),
+            Log::Packed(packed) => packed.snapshot(ids),
         }
     }
 
-    pub(super) fn pack(&mut self) {
-        let Log::Open(events) = self else { return };
-        let bytes: usize = events.iter().map(|event| event.record().len()).sum();
-        if events.is_empty() || bytes > MOST_PACKED {
-            events.shrink_to_fit();
+    /// Adds events and replaces the snapshot, if there are any.
+    pub(super) fn extend(
+        &mut self,
+        ids: Ids<'_>,
+        first: u64,
+        mut added: Vec<StoredEvent>,
+        snapshot: Option<StoredSnapshot>,
+    ) {
+        if added.is_empty() && snapshot.is_none() {
+            return;
+        }
+        let open = self.open(ids, first);
+        if open.events.is_empty() {
+            open.events = added;
         } else {
-            *self = Log::Packed(Packed::new(events, bytes));
+            open.events.append(&mut added);
+        }
+        open.snapshot = snapshot.or(open.snapshot.take());
+    }
+
+    fn open(&mut self, ids: Ids<'_>, first: u64) -> &mut Open {
+        if let Log::Packed(_) = self {
+            let (events, snapshot) = (self.from(ids, first, 0).collect(), self.snapshot(ids));
+            *self = Log::Open(Open { events, snapshot });
+        }
+        match self {
+            Log::Open(open) => open,
+            Log::Packed(_) => unreachable!("it was opened above"),
+        }
+    }
+
+    /// Takes the events out; the snapshot stays.
+    pub(super) fn take_events(&mut self, ids: Ids<'_>, first: u64) -> Vec<StoredEvent> {
+        let open = self.open(ids, first);
+        let events = std::mem::take(&mut open.events);
+        self.pack(ids);
+        events
+    }
+
+    pub(super) fn pack(&mut self, ids: Ids<'_>) {
+        let Log::Open(open) = self else { return };
+        match Packed::new(ids, open) {
+            Some(packed) => *self = Log::Packed(packed),
+            None => open.events.shrink_to_fit(),
         }
     }
 }
+
+/// The events' records one after the other, then the snapshot's, then where each event ends, then how many they are.
+/// Records hold no control characters but newlines, so two of those stand for the ids.
+pub(super) struct Packed(Box<[u8]>);
+
+const TASK: u8 = 1;
+const CONTEXT: u8 = 2;
 
 /// Bytes of a number in the block.
 const WIDTH: usize = size_of::<u32>();
 
 impl Packed {
-    fn new(events: &[StoredEvent], bytes: usize) -> Self {
-        let mut block = Vec::with_capacity(bytes + (events.len() + 1) * WIDTH);
-        let mut ends = Vec::with_capacity(events.len());
-        for event in events {
-            block.extend_from_slice(event.record());
-            ends.push(block.len() as u32);
-        }
-        ends.push(events.len() as u32);
-        block.extend(ends.into_iter().flat_map(u32::to_le_bytes));
-        Packed(Bytes::from(block))
-    }
-
-    fn get(&self, first: u64, at: usize) -> Option<StoredEvent> {
-        let count_at = self.0.len() - WIDTH;
-        let count = self.number(count_at);
-        if at >= count {
+    /// `None`: not worth it.
+    fn new(ids: Ids<'_>, open: &Open) -> Option<Self> {
+        let records = open.events.iter().map(StoredEvent::record);
+        let records = records.chain(open.snapshot.as_ref().map(StoredSnapshot::record));
+        let bytes: usize = records.clone().map(Bytes::len).sum();
+        if bytes == 0 || bytes > MOST_PACKED {
             return None;
         }
-        let end = |at: usize| self.number(count_at - (count - at) * WIDTH);
-        let start = at.checked_sub(1).map_or(0, end);
-        let event = StoredEvent::from_record(first + at as u64, self.0.slice(start..end(at)));
+        let count = open.events.len();
+        let mut block = Vec::with_capacity(bytes + (count + 1) * WIDTH);
+        let mut ends = Vec::with_capacity(count + 1);
+        for record in records {
+            if memchr2(TASK, CONTEXT, record).is_some() {
+                return None;
+            }
+            shorten(&mut block, record, ids);
+            ends.push(block.len() as u32);
+        }
+        ends.truncate(count);
+        ends.push(count as u32);
+        block.extend(ends.into_iter().flat_map(u32::to_le_bytes));
+        // Copied once more, since an allocator gives nothing back when a block shrinks a little.
+        Some(Packed(Box::from(block.as_slice())))
+    }
+
+    fn event(&self, ids: Ids<'_>, first: u64, at: usize) -> Option<StoredEvent> {
+        if at >= self.count() {
+            return None;
+        }
+        let start = at.checked_sub(1).map_or(0, |before| self.end(before));
+        let record = whole(ids, &self.0[start..self.end(at)]);
+        let event = StoredEvent::from_record(first + at as u64, record);
         Some(event.expect("it was an event when it was packed"))
+    }
+
+    fn snapshot(&self, ids: Ids<'_>) -> Option<StoredSnapshot> {
+        let count = self.count();
+        let start = count.checked_sub(1).map_or(0, |last| self.end(last));
+        let end = self.0.len() - (count + 1) * WIDTH;
+        let record = (start < end).then(|| whole(ids, &self.0[start..end]))?;
+        Some(StoredSnapshot::from_record(record).expect("it was a snapshot when it was packed"))
+    }
+
+    fn count(&self) -> usize {
+        self.number(self.0.len() - WIDTH)
+    }
+
+    fn end(&self, at: usize) -> usize {
+        self.number(self.0.len() - (self.count() + 1 - at) * WIDTH)
     }
 
     fn number(&self, at: usize) -> usize {
         let bytes = self.0[at..at + WIDTH].try_into().expect("a number has its width");
         u32::from_le_bytes(bytes) as usize
+    }
+}
+
+/// Copies a record with single bytes in the place of ids. An id stands in it as a whole string, so only what follows a
+/// quotation mark is looked at.
+fn shorten(out: &mut Vec<u8>, record: &[u8], ids: Ids<'_>) {
+    let ids = [(ids.task.as_str().as_bytes(), TASK), (ids.context.as_str().as_bytes(), CONTEXT)];
+    let mut at = 0;
+    for quote in memchr_iter(b'"', record) {
+        let value = quote + 1;
+        let here = |id: &[u8]| record[value..].starts_with(id) && record.get(value + id.len()) == Some(&b'"');
+        if value >= at
+            && let Some((id, mark)) = ids.into_iter().find(|(id, _)| here(id))
+        {
+            out.extend_from_slice(&record[at..value]);
+            out.push(mark);
+            at = value + id.len();
+        }
+    }
+    out.extend_from_slice(&record[at..]);
+}
+
+/// The record that [`shorten`] copied.
+fn whole(ids: Ids<'_>, short: &[u8]) -> Bytes {
+    let (task, context) = (ids.task.as_str().as_bytes(), ids.context.as_str().as_bytes());
+    let mut record = Vec::with_capacity(short.len() + 4 * (task.len() + context.len()));
+    let mut at = 0;
+    for found in memchr2_iter(TASK, CONTEXT, short) {
+        record.extend_from_slice(&short[at..found]);
+        record.extend_from_slice(if short[found] == TASK { task } else { context });
+        at = found + 1;
+    }
+    record.extend_from_slice(&short[at..]);
+    Bytes::from(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the ids are: parts of each other, of the text around them, of single letters.
+        #[test]
+        fn what_is_shortened_comes_back(
+            task in "[ab\"]{1,4}", context in "[ab\"]{1,4}", record in "[ab\"]{0,40}"
+        ) {
+            let (task, context) = (TaskId::parse(&task).unwrap(), ContextId::parse(&context).unwrap());
+            let ids = Ids { task: &task, context: &context };
+            let mut short = Vec::new();
+            shorten(&mut short, record.as_bytes(), ids);
+            prop_assert!(short.len() <= record.len());
+            prop_assert_eq!(whole(ids, &short), record.as_bytes());
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use baton_protocol::domain::{Scope, TaskId};
 
 use super::lists::Lists;
+use crate::own_keys::OwnKeys;
 use crate::store::TaskKey;
 
 /// Stands for a [`Scope`] inside keys.
@@ -14,7 +15,7 @@ pub(super) struct ScopeId(u32);
 #[derive(Default)]
 pub(super) struct Scopes {
     ids: HashMap<Scope, ScopeId>,
-    holdings: HashMap<ScopeId, Holdings>,
+    holdings: OwnKeys<ScopeId, Holdings>,
     last: u32,
 }
 

@@ -1,7 +1,6 @@
 //! All that the store knows, behind its one lock. Nothing here waits.
 
 use std::collections::{BTreeSet, HashMap};
-use std::mem;
 use std::ops::Bound;
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
@@ -10,16 +9,17 @@ use super::entry::{Entry, Pending, Standing};
 use super::log::Log;
 use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
+use crate::own_keys::OwnKeys;
 use crate::store::{
     Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
-    Requested, TaskKey,
+    Requested, StoredEvent, TaskKey,
 };
 
 #[derive(Default)]
 pub(super) struct State {
     scopes: Scopes,
     /// Boxed, so that the table's spare room is spare pointers.
-    tasks: HashMap<TaskKey, Box<Entry>>,
+    tasks: OwnKeys<TaskKey, Box<Entry>>,
     sweeps: Sweeps,
     /// How many tasks stand in each state, in the order of [`TaskState::ALL`].
     by_state: [u64; TaskState::ALL.len()],
@@ -81,7 +81,7 @@ impl State {
             current: append.head,
         };
         let (log, pending, messages) = (Log::default(), Vec::new(), Vec::new());
-        let entry = Entry { scope, id: id.clone(), head, log, snapshot: None, pending, messages };
+        let entry = Entry { scope, id: id.clone(), head, log, told: 0, pending, messages };
         self.tasks.insert(key, Box::new(entry));
         self.scopes.get_mut(scope).tasks.insert(id.clone(), key);
         key
@@ -97,10 +97,7 @@ impl State {
         );
         entry.head.version = append.expected + append.events.len() as u64;
         entry.head.current = append.head;
-        entry.log.extend(entry.head.folded_through + 1, append.events);
-        if let Some(snapshot) = &append.snapshot {
-            entry.keep(snapshot);
-        }
+        entry.write(append.events, append.snapshot);
         for settled in append.settled {
             let Some(at) = entry.pending.iter().position(|pending| pending.request == settled.request) else {
                 continue;
@@ -206,12 +203,12 @@ impl State {
     }
 
     /// Answers the dropped logs, one per task.
-    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Log> {
+    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
         let fold = |(_, key): (Timestamp, TaskKey)| {
             let entry = self.tasks.get_mut(&key).expect("sweeps name only tasks that are there");
             let standing = entry.standing();
-            entry.head.folded_through = entry.head.version;
-            (key, standing, entry.standing(), mem::take(&mut entry.log))
+            let events = entry.fold();
+            (key, standing, entry.standing(), events)
         };
         let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).map(fold).collect();
         let restand = |(key, before, after, log)| {

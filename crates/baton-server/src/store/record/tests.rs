@@ -61,7 +61,7 @@ fn skills_and_traces_are_kept() {
         let read = StoredEvent::from_record(number, kept).unwrap();
         assert_eq!(read, stored, "{name}");
         assert_eq!(read.decode().unwrap(), event, "{name}");
-        snapshot.apply(&event).unwrap();
+        snapshot.apply(event.clone()).unwrap();
     }
     assert_eq!(snapshot.trace.as_ref().map(TraceContext::parent), Some(PARENT));
     let kept = check("snapshot-skill-trace", StoredSnapshot::encode(&snapshot).record());

@@ -65,7 +65,7 @@ pub(crate) fn story() -> Vec<(&'static str, Event)> {
 pub(crate) fn snapshot(version: usize) -> Snapshot {
     let mut snapshot = Snapshot::begin(task_id(), context_id(), at(0));
     for (_, event) in &story()[..version] {
-        snapshot.apply(event).unwrap();
+        snapshot.apply(event.clone()).unwrap();
     }
     snapshot
 }

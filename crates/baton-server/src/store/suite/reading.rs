@@ -92,8 +92,8 @@ pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
     let mut task = Snapshot::begin(id("t"), context("c"), at(0));
     for (number, body) in (1..).zip(bodies) {
         let event = Event { number, at: at(number as i64), body };
-        task.apply(&event).unwrap();
         let stored = StoredEvent::encode(&id("t"), &context("c"), &event);
+        task.apply(event).unwrap();
         let append = if number == 1 { birth("t") } else { next("t", number - 1) };
         let append = append.state(task.state()).at(number as i64).with(|append| append.events = vec![stored]);
         let halfway = (number == 3 || number == 5).then(|| StoredSnapshot::encode(&task));

@@ -17,6 +17,8 @@
 mod command;
 mod environment;
 pub(crate) mod flags;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod input;
 mod lines;
 mod says;

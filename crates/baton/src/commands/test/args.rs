@@ -6,6 +6,7 @@ use std::time::Duration;
 use baton_lab::generation::{Binding, Generation};
 use clap::ValueEnum;
 
+use super::as_server::Judging;
 use super::compare::Compare;
 
 const EXAMPLES: &str = "\
@@ -15,9 +16,11 @@ Examples:
   baton test URL --select 3.1.6,V1-SUB                   a section of the specification, an area of ids
   baton test URL --report report.html --report report.xml
   baton test URL --bearer @token.txt --second URL2
+  baton test URL --faults                                again, on a bad network
   baton test URL --suite acts/                           official ACTS files, with corrections
   baton test --explain V1-SUB-001                        what a check asks and why
   baton test compare before.json after.json
+  baton test --as-server -- ./client {url}               the other way round: judges the client that calls
 
 Exit code: 0 the agent conforms, 1 it does not, 2 it could not be tested or a report could not be made.";
 
@@ -83,9 +86,9 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Longest time for one check.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    pub(super) timeout: Duration,
+    /// Longest time for one check [default: 60s]. With --as-server: for one run of the command, or else for all.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) timeout: Option<Duration>,
 
     /// How long to wait for an agent that is only starting.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
@@ -95,9 +98,15 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 
-    /// For checks that draw at random; every report says the seed of its run.
+    /// Draws the same checks and the same faults again (--faults); every report says the seed of its run.
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
+
+    /// Run checks again on a bad network (split, delayed, stalled, cut, reset, half-closed connections) and expect the
+    /// same verdicts. One check of each category; `--faults=all` takes all, `--faults=split,cut` only some faults.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = "some")]
+    pub(super) faults: Vec<String>,
 
     /// A list of the failures that are expected: any other fails the run, and so does a listed one that passes.
     #[arg(long, value_name = "FILE")]
@@ -120,6 +129,14 @@ pub(super) struct RunArgs {
     /// makes one].
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
     pub(super) header: Vec<(String, String)>,
+
+    /// A bearer token for the second agent. It is not shown the first one's, except at the same host and port.
+    #[arg(long, value_name = "TOKEN", requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_bearer: Option<String>,
+
+    /// A header that goes with every request to the second agent.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, requires = "second", help_heading = CREDENTIALS)]
+    pub(super) second_header: Vec<(String, String)>,
 
     /// What is printed on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = OUTPUT)]
@@ -157,6 +174,16 @@ pub(super) struct RunArgs {
     /// List what is corrected in the official ACTS files, and run nothing.
     #[arg(long, help_heading = CHOICE)]
     pub(super) corrections: bool,
+
+    #[command(flatten)]
+    pub(super) judging: Judging,
+}
+
+impl RunArgs {
+    pub(super) fn timeout(&self) -> Duration {
+        const USUAL: Duration = Duration::from_secs(60);
+        self.timeout.unwrap_or(USUAL)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ use baton_lab::case::Case;
 use baton_lab::{plan, suites};
 
 use super::args::RunArgs;
+use super::as_server;
 use crate::exit::Failure;
 
 /// The built-in cases, or those of the files the user names.
@@ -35,6 +36,9 @@ pub(super) fn check_words(select: &[String], cases: &[Arc<Case>]) -> Result<(), 
         let one = [wanted.to_owned()];
         if !wanted.is_empty() && cases.iter().any(|case| plan::selects(&one, case)) {
             continue;
+        }
+        if as_server::cases().any(|case| plan::selects(&one, &case)) {
+            return Err(Failure::usage(format!("--select {word}: this is about clients; add --as-server")));
         }
         let known = vocabulary(cases);
         let hint = did_you_mean(wanted, known.iter().map(String::as_str));

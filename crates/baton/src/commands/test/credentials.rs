@@ -37,6 +37,32 @@ pub(super) fn given(args: &RunArgs, environment: &BTreeMap<String, String>) -> R
     Ok(given)
 }
 
+/// The second agent's address, and what it is shown.
+pub(super) fn for_second(
+    url: &str,
+    args: &RunArgs,
+    given: &Given,
+) -> Result<Option<(String, Credentials)>, String> {
+    let Some(second) = &args.second else { return Ok(None) };
+    let mut headers = args.second_header.clone();
+    if let Some(token) = &args.second_bearer {
+        let token = from_file("--second-bearer", token)?;
+        headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+    // Credentials are for the host they were given for, and for nobody else.
+    if headers.is_empty() && origin(url) == origin(second) {
+        headers = given.for_card(&Value::Null)?.headers;
+    }
+    Ok(Some((second.clone(), Credentials { headers })))
+}
+
+/// Scheme, host and port as they are written.
+fn origin(url: &str) -> (&str, &str) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    (scheme, host.rsplit_once('@').map_or(host, |(_, host)| host))
+}
+
 impl Given {
     pub(super) fn any(&self) -> bool {
         self.key.is_some() || !self.credentials.headers.is_empty()
@@ -131,6 +157,33 @@ fn place_of_key(card: &Value) -> Option<(String, String)> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[derive(Debug, clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    /// Who has the token of one agent must not get to know it by being the other.
+    #[test]
+    fn the_second_agent_is_not_shown_the_first_ones_credentials() {
+        let shown = |line: &str| {
+            let args = <Typed as clap::Parser>::try_parse_from(line.split(' ')).unwrap().run;
+            let given = given(&args, &BTreeMap::new()).unwrap();
+            for_second("http://a:1/x", &args, &given).unwrap().unwrap().1.headers
+        };
+        let bearer = |token: &str| vec![("Authorization".to_owned(), format!("Bearer {token}"))];
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://b:1"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://a:2"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second https://a:1"), []);
+        assert_eq!(shown("test http://a:1/x --bearer one --second http://a:1/y"), bearer("one"));
+        assert_eq!(
+            shown("test http://a:1/x --bearer one --second http://b --second-bearer two"),
+            bearer("two")
+        );
+        let own = shown("test http://a:1/x --second http://b --second-header X-Key:k");
+        assert_eq!(own, [("X-Key".to_owned(), "k".to_owned())]);
+    }
 
     fn headers(pairs: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
         let environment =

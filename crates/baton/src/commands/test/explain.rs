@@ -8,6 +8,7 @@ use baton_lab::acts::document::Step;
 use baton_lab::acts::reading;
 use baton_lab::case::Case;
 use baton_lab::generation::{Binding, Generation};
+use baton_lab::judge::{Script, rules};
 use baton_lab::report::{advice, text::Paint};
 use baton_lab::target::Interface;
 use baton_lab::wire::request::{self, Operation};
@@ -104,6 +105,9 @@ fn needs(case: &Case) -> Vec<String> {
 
 fn sent(case: &Case, paint: Paint) -> String {
     let mut text = String::new();
+    if let Some(rule) = rules::of_case(case.id()) {
+        return judged(rule);
+    }
     if let Some(name) = &case.test.native {
         let _ = writeln!(
             text,
@@ -126,6 +130,25 @@ fn sent(case: &Case, paint: Paint) -> String {
         }
         for (name, value) in expectations(step) {
             let _ = writeln!(text, "   {} {value}", paint.dim(name));
+        }
+    }
+    text
+}
+
+/// A rule on clients sends nothing: it looks at what comes.
+fn judged(rule: &rules::Rule) -> String {
+    let mut text = "Judged from what a client sends to `baton test --as-server`".to_owned();
+    if rule.needs_command {
+        text += ", and from how its command comes out of it (`-- COMMAND`)";
+    }
+    text += ".\n";
+    match rule.scripts {
+        [] => text += "Looked at in every script.\n",
+        names => {
+            text += "Looked at in these scripts:\n";
+            for script in names.iter().filter_map(|name| Script::named(name)) {
+                let _ = writeln!(text, "   {:<28} {}", script.name, script.about);
+            }
         }
     }
     text

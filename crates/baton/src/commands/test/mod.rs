@@ -1,10 +1,12 @@
 //! `baton test`: the lab on the command line.
 
 mod args;
+mod as_server;
 mod choice;
 mod compare;
 mod credentials;
 mod explain;
+mod faults;
 mod output;
 mod terminal;
 
@@ -16,8 +18,9 @@ use std::time::{Duration, Instant, SystemTime};
 use baton_lab::baseline::Baseline;
 use baton_lab::case::{Case, Outcome, Verdict};
 use baton_lab::discover::{self, Diagnosis, Discovery, discover};
+use baton_lab::fault::trial::Trial;
 use baton_lab::plan::{Planned, Selection, plan};
-use baton_lab::report::{Agent, Run, text::Paint};
+use baton_lab::report::{Agent, Run, Subject, text::Paint};
 use baton_lab::run::{self, Progress};
 use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
 use serde_json::Value;
@@ -44,8 +47,13 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         terminal::print(&explain::corrections(paint));
         return Ok(());
     }
-    let cases = choice::cases(&args)?;
+    if args.judging.as_server {
+        return as_server::run(args, paint).await;
+    }
+    as_server::refuse_stray_flags(&args.judging)?;
+    let mut cases = choice::cases(&args)?;
     if let Some(id) = &args.explain {
+        cases.extend(as_server::cases());
         terminal::print(&explain::explain(choice::case_of(id, &cases)?, paint));
         return Ok(());
     }
@@ -67,6 +75,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         Failure::usage("which agent? Give its address: baton test http://127.0.0.1:3000 (or A2A_URL)")
     })?;
     let files = output::wanted(&args.report)?;
+    let wanted = faults::wanted(&args.faults)?;
     let baseline = args.baseline.as_deref().map(|path| baseline(path, &cases)).transpose()?;
     let given = credentials::given(&args, &environment).map_err(Failure::usage)?;
     let (found, probe) = look(&url, &args, &given).await?;
@@ -86,13 +95,24 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
     let seed = args.seed.unwrap_or_else(any_seed);
     let options = run::Options {
         parallel: usize::from(args.parallel),
-        timeout: args.timeout,
+        timeout: args.timeout(),
         given: args.var.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         environment,
         seed,
     };
-    let secrets = Secrets::of(probe.credentials(), &options.given, &target.base);
-    let (outcomes, cut) = run_all(planned, Arc::clone(&target), probe, options, !args.quiet).await;
+    let secrets = Secrets::of(&target.all_credentials(probe.credentials()), &options.given, &target.base);
+    let trial = wanted.map(|wanted| Trial {
+        target: Arc::clone(&target),
+        probe: probe.clone(),
+        options: options.clone(),
+        wanted,
+    });
+    let again = if trial.is_some() { planned.clone() } else { Vec::new() };
+    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, &args).await;
+    let mut under = None;
+    if let (Some(trial), None) = (&trial, &cut) {
+        (under, cut) = faults::run(trial, &again, &outcomes, !args.quiet).await?;
+    }
     let hidden = |mut text: String| {
         secrets.hide(&mut text);
         text
@@ -100,6 +120,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
     let mut agent = Agent::of(&target);
     agent.url = hidden(agent.url);
     let mut result = Run {
+        subject: Subject::Agent,
         agent,
         began: began.0,
         duration: began.1.elapsed(),
@@ -110,6 +131,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         selected: !args.select.is_empty(),
         seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        faults: under,
         cut,
         all_evidence: args.all_evidence,
     };
@@ -133,6 +155,13 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     if run.outcomes.iter().any(|outcome| outcome.crashed) {
         return Err(Failure::failed("the agent stopped answering"));
     }
+    if let Some(under) = run.faults.as_ref().filter(|under| !under.holds()) {
+        let verdicts = match under.different() {
+            1 => "1 verdict is another one".to_owned(),
+            count => format!("{count} verdicts are others"),
+        };
+        return Err(Failure::failed(format!("{verdicts} under faults than without")));
+    }
     if let Some(compared) = &run.baseline {
         let (new, mended) = (compared.unexpected.len(), compared.mended.len());
         if !compared.holds() {
@@ -145,7 +174,8 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     let failed = run.counted_failures().count();
     if failed > 0 {
         let checks = if failed == 1 { "1 check".to_owned() } else { format!("{failed} checks") };
-        return Err(Failure::failed(format!("the agent does not conform: {checks} failed")));
+        let subject = run.subject.word();
+        return Err(Failure::failed(format!("the {subject} does not conform: {checks} failed")));
     }
     if let Some(outcome) = run.outcomes.iter().find(|outcome| matches!(outcome.verdict, Verdict::Error(_))) {
         let why = baton_lab::report::reason(&outcome.verdict);
@@ -163,13 +193,13 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
 /// The first look. An API key may have to go where only the card says.
 async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Probe), Failure> {
     let probe = |credentials| {
-        let options = ProbeOptions { timeout: args.timeout, credentials };
+        let options = ProbeOptions { timeout: args.timeout(), credentials };
         Probe::new(options).map_err(|error| Failure::usage(error.to_string()))
     };
     let mut options = discover::Options {
         wait: Duration::ZERO,
         generations: args.generation.clone(),
-        second: args.second.clone(),
+        second: credentials::for_second(url, args, given).map_err(Failure::usage)?,
         skills: args.skills.clone(),
     };
     let why = |diagnosis: Diagnosis| {
@@ -207,17 +237,21 @@ async fn run_all(
     target: Arc<baton_lab::target::Target>,
     probe: Probe,
     options: run::Options,
-    shown: bool,
+    args: &RunArgs,
 ) -> (Vec<Outcome>, Option<String>) {
     let key = |case: &Case, binding| (case.id().to_owned(), case.generation, binding);
     let order: BTreeMap<_, usize> =
         planned.iter().map(|planned| key(&planned.case, planned.binding)).zip(0..).collect();
     let total = planned.len();
-    let line = terminal::Line::new(total, shown);
+    let line = terminal::Line::new(total, !args.quiet);
     let ended: Mutex<Vec<Outcome>> = Mutex::default();
     let tell = |progress: Progress| {
         line.tell(&progress);
-        if let Progress::Ended(outcome) = progress {
+        if let Progress::Ended(mut outcome) = progress {
+            // Kept for an interrupt only; what was exchanged is also in the outcomes that come at the end.
+            if !args.all_evidence && matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
+                outcome.evidence = Vec::new();
+            }
             ended.lock().unwrap_or_else(PoisonError::into_inner).push(*outcome);
         }
     };

@@ -1,0 +1,83 @@
+//! The echo agent on Baton: working, one text artifact, completed. `hold` stays working until it is let go, `burst`
+//! emits a thousand chunks. The store comes from `STORE`: `memory:` (the default) or `sqlite:PATH`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_server::a2a::{Artifact, ArtifactId, Part};
+use baton_server::engine::options::Options;
+use baton_server::store::Store;
+use baton_server::store::memory::MemoryStore;
+use baton_server::store::sqlite::{self, SqliteStore};
+use baton_server::{AgentError, Server, Stopped, Turn};
+use bench_host::{Heap, Host};
+
+const CHUNKS: usize = 1000;
+
+pub fn main(heap: Heap) -> ExitCode {
+    bench_host::run(heap, serve)
+}
+
+async fn serve(host: Host) -> Result<(), String> {
+    let address = host.address();
+    let agent = move |turn: Turn| {
+        let host = host.clone();
+        async move { echo(turn, host).await }
+    };
+    let server = Server::agent("echo", "Says what it was told", agent).options(options()?).store(store()?);
+    let server = server.build().await.map_err(|error| error.to_string())?;
+    // On a worker of the runtime, where the connections are.
+    let served = tokio::spawn(server.serve(address)).await;
+    served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+}
+
+async fn echo(turn: Turn, host: Host) -> Result<(), AgentError> {
+    match turn.text().as_str() {
+        "hold" => {
+            tokio::select! {
+                () = host.gone() => burst(&turn).await?,
+                () = turn.cancellation().cancelled() => {}
+            }
+        }
+        "burst" => burst(&turn).await?,
+        text => turn.text_artifact("echo", text).await?,
+    }
+    Ok(())
+}
+
+async fn burst(turn: &Turn) -> Result<(), Stopped> {
+    let id = ArtifactId::parse("burst").expect("a short word is an id");
+    for chunk in 0..CHUNKS {
+        let mut artifact = Artifact::new(id.clone(), vec![Part::text("chunk of text ")]);
+        artifact.name = Some("burst".to_owned());
+        turn.artifact_update(artifact, chunk > 0, chunk + 1 == CHUNKS).await?;
+    }
+    Ok(())
+}
+
+/// Bounds that the bench goes beyond: thousands of held tasks at once. `FOLD_MS` folds ended tasks that early.
+fn options() -> Result<Options, String> {
+    let mut options = Options::default();
+    options.max_running = 100_000;
+    options.retention.max_tasks = 10_000_000;
+    if let Ok(fold) = std::env::var("FOLD_MS") {
+        let fold = fold.parse().map_err(|_| format!("FOLD_MS is no number: {fold}"))?;
+        options.retention.fold = Duration::from_millis(fold);
+        options.retention.every = Duration::from_millis(fold.max(200));
+    }
+    Ok(options)
+}
+
+fn store() -> Result<Arc<dyn Store>, String> {
+    let url = std::env::var("STORE").unwrap_or_else(|_| "memory:".to_owned());
+    match url.split_once(':') {
+        Some(("memory", "")) => Ok(Arc::new(MemoryStore::new())),
+        Some(("sqlite", path)) => {
+            let opened = SqliteStore::open(Path::new(path), sqlite::Options::default());
+            Ok(Arc::new(opened.map_err(|error| error.to_string())?))
+        }
+        _ => Err(format!("STORE is {url}; write memory: or sqlite:PATH")),
+    }
+}

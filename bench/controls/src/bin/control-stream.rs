@@ -1,0 +1,10 @@
+//! The control `stream`, with the allocator that Baton's binary has.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    controls::stream::main(None)
+}

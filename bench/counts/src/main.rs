@@ -1,0 +1,217 @@
+//! The hot paths, each as a function that is done so many times: `counts NAME TURNS`, for valgrind to count.
+//! `cargo xtask bench --counts` takes the difference of many turns and few, so that what is done once does not count.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+
+use baton_protocol::Generation;
+use baton_protocol::domain::{
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, MessageId, Part, Role, Scope,
+    StatusUpdate, Task, TaskId, TaskState, Timestamp,
+};
+use baton_protocol::lifecycle::Snapshot;
+use baton_protocol::operation::{Operation, Reply};
+use baton_protocol::wire::jsonrpc::{self, RpcId};
+use baton_protocol::wire::{sse, v1};
+use baton_server::store::memory::MemoryStore;
+use baton_server::store::{Append, Appended, Birth, HeadState, Store, StoredEvent, Work};
+use bytes::BytesMut;
+use tokio::runtime::Runtime;
+
+type Bench = (&'static str, fn(u64));
+
+const BENCHES: &[Bench] = &[
+    ("append", append),
+    ("decode-call", decode_call),
+    ("encode-event", encode_event),
+    ("encode-reply", encode_reply),
+    ("frame", frame),
+    ("lifecycle", lifecycle),
+];
+
+const REQUEST: &str = r#"{"jsonrpc":"2.0","id":"000000000001","method":"SendMessage","params":{"message":{"messageId":"0018a1b2c3d4e5f6071-000000000001","role":"ROLE_USER","parts":[{"text":"Please tell me what I have told you."}]}}}"#;
+const AT: i64 = 1_763_200_000_000;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match &args[..] {
+        [flag] if flag == "--list" => {
+            BENCHES.iter().for_each(|(name, _)| println!("{name}"));
+            ExitCode::SUCCESS
+        }
+        [name, turns] => match (BENCHES.iter().find(|(known, _)| known == name), turns.parse()) {
+            (Some((_, bench)), Ok(turns)) => {
+                bench(turns);
+                ExitCode::SUCCESS
+            }
+            _ => usage(),
+        },
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: counts --list | counts NAME TURNS");
+    ExitCode::from(2)
+}
+
+/// The envelope and the call in it.
+fn decode_call(turns: u64) {
+    for _ in 0..turns {
+        let request = jsonrpc::parse_request(black_box(REQUEST.as_bytes())).expect("a good request");
+        black_box(v1::decode_call(Operation::SendMessage, request.params).expect("a good call"));
+    }
+}
+
+/// A finished task as the answer to a send.
+fn encode_reply(turns: u64) {
+    let reply = Reply::SentTask(finished());
+    let id = RpcId::number(1);
+    for _ in 0..turns {
+        let mut out = Vec::with_capacity(1024);
+        jsonrpc::write_result(&mut out, black_box(&id), |out| v1::write_reply(out, black_box(&reply)));
+        black_box(out);
+    }
+}
+
+/// An event as it is stored.
+fn encode_event(turns: u64) {
+    let event = Event { number: 4, at: at(), body: artifact() };
+    let (task, context) = (task_id(), context_id());
+    for _ in 0..turns {
+        black_box(StoredEvent::encode(&task, &context, black_box(&event)));
+    }
+}
+
+/// A stored event as it leaves on a stream.
+fn frame(turns: u64) {
+    let event =
+        StoredEvent::encode(&task_id(), &context_id(), &Event { number: 4, at: at(), body: artifact() });
+    let mut prefix = Vec::new();
+    jsonrpc::result_prefix(&mut prefix, &RpcId::number(1));
+    let mut out = BytesMut::with_capacity(1024);
+    for _ in 0..turns {
+        out.clear();
+        sse::write_event(&mut out, Some(black_box(4)), None, &[&prefix, &event.json(), b"}"]);
+        black_box(&out);
+    }
+}
+
+/// A task from its first event to its last.
+fn lifecycle(turns: u64) {
+    let events = events();
+    for _ in 0..turns {
+        let mut snapshot = Snapshot::begin(task_id(), context_id(), at());
+        // Folding takes the event; making one is part of the path, too.
+        for event in black_box(&events).clone() {
+            snapshot.apply(event).expect("an order that is allowed");
+        }
+        black_box(snapshot);
+    }
+}
+
+/// The two appends of a short task, in memory.
+fn append(turns: u64) {
+    let runtime: Runtime =
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime without threads");
+    let store = MemoryStore::new();
+    let scope = Scope::new("agent", "", "owner");
+    let context = context_id();
+    let events = events();
+    let encode = |task: &TaskId, events: &[Event]| -> Vec<StoredEvent> {
+        events.iter().map(|event| StoredEvent::encode(task, &context, event)).collect()
+    };
+    runtime.block_on(async {
+        for turn in 0..turns {
+            let task = TaskId::parse(&format!("0194f2c0-0000-7000-8000-{turn:012}")).expect("a good id");
+            let mut head = HeadState {
+                state: TaskState::Working,
+                status_at: at(),
+                work: Work::Running,
+                attempts: 1,
+                holder: None,
+                fence: 0,
+            };
+            let birth = Birth { context_id: context.clone(), generation: Generation::V1, created_at: at() };
+            let first = Append {
+                task: task.clone(),
+                birth: Some(birth),
+                expected: 0,
+                fence: 0,
+                events: encode(&task, &events[..2]),
+                head,
+                snapshot: None,
+                message: None,
+                settled: Vec::new(),
+            };
+            let written = store.append(&scope, first).await.expect("memory does not fail");
+            assert!(matches!(written, Appended::Written(_)), "{written:?}");
+            head.state = TaskState::Completed;
+            head.work = Work::Idle;
+            let second = Append {
+                events: encode(&task, &events[2..]),
+                task,
+                birth: None,
+                expected: 2,
+                fence: 0,
+                head,
+                snapshot: None,
+                message: None,
+                settled: Vec::new(),
+            };
+            let written = store.append(&scope, second).await.expect("memory does not fail");
+            assert!(matches!(written, Appended::Written(_)), "{written:?}");
+        }
+    });
+}
+
+fn at() -> Timestamp {
+    Timestamp::from_millis(AT)
+}
+
+fn task_id() -> TaskId {
+    TaskId::parse("0194f2c0-0000-7000-8000-000000000000").expect("a good id")
+}
+
+fn context_id() -> ContextId {
+    ContextId::parse("0194f2c0-0000-7000-8000-000000000001").expect("a good id")
+}
+
+fn message() -> Message {
+    let id = MessageId::parse("0018a1b2c3d4e5f6071-000000000001").expect("a good id");
+    Message::new(id, Role::User, vec![Part::text("Please tell me what I have told you.")])
+}
+
+fn artifact() -> EventBody {
+    let id = ArtifactId::parse("0194f2c0-0000-7000-8000-000000000002").expect("a good id");
+    let mut artifact = Artifact::new(id, vec![Part::text("Please tell me what I have told you.")]);
+    artifact.name = Some("echo".to_owned());
+    EventBody::Artifact(ArtifactUpdate {
+        artifact,
+        append: false,
+        last_chunk: true,
+        ordinal: 0,
+        metadata: None,
+    })
+}
+
+/// What the echo agent's task goes through.
+fn events() -> Vec<Event> {
+    let status = |state| EventBody::Status(StatusUpdate { state, message: None, metadata: None });
+    let bodies = [
+        EventBody::UserMessage { message: message(), trace: None },
+        EventBody::AttemptStarted { attempt: 1, skill: None },
+        status(TaskState::Working),
+        artifact(),
+        status(TaskState::Completed),
+    ];
+    bodies.into_iter().zip(1..).map(|(body, number)| Event { number, at: at(), body }).collect()
+}
+
+fn finished() -> Task {
+    let mut snapshot = Snapshot::begin(task_id(), context_id(), at());
+    for event in events() {
+        snapshot.apply(event).expect("an order that is allowed");
+    }
+    snapshot.task
+}

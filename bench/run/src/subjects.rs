@@ -1,0 +1,107 @@
+//! The servers that are compared.
+
+/// One server, as it is started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Subject {
+    /// For figures and files.
+    pub name: &'static str,
+    /// For people.
+    pub shown: &'static str,
+    pub program: Program,
+    pub path: &'static str,
+    pub kind: Kind,
+    pub env: &'static [(&'static str, &'static str)],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Program {
+    Rust(&'static str),
+    Python,
+    Node,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Baton,
+    Peer,
+    Control,
+}
+
+const fn rust(
+    name: &'static str,
+    shown: &'static str,
+    kind: Kind,
+    program: &'static str,
+    env: &'static [(&'static str, &'static str)],
+) -> Subject {
+    Subject { name, shown, program: Program::Rust(program), path: "/", kind, env }
+}
+
+pub const BATON: Subject = rust("baton", "Baton", Kind::Baton, "baton-echo", &[]);
+pub const BATON_COUNTED: Subject = rust("baton-counted", "Baton", Kind::Baton, "baton-echo-counted", &[]);
+
+pub const REPLY: Subject = rust("control", "control: axum, fixed body", Kind::Control, "control-reply", &[]);
+pub const KEEP: Subject =
+    rust("control-keep", "control: axum, keeps the bytes", Kind::Control, "control-reply", &[("KEEP", "1")]);
+pub const REPLY_COUNTED: Subject =
+    rust("control-counted", "control: axum, fixed body", Kind::Control, "control-reply-counted", &[]);
+pub const STREAM: Subject =
+    rust("control-stream", "control: raw hyper", Kind::Control, "control-stream", &[]);
+pub const STREAM_HELD: Subject =
+    rust("control-held", "control: raw hyper", Kind::Control, "control-stream", &[("HOLD", "1")]);
+pub const SQLITE: Subject =
+    rust("probe-sqlite", "probe: one insert per request", Kind::Control, "control-sqlite", &[]);
+
+pub const LF: Subject = rust("a2a-server-lf", "a2a-server-lf 0.5.3", Kind::Peer, "echo-a2a-server-lf", &[]);
+pub const LF_MIMALLOC: Subject = rust(
+    "a2a-server-lf-mimalloc",
+    "a2a-server-lf 0.5.3, mimalloc",
+    Kind::Peer,
+    "echo-a2a-server-lf-mimalloc",
+    &[],
+);
+pub const LF_COUNTED: Subject =
+    rust("a2a-server-lf-counted", "a2a-server-lf 0.5.3", Kind::Peer, "echo-a2a-server-lf-counted", &[]);
+
+pub const SDK: Subject =
+    rust("a2a-protocol-sdk", "a2a-protocol-sdk 0.15.0", Kind::Peer, "echo-a2a-protocol-sdk", &[]);
+pub const SDK_MIMALLOC: Subject = rust(
+    "a2a-protocol-sdk-mimalloc",
+    "a2a-protocol-sdk 0.15.0, mimalloc",
+    Kind::Peer,
+    "echo-a2a-protocol-sdk-mimalloc",
+    &[],
+);
+pub const SDK_COUNTED: Subject = rust(
+    "a2a-protocol-sdk-counted",
+    "a2a-protocol-sdk 0.15.0",
+    Kind::Peer,
+    "echo-a2a-protocol-sdk-counted",
+    &[],
+);
+
+pub const PYTHON: Subject = Subject {
+    name: "python",
+    shown: "a2a-sdk 1.3.0 (Python)",
+    program: Program::Python,
+    path: "/",
+    kind: Kind::Peer,
+    env: &[],
+};
+pub const NODE: Subject = Subject {
+    name: "node",
+    shown: "@a2a-js/sdk 1.3.0 (Node)",
+    program: Program::Node,
+    path: "/",
+    kind: Kind::Peer,
+    env: &[],
+};
+pub const SDK_SQLITE: Subject = rust(
+    "a2a-protocol-sdk-sqlite",
+    "a2a-protocol-sdk 0.15.0, SQLite",
+    Kind::Peer,
+    "echo-a2a-protocol-sdk-mimalloc",
+    &[],
+);
+pub const PYTHON_SQLITE: Subject =
+    Subject { name: "python-sqlite", shown: "a2a-sdk 1.3.0 (Python), SQLite", ..PYTHON };

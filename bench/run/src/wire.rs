@@ -1,0 +1,91 @@
+//! What is asked, as JSON-RPC of protocol version 1.0, and a blocking way to ask it once.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bench_load::{Answer, Calls, MARK, post};
+use serde_json::Value;
+
+use crate::server::Server;
+
+/// What a finished task has in it, and a stream's last event.
+pub const COMPLETED: &str = "TASK_STATE_COMPLETED";
+/// What any good reply has in it.
+pub const RESULT: &str = "\"result\"";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A message of a few words, under an id that was never used before.
+pub fn send(method: &str, text: &str, more: &str) -> String {
+    // Points of one run, and runs on one store, must not repeat each other's messages.
+    let start = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    format!(
+        r#"{{"jsonrpc":"2.0","id":"{MARK}","method":"{method}","params":{{"message":{{"messageId":"{start:019x}-{MARK}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}{more}}}}}"#
+    )
+}
+
+pub const TEXT: &str = "Please tell me what I have told you.";
+
+pub fn send_calls(server: &Server) -> Calls {
+    Calls::stamped(server.path, &send("SendMessage", TEXT, ""))
+}
+
+pub fn stream_calls(server: &Server, text: &str) -> Calls {
+    Calls::stamped(server.path, &send("SendStreamingMessage", text, ""))
+}
+
+pub fn get(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{{"id":"{id}"}}}}"#)
+}
+
+pub fn get_calls(server: &Server, ids: &[String]) -> Calls {
+    Calls::Listed(ids.iter().map(|id| post(server.path, &get(id))).collect())
+}
+
+pub fn subscribe_calls(server: &Server, id: &str) -> Calls {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{{"id":"{id}"}}}}"#);
+    Calls::Listed(vec![post(server.path, &body)])
+}
+
+pub fn list_calls(server: &Server) -> Calls {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":50}}"#;
+    Calls::Listed(vec![post(server.path, body)])
+}
+
+/// Asks once, on a connection of its own, and returns the body as it came.
+pub fn ask(server: &Server, body: &str) -> Result<Vec<u8>, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", server.address);
+    let mut socket = TcpStream::connect(server.address).map_err(said)?;
+    socket.set_read_timeout(Some(PATIENCE)).map_err(said)?;
+    socket.write_all(&post(server.path, &body.replace(MARK, "000000000000"))).map_err(said)?;
+    let mut answer = Answer::default();
+    let mut buffer = vec![0; 65536];
+    loop {
+        let count = socket.read(&mut buffer).map_err(said)?;
+        if count == 0 && !answer.ends_with_connection() {
+            return Err(format!("{}: closed in the middle of an answer", server.address));
+        }
+        let whole = answer.feed(&buffer[..count]).map_err(|_| format!("{}: not HTTP/1.1", server.address))?;
+        if whole || count == 0 {
+            break;
+        }
+    }
+    if answer.status() != 200 {
+        let text = String::from_utf8_lossy(answer.body());
+        return Err(format!("{}: {} {text}", server.address, answer.status()));
+    }
+    Ok(answer.body().to_vec())
+}
+
+/// The id of a new task.
+pub fn task_id(server: &Server, text: &str, more: &str) -> Result<String, String> {
+    let reply = ask(server, &send("SendMessage", text, more))?;
+    let value: Value = serde_json::from_slice(&reply).map_err(|error| error.to_string())?;
+    let id = value["result"]["task"]["id"].as_str();
+    id.map(str::to_owned).ok_or_else(|| format!("no task in {}", String::from_utf8_lossy(&reply)))
+}
+
+pub fn task_ids(server: &Server, count: usize) -> Result<Vec<String>, String> {
+    (0..count).map(|_| task_id(server, TEXT, "")).collect()
+}

@@ -1,0 +1,351 @@
+//! The sockets of the scripted agents: one listener for all scripts, and another one that is a foreign origin.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::card;
+use super::heard::{Heard, Place, understand};
+use super::play::{self, Addresses, Reply};
+use super::script::Script;
+use super::stage::{MOST_HEARD, Stage};
+use super::variant::Variant;
+use crate::wire::Received;
+use crate::wire::evidence::shown;
+
+const MOST_CONNECTIONS: usize = 256;
+const MOST_BODY: usize = 4 * 1024 * 1024;
+/// Between the pieces of a stream, so that each gets onto the wire on its own.
+const BREATH: Duration = Duration::from_millis(4);
+
+type Key = (Variant, &'static str);
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+#[derive(Debug)]
+pub(super) struct House {
+    pub(super) home: String,
+    foreign: String,
+    down: String,
+    /// Bound, but never listening: whoever connects to it is refused, and nobody else can take the port.
+    _nobody: TcpSocket,
+    stages: BTreeMap<Key, Mutex<Stage>>,
+    /// Whose card is at the root, for clients that look nowhere else.
+    root: Mutex<Option<Key>>,
+    last: Mutex<Option<Instant>>,
+    stop: CancellationToken,
+    connections: TaskTracker,
+}
+
+pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the doors.
+pub(super) async fn open(
+    listener: TcpListener,
+    plays: impl IntoIterator<Item = (Variant, &'static Script)>,
+) -> io::Result<Arc<House>> {
+    let address = listener.local_addr()?;
+    let other = TcpListener::bind(SocketAddr::new(address.ip(), 0)).await?;
+    let nobody = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    nobody.bind(SocketAddr::new(address.ip(), 0))?;
+    let stages: BTreeMap<Key, Mutex<Stage>> = plays
+        .into_iter()
+        .map(|(variant, script)| ((variant, script.name), Mutex::new(Stage::new(variant, script))))
+        .collect();
+    let root = if stages.len() == 1 { stages.keys().next().copied() } else { None };
+    let house = Arc::new(House {
+        home: format!("http://{}", reachable(address)),
+        foreign: format!("http://{}", reachable(other.local_addr()?)),
+        down: format!("http://{}", reachable(nobody.local_addr()?)),
+        _nobody: nobody,
+        stages,
+        root: Mutex::new(root),
+        last: Mutex::default(),
+        stop: CancellationToken::new(),
+        connections: TaskTracker::new(),
+    });
+    for (listener, foreign) in [(listener, false), (other, true)] {
+        house.connections.spawn(accept(Arc::clone(&house), listener, foreign));
+    }
+    Ok(house)
+}
+
+/// An address that can be dialled from here.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let mut address = address;
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    address
+}
+
+async fn accept(house: Arc<House>, listener: TcpListener, foreign: bool) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let permit = Arc::clone(&room).acquire_owned().await;
+        let socket = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = house.stop.cancelled() => return,
+        };
+        let Ok((socket, _)) = socket else {
+            // Out of file descriptors, or a connection that was gone at once.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        // Small pieces must not wait for one another.
+        let _ = socket.set_nodelay(true);
+        let served = Arc::clone(&house);
+        house.connections.spawn(async move {
+            let service = service_fn(|request| serve(Arc::clone(&served), request, foreign));
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+            tokio::select! {
+                // A connection that breaks is part of some plays, and the client's business in others.
+                _ = connection => {}
+                () = served.stop.cancelled() => {}
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// An error makes hyper close the connection.
+async fn serve(
+    house: Arc<House>,
+    request: Request<Incoming>,
+    foreign: bool,
+) -> Result<Response<Body>, io::Error> {
+    let (head, body) = request.into_parts();
+    let target = head.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let headers: Vec<(String, String)> = head
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect();
+    let body = Limited::new(body, MOST_BODY).collect().await;
+    let Ok(body) = body.map(|body| body.to_bytes()) else { return Ok(plain(413, "this is too long\n")) };
+    *held(&house.last) = Some(Instant::now());
+    let method = head.method.to_string();
+    let Some((key, below)) = house.find(&target) else { return Ok(house.front_page(&target)) };
+    let Some(stage) = house.stages.get(&key) else { return Ok(plain(404, "no such script\n")) };
+    let host =
+        headers.iter().find(|(name, _)| name == "host").map(|(_, value)| value.clone()).unwrap_or_default();
+    let heard = Heard {
+        at: Instant::now(),
+        method,
+        place: place(below),
+        target: target.clone(),
+        host: host.clone(),
+        headers,
+        json: serde_json::from_slice(&body).ok(),
+        body: body.to_vec(),
+        foreign,
+        call: None,
+        late: false,
+        answer: None,
+    };
+    respond(house.played(stage, heard, below, &host))
+        .map_err(|()| io::Error::other("closed as the script says"))
+}
+
+fn place(below: &str) -> Place {
+    let path = below.split('?').next().unwrap_or_default();
+    match path {
+        "/.well-known/agent-card.json" | "/.well-known/agent.json" => {
+            Place::Card(path.rsplit('/').next().unwrap_or_default().to_owned())
+        }
+        _ => {
+            let below = below.strip_prefix('/').unwrap_or(below);
+            let end = below.find(['/', '?']).unwrap_or(below.len());
+            let (name, rest) = below.split_at(end);
+            let known = [card::DOOR, card::SECOND, card::FUTURE, card::PIGEON, card::MOVED];
+            if known.contains(&name) {
+                Place::Door { name: name.to_owned(), rest: rest.to_owned() }
+            } else {
+                Place::Elsewhere
+            }
+        }
+    }
+}
+
+impl House {
+    /// Which script an address belongs to, and what is left of it.
+    fn find<'a>(&self, target: &'a str) -> Option<(Key, &'a str)> {
+        if target.starts_with("/.well-known/") {
+            return held(&self.root).map(|key| (key, target));
+        }
+        let (variant, rest) = target.strip_prefix('/')?.split_once('/')?;
+        let variant = Variant::named(variant)?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let script = Script::named(&rest[..end])?;
+        Some(((variant, script.name), &rest[end..]))
+    }
+
+    /// Hears it, plays, and keeps both.
+    fn played(&self, stage: &Mutex<Stage>, mut heard: Heard, below: &str, host: &str) -> Reply {
+        let mut stage = held(stage);
+        let stage = &mut *stage;
+        if let Place::Door { rest, .. } = &heard.place {
+            heard.call = understand(stage.variant, &heard, rest, card::tenant(stage.script));
+            heard.late = stage.is_late(&heard);
+        }
+        let usable = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
+        let origin = if host.is_empty() || heard.foreign || !host.chars().all(usable) {
+            self.home.clone()
+        } else {
+            format!("http://{host}")
+        };
+        let path = format!("/{}/{}", stage.variant, stage.script.name);
+        let addresses = Addresses {
+            base: &format!("{origin}{path}"),
+            foreign: &format!("{}{path}", self.foreign),
+            down: &self.down,
+        };
+        debug_assert!(below.is_empty() || below.starts_with(['/', '?']));
+        let reply = play::answer(stage, &heard, &addresses);
+        heard.answer = received(&reply);
+        if stage.heard.len() < MOST_HEARD {
+            stage.heard.push(heard);
+        }
+        reply
+    }
+
+    fn front_page(&self, target: &str) -> Response<Body> {
+        if target != "/" {
+            return plain(404, "There is nothing here; / lists the scripts.\n");
+        }
+        plain(200, &self.index())
+    }
+
+    /// What there is to be called, and what with.
+    pub(super) fn index(&self) -> String {
+        let mut text = "Scripted agents that judge the client that calls them.\n".to_owned();
+        for ((variant, name), stage) in &self.stages {
+            let stage = held(stage);
+            let script = stage.script;
+            text += &format!(
+                "\n{}/{variant}/{name}\n  {}\n  Do: {}\n",
+                self.home,
+                script.about,
+                script.does.sentence()
+            );
+            match script.credential() {
+                Some(super::Credential::Bearer) => text += &format!("  Bearer token: {}\n", stage.secret()),
+                Some(super::Credential::ApiKey) => text += &format!("  API key: {}\n", stage.secret()),
+                None => {}
+            }
+        }
+        text
+    }
+
+    pub(super) fn stages(&self) -> impl Iterator<Item = &Mutex<Stage>> {
+        self.stages.values()
+    }
+
+    pub(super) fn stage(&self, variant: Variant, script: &str) -> Option<&Mutex<Stage>> {
+        let found = self.stages.iter().find(|((known, name), _)| *known == variant && *name == script);
+        found.map(|(_, stage)| stage)
+    }
+
+    pub(super) fn put_at_root(&self, play: Option<(Variant, &'static Script)>) {
+        *held(&self.root) = play.map(|(variant, script)| (variant, script.name));
+    }
+
+    pub(super) fn last_heard(&self) -> Option<Instant> {
+        *held(&self.last)
+    }
+
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        self.connections.close();
+        self.connections.wait().await;
+    }
+}
+
+/// The answer as evidence.
+fn received(reply: &Reply) -> Option<Received> {
+    let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
+    match reply {
+        Reply::Plain { status, headers, body } => Some(Received {
+            status: *status,
+            headers: headers.iter().map(owned).collect(),
+            body: shown(body),
+        }),
+        Reply::Stream { pieces, .. } => Some(Received {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
+            body: shown(&pieces.concat()),
+        }),
+        Reply::Nothing => None,
+    }
+}
+
+fn plain(status: u16, text: &str) -> Response<Body> {
+    let headers = vec![("content-type", "text/plain; charset=utf-8".to_owned())];
+    respond(Reply::Plain { status, headers, body: text.as_bytes().to_vec() }).unwrap_or_default()
+}
+
+fn respond(reply: Reply) -> Result<Response<Body>, ()> {
+    let (status, headers, body) = match reply {
+        Reply::Nothing => return Err(()),
+        Reply::Plain { status, headers, body } => (
+            status,
+            headers,
+            Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {}).boxed_unsync(),
+        ),
+        Reply::Stream { pieces, cut } => {
+            let headers = vec![
+                ("content-type", "text/event-stream".to_owned()),
+                ("cache-control", "no-cache".to_owned()),
+            ];
+            (200, headers, body_of(pieces, cut))
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    for (name, value) in headers {
+        if let Ok(value) = value.parse() {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    Ok(response)
+}
+
+/// Piece by piece; an error instead of the end breaks the connection.
+fn body_of(pieces: Vec<Vec<u8>>, cut: bool) -> Body {
+    let frames = stream::unfold((pieces.into_iter(), cut), |(mut pieces, cut)| async move {
+        match pieces.next() {
+            Some(piece) => {
+                tokio::time::sleep(BREATH).await;
+                Some((Ok(Frame::data(Bytes::from(piece))), (pieces, cut)))
+            }
+            None if cut => {
+                tokio::time::sleep(BREATH).await;
+                Some((Err(io::Error::other("cut as the script says")), (pieces, false)))
+            }
+            None => None,
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}

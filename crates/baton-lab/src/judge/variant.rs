@@ -1,0 +1,48 @@
+//! What a scripted agent speaks: one generation in one binding.
+
+use std::fmt;
+
+use crate::generation::{Binding, Generation};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Variant {
+    pub generation: Generation,
+    pub binding: Binding,
+}
+
+const fn variant(generation: Generation, binding: Binding) -> Variant {
+    Variant { generation, binding }
+}
+
+impl Variant {
+    pub const ALL: [Self; 5] = [
+        variant(Generation::V1, Binding::Jsonrpc),
+        variant(Generation::V1, Binding::Rest),
+        variant(Generation::V0_3, Binding::Jsonrpc),
+        variant(Generation::V0_3, Binding::Rest),
+        variant(Generation::V0_1, Binding::Jsonrpc),
+    ];
+
+    /// By its name in addresses.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|variant| variant.to_string() == name)
+    }
+
+    pub fn is_rest(self) -> bool {
+        self.binding == Binding::Rest
+    }
+
+    /// What the binding's own paths begin with; 0.3 has its version there.
+    pub fn prefix(self) -> &'static str {
+        match (self.generation, self.binding) {
+            (Generation::V0_3, Binding::Rest) => "/v1",
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.generation, self.binding)
+    }
+}

@@ -1,0 +1,135 @@
+//! From what was heard to outcomes: every rule on every script it looks at, told together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::heard::Heard;
+use super::rules::{self, Basics, Finding, Rule, Trial};
+use super::server::{House, held};
+use super::stage::{Ran, Stage};
+use super::variant::Variant;
+use crate::case::{Case, Outcome, StepOutcome, Verdict};
+use crate::generation::Binding;
+use crate::wire::Secrets;
+use crate::wire::evidence::{self, Exchange, Sent};
+
+/// Headers whose values nobody needs to see.
+const SECRET: &[&str] = &["authorization", "proxy-authorization", "cookie", "x-api-key", "x-judge-key"];
+/// Most exchanges that are shown for a failure of a client as a whole.
+const MOST_EXCHANGES: usize = 6;
+/// Most characters of a command's own words.
+const MOST_WORDS: usize = 600;
+
+pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Outcome> {
+    let stages: Vec<_> = house.stages().map(held).collect();
+    let mut basics: BTreeMap<Variant, Basics> = BTreeMap::new();
+    for stage in &stages {
+        let basics = basics.entry(stage.variant).or_default();
+        basics.called |= stage.heard.iter().any(|heard| heard.call.is_some());
+        let ended = stage.ran.as_ref().map(|ran| ran.code == Some(0));
+        match stage.script.name {
+            "send" => basics.sends = ended,
+            "stream" => basics.streams = ended,
+            _ => {}
+        }
+    }
+    let secrets = Secrets::new(stages.iter().map(|stage| stage.secret()));
+    let mut outcomes = Vec::new();
+    for (rule, case) in rules::cases() {
+        if !wanted(&case) {
+            continue;
+        }
+        for binding in Binding::ALL {
+            let variant = Variant { generation: case.generation, binding };
+            let Some(basics) = basics.get(&variant).filter(|_| rule.holds_in(variant)) else { continue };
+            let looked_at =
+                stages.iter().filter(|stage| stage.variant == variant && rule.looks_at(stage.script));
+            let trials: Vec<Trial<'_>> = looked_at.map(|stage| Trial { stage, basics: *basics }).collect();
+            if !trials.is_empty() {
+                let mut outcome = outcome(rule, &case, binding, &trials);
+                outcome.hide(&secrets);
+                outcomes.push(outcome);
+            }
+        }
+    }
+    outcomes
+}
+
+fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]) -> Outcome {
+    let (mut steps, mut notes, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut failed, mut passed, mut unseen) = (None, false, None);
+    for trial in trials {
+        let name = trial.stage.script.name;
+        let duration = trial.ran().map_or(Duration::ZERO, |ran| ran.duration);
+        let verdict = match (rule.check)(trial) {
+            Finding::Pass => {
+                passed = true;
+                Verdict::Pass
+            }
+            Finding::Fail(failure, at) => {
+                let failure = failure.in_step(name);
+                if failed.is_none() {
+                    evidence = exchanges(trial.stage, at);
+                    notes.extend(trial.ran().filter(|_| at.is_none()).and_then(last_words));
+                    failed = Some(failure.clone());
+                } else {
+                    notes.push(format!("also in {name}: {}", failure.message));
+                }
+                Verdict::Fail(failure)
+            }
+            Finding::NotSeen(why) => {
+                // The reasons of scripts that were called say more than those of others.
+                if unseen.is_none() || !trial.stage.heard.is_empty() {
+                    unseen = Some(why.clone());
+                }
+                Verdict::Skip(why)
+            }
+        };
+        steps.push(StepOutcome { id: name.to_owned(), verdict, duration });
+    }
+    let verdict = match (failed, passed) {
+        (Some(failure), _) => Verdict::Fail(failure),
+        (None, true) => Verdict::Pass,
+        (None, false) => Verdict::Skip(unseen.unwrap_or_else(|| "not seen".to_owned())),
+    };
+    if evidence.is_empty() && verdict == Verdict::Pass {
+        let shown = trials.iter().find(|trial| !trial.stage.heard.is_empty());
+        evidence = shown.map(|trial| exchanges(trial.stage, None)).unwrap_or_default();
+    }
+    let duration = steps.iter().map(|step| step.duration).sum();
+    Outcome { case: Arc::clone(case), binding, verdict, notes, steps, evidence, duration, crashed: false }
+}
+
+/// The end of what the command said of its trouble.
+fn last_words(ran: &Ran) -> Option<String> {
+    let said = ran.stderr.trim_end();
+    let from = said.char_indices().rev().nth(MOST_WORDS).map_or(0, |(at, _)| at);
+    (!said.is_empty()).then(|| format!("the command said: {}", &said[from..]))
+}
+
+/// The request that shows it, or the last ones.
+fn exchanges(stage: &Stage, at: Option<usize>) -> Vec<Exchange> {
+    match at {
+        Some(at) => stage.heard.get(at).map(exchange).into_iter().collect(),
+        None => {
+            let from = stage.heard.len().saturating_sub(MOST_EXCHANGES);
+            stage.heard[from..].iter().map(exchange).collect()
+        }
+    }
+}
+
+fn exchange(heard: &Heard) -> Exchange {
+    let headers = heard.headers.iter().map(|(name, value)| {
+        let secret = SECRET.contains(&name.to_ascii_lowercase().as_str());
+        (name.clone(), if secret { "***".to_owned() } else { value.clone() })
+    });
+    let body = (!heard.body.is_empty()).then(|| evidence::shown(&heard.body));
+    let url = format!("http://{}{}", heard.host, heard.target);
+    Exchange {
+        sent: Sent { method: heard.method.clone(), url, headers: headers.collect(), body },
+        received: heard.answer.clone(),
+        trouble: heard.answer.is_none().then(|| "the script closes the connection here".to_owned()),
+        duration_ms: 0,
+    }
+}

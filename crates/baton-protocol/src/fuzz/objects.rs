@@ -1,0 +1,77 @@
+//! Tasks, messages, events and replies in every dialect: what is read is written and read as the same, the log can keep
+//! it, and every other dialect can tell it to its own clients.
+
+use super::codecs::{
+    DIALECTS, nearly_too_deep, read_item, read_message, read_reply, read_task, survives, write_item,
+    write_message, write_reply,
+};
+use crate::domain::{Task, TaskId};
+use crate::error::{Error, ErrorKind};
+use crate::operation::{FACTS, Operation, Reply};
+use crate::wire::StreamItem;
+use crate::wire::dialect::{AnswerFacts, Dialect};
+
+pub(super) fn check(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    for dialect in DIALECTS {
+        if let Ok(task) = read_task(dialect, text) {
+            told_elsewhere(&StreamItem::Task(task.clone()));
+            kept(&task);
+        }
+        if let Some(Ok(message)) = read_message(dialect, text) {
+            survives(
+                dialect,
+                &message,
+                |message| write_message(dialect, message),
+                |text| read_message(dialect, text).unwrap_or_else(|| Err(Error::of(ErrorKind::Internal))),
+            );
+            told_elsewhere(&StreamItem::Message(message));
+        }
+        if let Ok(item) = read_item(dialect, text) {
+            survives(dialect, &item, |item| write_item(dialect, item), |text| read_item(dialect, text));
+            told_elsewhere(&item);
+        }
+        // Cards have a target of their own.
+        for facts in FACTS.iter().filter(|it| !it.streams && it.operation != Operation::GetExtendedCard) {
+            let read = |text: &str| read_reply(dialect, facts.operation, text);
+            if let Ok(reply) = read(text) {
+                survives(dialect, &reply, |reply| reply_text(dialect, reply), read);
+            }
+        }
+    }
+}
+
+fn reply_text(dialect: Dialect, reply: &Reply) -> String {
+    // The legacy `history` is one list for both: of states where there are any.
+    let state_history =
+        matches!(reply, Reply::Task(task) | Reply::SentTask(task) if !task.transitions.is_empty());
+    write_reply(dialect, reply, &AnswerFacts { state_history, ..AnswerFacts::default() })
+}
+
+/// A snapshot holds the task in the form of 1.0, and its transitions beside it.
+fn kept(task: &Task) {
+    let task = Task { transitions: Vec::new(), ..task.clone() };
+    let stored = write_reply(Dialect::V1, &Reply::Task(task.clone()), &AnswerFacts::default());
+    assert_eq!(read_task(Dialect::V1, &stored).as_ref().ok(), Some(&task), "{stored}");
+}
+
+/// Whoever asks gets something its reader understands. What is lost on the way is told in `docs/generations.md`.
+fn told_elsewhere(item: &StreamItem) {
+    for dialect in DIALECTS {
+        let text = written_for(dialect, item);
+        if let Err(error) = read_item(dialect, &text) {
+            assert!(nearly_too_deep(dialect, &text), "{dialect:?} {error}: {text}");
+        }
+    }
+}
+
+/// A message alone has to name a task in 0.1.
+fn written_for(dialect: Dialect, item: &StreamItem) -> String {
+    match item {
+        StreamItem::Message(message) => super::written(|out| {
+            let task_id = TaskId::parse("t").ok();
+            dialect.write_stream_message(out, message, &AnswerFacts { task_id, ..AnswerFacts::default() });
+        }),
+        item => write_item(dialect, item),
+    }
+}

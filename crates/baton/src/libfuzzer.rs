@@ -1,0 +1,41 @@
+//! The targets of all crates under libFuzzer: the root of `fuzz/libfuzzer`, which is no part of this crate. It is here
+//! because the targets of a binary can be reached from nowhere else: the modules below are those of `main.rs`.
+//!
+//! `BATON_FUZZ_TARGET` says which target it is.
+
+#![no_main]
+#![allow(dead_code, unused_imports, unexpected_cfgs)]
+
+mod agents;
+mod args;
+mod commands;
+mod config;
+mod exit;
+#[cfg(debug_assertions)]
+mod faults;
+mod files;
+mod fuzz;
+mod log;
+mod reload;
+mod signals;
+
+use std::sync::OnceLock;
+
+type Check = fn(&[u8]);
+
+static CHECK: OnceLock<Check> = OnceLock::new();
+
+/// The targets of every crate.
+fn find() -> Check {
+    let wanted = std::env::var("BATON_FUZZ_TARGET").expect("BATON_FUZZ_TARGET names a target");
+    let tables = [
+        baton_protocol::fuzz::TARGETS,
+        baton_server::fuzz::TARGETS,
+        baton_lab::fuzz::TARGETS,
+        fuzz::TARGETS,
+    ];
+    let found = tables.into_iter().flatten().find(|(name, _)| *name == wanted);
+    found.unwrap_or_else(|| panic!("no target is called {wanted}")).1
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| CHECK.get_or_init(find)(bytes));

@@ -1,0 +1,177 @@
+//! `cargo xtask bench`: builds every server of `bench/`, gets the environments for the Python and Node ones, and runs
+//! them all. The runner itself, `bench/run`, has dependencies that xtask must not have.
+
+mod counts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::run as execute;
+use crate::setup;
+use crate::workspace::Workspace;
+
+/// Each built by itself: built together, they would share the features that any of them asks a dependency for.
+const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
+const RUNNER: &str = "bench-run";
+/// In a workspace of its own.
+const APART: &str = "a2a-protocol-sdk";
+
+#[derive(Debug, Default)]
+pub struct Choice {
+    counts: bool,
+    bless: bool,
+    quick: bool,
+    no_build: bool,
+    list: bool,
+    only: Vec<String>,
+}
+
+impl Choice {
+    pub fn parse(flags: &[String]) -> Result<Self, String> {
+        let mut choice = Choice::default();
+        let mut flags = flags.iter();
+        while let Some(flag) = flags.next() {
+            match flag.as_str() {
+                "--counts" => choice.counts = true,
+                "--bless" => choice.bless = true,
+                "--quick" => choice.quick = true,
+                "--no-build" => choice.no_build = true,
+                "--list" => choice.list = true,
+                "--only" => {
+                    choice.only.push(flags.next().ok_or("--only needs a row; --list names them")?.clone())
+                }
+                _ => return Err(format!("unknown flag of bench: {flag}")),
+            }
+        }
+        if choice.bless && !choice.counts {
+            return Err("--bless goes with --counts".to_owned());
+        }
+        Ok(choice)
+    }
+
+    /// Whether the page may be written: it holds whole, long runs only.
+    fn is_whole(&self) -> bool {
+        !self.quick && self.only.is_empty()
+    }
+}
+
+pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
+    let place = Place::of(workspace);
+    if choice.counts {
+        return counts::run(workspace, &place, choice.bless);
+    }
+    if !choice.no_build {
+        build(workspace, &place, choice)?;
+    }
+    if !choice.list {
+        environments(workspace, &place)?;
+    }
+    let mut command = Command::new(place.programs.join(RUNNER));
+    command.arg("--programs").arg(&place.programs).arg("--scratch").arg(&place.scratch);
+    command.arg("--sources").arg(&place.sources).arg("--tools").arg(&place.tools);
+    if choice.list {
+        command.arg("--list");
+    }
+    if choice.quick {
+        command.arg("--quick");
+    }
+    for row in &choice.only {
+        command.args(["--only", row]);
+    }
+    let page = if choice.is_whole() {
+        workspace.root.join("docs/benchmarks.md")
+    } else {
+        place.scratch.join("benchmarks.md")
+    };
+    command.arg("--write").arg(page);
+    execute(&mut command)
+}
+
+/// Where things of the bench are.
+struct Place {
+    sources: PathBuf,
+    target: PathBuf,
+    programs: PathBuf,
+    scratch: PathBuf,
+    /// Environments of Python and Node.
+    tools: PathBuf,
+}
+
+impl Place {
+    fn of(workspace: &Workspace) -> Self {
+        let target = workspace.target.join("bench");
+        Place {
+            sources: workspace.root.join("bench"),
+            programs: target.join("release"),
+            scratch: target.join("scratch"),
+            tools: workspace.tools.join("bench"),
+            target,
+        }
+    }
+}
+
+fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), String> {
+    let manifest = |folder: &Path| folder.join("Cargo.toml").display().to_string();
+    let target = place.target.display().to_string();
+    let build = |manifest: String, package: Option<&str>| {
+        let mut args =
+            vec!["build", "--release", "--locked", "--target-dir", &target, "--manifest-path", &manifest];
+        args.extend(package.iter().flat_map(|package| ["--package", package]));
+        execute(&mut workspace.cargo(&args))
+    };
+    // The runner knows its rows without the servers.
+    let packages = if choice.list { &[RUNNER] } else { PACKAGES };
+    for package in packages {
+        build(manifest(&place.sources), Some(package))?;
+    }
+    if choice.list {
+        return Ok(());
+    }
+    build(manifest(&place.sources.join(APART)), None)
+}
+
+/// A virtual environment and a folder with `node_modules`, pinned, outside the tree.
+fn environments(workspace: &Workspace, place: &Place) -> Result<(), String> {
+    let _lock = setup::lock(workspace)?;
+    let requirements = place.sources.join("python/requirements.txt");
+    made(&place.tools.join("python"), &requirements, |folder| {
+        execute(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        let mut install = Command::new(folder.join("bin/python"));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+        execute(install.arg(&requirements))
+    })?;
+    let lock = place.sources.join("js/package-lock.json");
+    let node = place.tools.join("node");
+    made(&node, &lock, |folder| {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        copy(&lock, folder)?;
+        copy(&place.sources.join("js/package.json"), folder)?;
+        let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+        execute(Command::new("npm").args(args).current_dir(folder))
+    })?;
+    // Beside its packages, where Node looks for them; always the one in the tree.
+    copy(&place.sources.join("js/echo.mjs"), &node)
+}
+
+/// Makes the folder unless its stamp says that it was made from this list. The stamp is written last.
+fn made(folder: &Path, list: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
+    let wanted = fs::read_to_string(list).map_err(|error| format!("{}: {error}", list.display()))?;
+    let stamp = folder.join("installed.stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|stamped| stamped == wanted) {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent).map_err(|error| format!("{}: {error}", parent.display()))?;
+    }
+    make(folder)?;
+    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+}
+
+fn copy(file: &Path, folder: &Path) -> Result<(), String> {
+    let to = folder.join(file.file_name().ok_or("a file without a name")?);
+    fs::copy(file, to).map(drop).map_err(|error| format!("{}: {error}", file.display()))
+}

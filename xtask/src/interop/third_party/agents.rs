@@ -1,0 +1,206 @@
+//! The agents under test: other people's SDKs, each with a small program of ours that uses it as its documentation says.
+
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::agent::free_address;
+use crate::interop::clients::{Client, Language};
+use crate::interop::environments;
+use crate::process::run as execute;
+use crate::workspace::Workspace;
+
+/// Interpreters on a busy machine.
+const START: Duration = Duration::from_secs(60);
+
+/// The Rust agents: a workspace of their own.
+const RUST: &str = "interop/servers/rust";
+
+pub struct ThirdParty {
+    /// For `--only`, in `verdicts.tsv`, and in the names of files.
+    pub name: &'static str,
+    /// What a user would ask a package registry for.
+    pub package: &'static str,
+    /// Where our program is, from the root.
+    pub program: &'static str,
+    pub kind: Kind,
+    /// What `baton test` is told besides the address.
+    pub flags: &'static [&'static str],
+    /// What is on, for the page.
+    pub offers: &'static str,
+}
+
+pub enum Kind {
+    /// A script and the packages it runs with.
+    Script(&'static Client),
+    /// A binary of the Rust workspace.
+    Rust(&'static str),
+}
+
+const fn packages(
+    name: &'static str,
+    package: &'static str,
+    language: Language,
+    stem: &'static str,
+) -> Client {
+    Client { name, package, language, stem, bindings: &[], tested: false, known: &[] }
+}
+
+static PYTHON_1_3: Client = packages("server-python-1.3.0", "a2a-sdk 1.3.0", Language::Python, "server_1_3");
+static PYTHON_0_3: Client =
+    packages("server-python-0.3.26", "a2a-sdk 0.3.26", Language::Python, "server_0_3");
+static JS_1_3: Client = packages("server-js-1.3.0", "@a2a-js/sdk 1.3.0", Language::JavaScript, "server_1_3");
+
+/// The agents that have users have these two.
+const AS_USER: &[&str] = &["--bearer", "first-token", "--var", "otherBearer=second-token"];
+
+pub const ALL: &[ThirdParty] = &[
+    ThirdParty {
+        name: "python-1.3.0",
+        package: "a2a-sdk 1.3.0 (Python)",
+        program: "interop/servers/python_1_3.py",
+        kind: Kind::Script(&PYTHON_1_3),
+        flags: AS_USER,
+        offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
+    },
+    ThirdParty {
+        name: "python-0.3.26",
+        package: "a2a-sdk 0.3.26 (Python)",
+        program: "interop/servers/python_0_3.py",
+        kind: Kind::Script(&PYTHON_0_3),
+        flags: &[],
+        offers: "streams, webhooks",
+    },
+    ThirdParty {
+        name: "js-1.3.0",
+        package: "@a2a-js/sdk 1.3.0",
+        program: "interop/servers/js_1_3.mjs",
+        kind: Kind::Script(&JS_1_3),
+        flags: AS_USER,
+        offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
+    },
+    ThirdParty {
+        name: "a2a-server-lf",
+        package: "a2a-server-lf 0.5.3 (Rust)",
+        program: "interop/servers/rust/a2a_server_lf/src/main.rs",
+        kind: Kind::Rust("a2a_server_lf"),
+        flags: &[],
+        offers: "streams, webhooks",
+    },
+    ThirdParty {
+        name: "a2a-protocol-sdk",
+        package: "a2a-protocol-sdk 0.15.0 (Rust)",
+        program: "interop/servers/rust/a2a_protocol_sdk/src/main.rs",
+        kind: Kind::Rust("a2a_protocol_sdk_agent"),
+        flags: AS_USER,
+        offers: "streams, webhooks, extended card, two users",
+    },
+];
+
+/// The packages of the scripts among them.
+pub fn clients(agents: &[&ThirdParty]) -> Vec<&'static Client> {
+    let scripts = agents.iter().filter_map(|agent| match agent.kind {
+        Kind::Script(client) => Some(client),
+        Kind::Rust(_) => None,
+    });
+    scripts.collect()
+}
+
+/// Compiles those that are compiled.
+pub fn build(workspace: &Workspace, agents: &[&ThirdParty]) -> Result<(), String> {
+    let packages: Vec<&str> = agents
+        .iter()
+        .filter_map(|agent| match agent.kind {
+            Kind::Rust(binary) => Some(binary),
+            Kind::Script(_) => None,
+        })
+        .collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut cargo = workspace.cargo(&["build", "--locked"]);
+    for package in packages {
+        cargo.args(["--package", package]);
+    }
+    // A target folder of their own: they share no dependency with us, and must not clear ours.
+    execute(cargo.current_dir(workspace.root.join(RUST)).env("CARGO_TARGET_DIR", target(workspace)))
+}
+
+fn target(workspace: &Workspace) -> PathBuf {
+    workspace.results().join("servers")
+}
+
+/// An agent that runs; ends with this value.
+pub struct Running {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Running {
+    pub fn start(workspace: &Workspace, agent: &ThirdParty, folder: &Path) -> Result<Self, String> {
+        let log = folder.join(format!("{}.log", agent.name));
+        let out = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+        let address = free_address()?;
+        let mut command = match agent.kind {
+            Kind::Script(client) => {
+                environments::command_for(workspace, client, &workspace.root.join(agent.program))
+            }
+            Kind::Rust(binary) => Command::new(target(workspace).join("debug").join(binary)),
+        };
+        let process = command
+            .arg(address.port().to_string())
+            .stdout(out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?)
+            .stderr(out)
+            .spawn()
+            .map_err(|e| format!("{}: {e}", agent.name))?;
+        let mut running = Self { process, address };
+        running.wait_until_it_listens(&log)?;
+        Ok(running)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn wait_until_it_listens(&mut self, log: &Path) -> Result<(), String> {
+        let start = Instant::now();
+        let said = || fs::read_to_string(log).unwrap_or_default();
+        while TcpStream::connect(self.address).is_err() {
+            if let Some(status) = self.process.try_wait().map_err(|e| format!("the agent: {e}"))? {
+                return Err(format!("the agent ended at once with {status}\n{}", said()));
+            }
+            if start.elapsed() > START {
+                return Err(format!("the agent does not listen after {START:?}\n{}", said()));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may be gone already, which is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_and_every_list_of_packages_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for agent in ALL {
+            assert!(root.join(agent.program).is_file(), "{}", agent.program);
+        }
+        for list in ["python/requirements/server_1_3.txt", "js/packages/server_1_3/package-lock.json"] {
+            assert!(root.join("interop").join(list).is_file(), "{list}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `cargo xtask interop --servers`: the lab on agents that other people's SDKs make, and every accusation checked.
+
+mod agents;
+mod outcome;
+mod page;
+mod verdicts;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::agent::Build;
+use crate::process::run as execute;
+use crate::setup;
+use crate::workspace::Workspace;
+use agents::{ALL, Running, ThirdParty};
+use outcome::Outcome;
+
+/// All, or those that are named; `write` makes the page.
+pub fn run(workspace: &Workspace, only: &[String], build: Build, write: bool) -> Result<(), String> {
+    let chosen: Vec<&ThirdParty> =
+        ALL.iter().filter(|agent| only.is_empty() || only.iter().any(|name| name == agent.name)).collect();
+    let rows = verdicts::read(workspace)?;
+    setup::clients(workspace, &agents::clients(&chosen))?;
+    agents::build(workspace, &chosen)?;
+    execute(&mut workspace.cargo(build.cargo_args()))?;
+    let folder = workspace.results().join("servers/reports");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+
+    let mut results = Vec::new();
+    let mut surprises = Vec::new();
+    for agent in chosen {
+        let outcome = test(workspace, agent, &folder, build)?;
+        surprises.extend(outcome.errors.iter().map(|error| format!("{}: the lab: {error}", agent.name)));
+        surprises.extend(verdicts::surprises(&rows, agent.name, &outcome));
+        results.push((agent, outcome));
+    }
+    if write {
+        page::write(workspace, &results, &rows)?;
+    }
+    match surprises.len() {
+        0 => Ok(()),
+        _ => Err(format!(
+            "not as interop/servers/verdicts.tsv says (reports are in {}):\n  {}",
+            folder.display(),
+            surprises.join("\n  ")
+        )),
+    }
+}
+
+pub fn names() -> Vec<&'static str> {
+    ALL.iter().map(|agent| agent.name).collect()
+}
+
+/// Starts the agent, tests it, stops it.
+fn test(workspace: &Workspace, agent: &ThirdParty, folder: &Path, build: Build) -> Result<Outcome, String> {
+    let running = Running::start(workspace, agent, folder)?;
+    let report = |ending: &str| folder.join(format!("{}.{ending}", agent.name));
+    let tap = report("tap");
+    // A report of an earlier run must not stand for this one.
+    if tap.exists() {
+        fs::remove_file(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
+    }
+    println!("\n{}", agent.package);
+    let status = build
+        .command(workspace)
+        .args(["test", &running.url(), "--quiet", "--wait", "30s"])
+        .args(agent.flags)
+        .arg("--report")
+        .arg(report("json"))
+        .arg("--report")
+        .arg(&tap)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|e| format!("baton test: {e}"))?;
+    match status.code() {
+        // 1: it does not conform, which is what the file is about.
+        Some(0 | 1) => {}
+        _ => return Err(format!("{}: baton test ended with {status}", agent.name)),
+    }
+    let text = fs::read_to_string(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
+    Ok(outcome::read(&text))
+}

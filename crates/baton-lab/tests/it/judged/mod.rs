@@ -189,7 +189,8 @@ async fn nobody_who_did_not_call_is_judged() {
 /// Whatever a client sends, the judge answers and has an opinion.
 #[tokio::test]
 async fn odd_requests_break_nothing() {
-    let scripts: Vec<&Script> = SCRIPTS.iter().collect();
+    let names = ["send", "talk", "tour", "tenant", "odd-ids", "busy-429", "redirect", "bearer"];
+    let scripts: Vec<&Script> = names.into_iter().filter_map(Script::named).collect();
     let judge = judge(&Variant::ALL, &scripts).await;
     let http = client::http();
     for play in judge.plays() {

@@ -96,8 +96,9 @@ pub const BURST: Row = Row {
 pub const FAN_OUT: Row = Row {
     id: "fan-out",
     work: "one task, 1,000 events, 100 subscribers",
-    remark: "The 100 subscribers wait on a held task; then it emits 1,000 chunks. In the control every event is \
-             ready at once. Peers are left out: only Baton's agent and the control can be told when to begin.",
+    remark: "The 100 subscribers wait on a held task; then it emits 1,000 chunks. In the control every event is a \
+             frame of its own, and all are ready at once. Peers are left out: only Baton's agent and the control \
+             can be told when to begin.",
     rounds: (1, 3),
     subjects: &[BATON, STREAM_HELD],
     measure: |point| {

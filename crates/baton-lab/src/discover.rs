@@ -121,7 +121,7 @@ pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let known = with_scheme.starts_with("http://") || with_scheme.starts_with("https://");
     let host = with_scheme.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
-    if !known || host.is_empty() || host.starts_with('/') {
+    if !known || host.is_empty() || host.starts_with(['/', '?', '#']) {
         return Err(Diagnosis {
             temporary: false,
             sentence: format!("`{url}` is no address; give one such as http://127.0.0.1:3000"),

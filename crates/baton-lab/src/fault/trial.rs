@@ -346,9 +346,15 @@ fn chosen(plan: &[Planned], plain: &[Outcome], all: bool, seed: u64) -> Vec<Chos
             sorts.entry(sort).or_default().push(one);
         }
     }
-    let drawn = (0..).zip(sorts.into_values()).flat_map(|(number, mut sort)| match all {
-        true => sort,
-        false => vec![sort.swap_remove(Draw::of(seed, number).index(sort.len()))],
+    let drawn = (0..).zip(sorts.into_values()).flat_map(|(number, sort)| {
+        if all {
+            return sort;
+        }
+        // What fails without faults has little left to lose.
+        let (passed, failed): (Vec<_>, Vec<_>) =
+            sort.into_iter().partition(|one| one.before == Verdict::Pass);
+        let mut among = if passed.is_empty() { failed } else { passed };
+        vec![among.swap_remove(Draw::of(seed, number).index(among.len()))]
     });
     drawn.collect()
 }

@@ -75,6 +75,16 @@ pub enum Ends {
     Either,
 }
 
+impl Ends {
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Well => "This should work.",
+            Self::Badly => "An error should be reported.",
+            Self::Either => "",
+        }
+    }
+}
+
 /// What the agent does when it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {

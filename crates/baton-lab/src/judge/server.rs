@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::card;
 use super::heard::{Heard, Place, understand};
 use super::play::{self, Addresses, Reply};
-use super::script::Script;
+use super::script::{Credential, Script};
 use super::stage::{MOST_HEARD, Stage};
 use super::variant::Variant;
 use crate::wire::Received;
@@ -165,8 +165,7 @@ async fn serve(
         late: false,
         answer: None,
     };
-    respond(house.played(stage, heard, below, &host))
-        .map_err(|()| io::Error::other("closed as the script says"))
+    respond(house.played(stage, heard, &host)).map_err(|()| io::Error::other("closed as the script says"))
 }
 
 fn place(below: &str) -> Place {
@@ -203,7 +202,7 @@ impl House {
     }
 
     /// Hears it, plays, and keeps both.
-    fn played(&self, stage: &Mutex<Stage>, mut heard: Heard, below: &str, host: &str) -> Reply {
+    fn played(&self, stage: &Mutex<Stage>, mut heard: Heard, host: &str) -> Reply {
         let mut stage = held(stage);
         let stage = &mut *stage;
         if let Place::Door { rest, .. } = &heard.place {
@@ -222,7 +221,6 @@ impl House {
             foreign: &format!("{}{path}", self.foreign),
             down: &self.down,
         };
-        debug_assert!(below.is_empty() || below.starts_with(['/', '?']));
         let reply = play::answer(stage, &heard, &addresses);
         heard.answer = received(&reply);
         if stage.heard.len() < MOST_HEARD {
@@ -243,16 +241,12 @@ impl House {
         let mut text = "Scripted agents that judge the client that calls them.\n".to_owned();
         for ((variant, name), stage) in &self.stages {
             let stage = held(stage);
-            let script = stage.script;
-            text += &format!(
-                "\n{}/{variant}/{name}\n  {}\n  Do: {}\n",
-                self.home,
-                script.about,
-                script.does.sentence()
-            );
-            match script.credential() {
-                Some(super::Credential::Bearer) => text += &format!("  Bearer token: {}\n", stage.secret()),
-                Some(super::Credential::ApiKey) => text += &format!("  API key: {}\n", stage.secret()),
+            let Script { about, does, ends, .. } = stage.script;
+            let does = [does.sentence(), ends.sentence()].join(" ");
+            text += &format!("\n{}/{variant}/{name}\n  {about}\n  Do: {}\n", self.home, does.trim());
+            match stage.script.credential() {
+                Some(Credential::Bearer) => text += &format!("  Bearer token: {}\n", stage.secret()),
+                Some(Credential::ApiKey) => text += &format!("  API key: {}\n", stage.secret()),
                 None => {}
             }
         }

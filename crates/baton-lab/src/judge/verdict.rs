@@ -34,7 +34,8 @@ pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Out
             _ => {}
         }
     }
-    let secrets = Secrets::new(stages.iter().map(|stage| stage.secret()));
+    let guarded = stages.iter().filter(|stage| stage.script.credential().is_some());
+    let secrets = Secrets::new(guarded.map(|stage| stage.secret()));
     let mut outcomes = Vec::new();
     for (rule, case) in rules::cases() {
         if !wanted(&case) {

@@ -38,10 +38,15 @@ pub struct Received {
 
 /// Text of bytes that may be anything, cut where it is long.
 pub fn shown(bytes: &[u8]) -> String {
+    beginning_of(bytes, bytes.len())
+}
+
+/// The same of something of which only the beginning is at hand.
+pub fn beginning_of(bytes: &[u8], whole: usize) -> String {
     let kept = &bytes[..bytes.len().min(MOST_BODY)];
     let mut text = String::from_utf8_lossy(kept).into_owned();
-    if kept.len() < bytes.len() {
-        text.push_str(&format!("… ({} more bytes)", bytes.len() - kept.len()));
+    if kept.len() < whole {
+        text.push_str(&format!("… ({} more bytes)", whole - kept.len()));
     }
     text
 }

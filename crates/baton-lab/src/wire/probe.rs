@@ -207,6 +207,7 @@ impl Probe {
             reader: Reader::default(),
             frames: Vec::new(),
             seen: Vec::new(),
+            let_go: 0,
             probe: self.clone(),
             index,
             started,
@@ -261,6 +262,8 @@ pub struct Open {
     reader: Reader,
     frames: Vec<super::sse::Event>,
     seen: Vec<u8>,
+    /// Bytes that came after those and were let go.
+    let_go: usize,
     probe: Probe,
     index: usize,
     started: Instant,
@@ -284,6 +287,15 @@ impl Open {
     /// The rest of the body, whole.
     pub async fn rest(&mut self) -> Result<Vec<u8>, NoAnswer> {
         while self.more().await? {}
+        Ok(std::mem::take(&mut self.seen))
+    }
+
+    /// The rest of the body; of a longer one its beginning, while all of it is read and let go.
+    pub async fn beginning(&mut self, most: usize) -> Result<Vec<u8>, NoAnswer> {
+        while self.more().await? {
+            self.let_go += self.seen.len().saturating_sub(most);
+            self.seen.truncate(most);
+        }
         Ok(std::mem::take(&mut self.seen))
     }
 
@@ -320,7 +332,7 @@ impl Open {
         if before <= evidence::MOST_BODY {
             self.keep(None);
         }
-        if self.seen.len() > MOST_ANSWER {
+        if self.seen.len() + self.let_go > MOST_ANSWER {
             return Err(self.broke(format!("the answer is larger than {MOST_ANSWER} bytes")));
         }
         Ok(true)
@@ -336,7 +348,7 @@ impl Open {
         let mut exchanges = self.probe.lock();
         let Some(exchange) = exchanges.get_mut(self.index) else { return };
         if let Some(received) = &mut exchange.received {
-            received.body = evidence::shown(&self.seen);
+            received.body = evidence::beginning_of(&self.seen, self.seen.len() + self.let_go);
         }
         exchange.duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         if trouble.is_some() {

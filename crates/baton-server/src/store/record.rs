@@ -210,11 +210,11 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
         EventBody::CancelRequested { .. } => out.push(b'C'),
         EventBody::Status(update) => {
             out.push(b'S');
-            push_number(out, update.state.number().into());
+            push_number(out, update.state.number());
         }
         EventBody::Artifact(update) => {
             out.push(b'P');
-            push_number(out, update.ordinal.into());
+            push_number(out, update.ordinal);
         }
     }
     out.push(b' ');
@@ -302,7 +302,7 @@ impl StoredSnapshot {
         let Snapshot { task, version, attempts, sealed, skill, trace } = snapshot;
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(FORMAT.as_bytes());
-        for number in [version.cast_signed(), i64::from(*attempts)] {
+        for number in [*version, u64::from(*attempts)] {
             out.push(b' ');
             push_number(&mut out, number);
         }
@@ -406,7 +406,7 @@ fn first_line(record: &[u8]) -> Option<(&str, usize)> {
     Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
 }
 
-fn push_number(out: &mut Vec<u8>, number: i64) {
+fn push_number(out: &mut Vec<u8>, number: impl Serialize) {
     serde_json::to_writer(out, &number).expect("a number into memory cannot fail");
 }
 

@@ -180,6 +180,30 @@ async fn a_stopping_server_lets_programs_end_and_takes_up_those_that_may_be_run_
     assert!(!reason(&failed).is_empty(), "{failed}");
 }
 
+/// A program that does not hear SIGTERM has two more seconds when its server was killed. The next server is there sooner.
+#[tokio::test]
+async fn s11_a_run_after_a_kill_waits_for_the_run_before() {
+    let program = shell(
+        "trap '' TERM
+exec 9>>\"$FOLDER/lock\"
+if flock -n 9; then echo alone; else echo not alone; fi >>\"$FOLDER/runs\"
+echo \"attempt $BATON_ATTEMPT\"
+[ $BATON_ATTEMPT = 1 ] && sleep 1000
+true",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let serve = || Served::of(&mut program.command(&["--store", &store, "--exec-rerunnable"]));
+    let server = serve();
+    let task = server.start_on("go").await;
+    server.until_said(&task, &["attempt 1"]).await;
+    drop(server); // SIGKILL
+    let server = serve();
+    let done = server.until(&task, "TASK_STATE_COMPLETED").await;
+    assert_eq!(output(&done), "attempt 2\n");
+    assert_eq!(std::fs::read_to_string(program.file("runs")).unwrap(), "alone\nalone\n");
+}
+
 /// Processes come and go by the thousand; none may stay as a zombie under the guard or the server.
 #[tokio::test]
 async fn orphans_that_end_by_themselves_are_cleared_away() {

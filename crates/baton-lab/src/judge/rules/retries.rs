@@ -64,11 +64,10 @@ pub(super) const RULES: &[Rule] = &[
 /// What tells one try from another: the id. And the rest, which tells that it is the same message.
 fn id_and_rest(generation: Generation, heard: &Heard) -> (Value, Value) {
     let mut params = heard.params().clone();
-    let id = match generation {
-        Generation::V0_1 => params["id"].take(),
-        _ => params["message"]["messageId"].take(),
-    };
-    (id, params["message"].take())
+    let place = if generation == Generation::V0_1 { "/id" } else { "/message/messageId" };
+    // Anything may stand there.
+    let mut taken = |place: &str| params.pointer_mut(place).map(Value::take).unwrap_or_default();
+    (taken(place), taken("/message"))
 }
 
 fn same_id(trial: &Trial<'_>) -> Finding {

@@ -381,7 +381,7 @@ impl<'a> Client<'a> {
 }
 
 /// One for all: making one takes longer than most scripts.
-fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {
         reqwest::Client::builder()

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use baton_lab::case::{Outcome, Verdict};
+use baton_lab::generation::Generation;
 use baton_lab::judge::{Judge, Play, SCRIPTS, Script, Variant, rules};
 use tokio::net::TcpListener;
 
@@ -182,6 +183,46 @@ async fn nobody_who_did_not_call_is_judged() {
     let outcomes = judge.outcomes(|_| true);
     assert!(!outcomes.is_empty());
     assert!(outcomes.iter().all(|outcome| matches!(outcome.verdict, Verdict::Skip(_))));
+    judge.stop().await;
+}
+
+/// Whatever a client sends, the judge answers and has an opinion.
+#[tokio::test]
+async fn odd_requests_break_nothing() {
+    let names = ["send", "talk", "tour", "tenant", "odd-ids", "busy-429", "redirect", "bearer"];
+    let scripts: Vec<&Script> = names.into_iter().filter_map(Script::named).collect();
+    let judge = judge(&Variant::ALL, &scripts).await;
+    let http = client::http();
+    for play in judge.plays() {
+        let (send, streams) = match play.variant.generation {
+            Generation::V1 => ("SendMessage", "SendStreamingMessage"),
+            Generation::V0_3 => ("message/send", "message/stream"),
+            Generation::V0_1 => ("tasks/send", "tasks/sendSubscribe"),
+        };
+        let params = r#"{"id":{"é_ü":[]},"_":1,"message":[{"parts":7}],"configuration":"x"}"#;
+        let bodies = [
+            String::new(),
+            "\u{1}{".to_owned(),
+            "null".to_owned(),
+            "[[]]".to_owned(),
+            r#"{"method":7,"params":"x","message":"y"}"#.to_owned(),
+            format!(r#"{{"method":"{send}","params":[1],"message":{{"parts":{{}}}}}}"#),
+            format!(r#"{{"method":"{send}","params":"x","id":{{}}}}"#),
+            format!(r#"{{"method":"{streams}","params":{params},"id":1.5,"message":{{"messageId":[]}}}}"#),
+            format!(r#"{{"method":"GetTask","params":{params}}}"#),
+        ];
+        let sent = bodies.into_iter().flat_map(|body| {
+            let paths =
+                ["/a2a", "/a2a/message:send", "/a2a/v1/message:stream", "/a2a/tasks/%ff%", "/nowhere?%=%zz"];
+            paths.map(|path| http.post(format!("{}{path}", play.url)).body(body.clone()).send())
+        });
+        // Only that there is an answer, or an end, matters.
+        for answer in futures_util::future::join_all(sent).await.into_iter().flatten() {
+            let _ = tokio::time::timeout(HANG, answer.bytes()).await.unwrap();
+        }
+    }
+    let outcomes = judge.outcomes(|_| true);
+    assert!(outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Fail(_))));
     judge.stop().await;
 }
 

@@ -2,7 +2,8 @@
 //! store, and a file for each kind of fault (`T1`… are the names of the plan; `docs/results/` has what came out).
 //!
 //! Here, in the test command, each takes seconds. `cargo xtask faults` runs the same tests at length
-//! (`BATON_FAULTS_FULL`) and writes down the results. `BATON_SEED` repeats a run's random choices.
+//! (`BATON_FAULTS_FULL`) and writes down the results. `BATON_SEED` repeats a run's random choices. Those that need the
+//! faults of a dev build (`src/faults.rs`) are there in dev builds alone.
 
 /// The rules, on a journal and a store.
 pub(crate) mod checker;
@@ -22,18 +23,19 @@ mod sockets;
 /// What a store holds, as the product reads it.
 pub(crate) mod stored;
 /// System calls of the server, as strace tells them.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", debug_assertions))]
 mod trace;
 
 /// T1: `kill -9` at random moments.
 mod t01_kills;
 /// T2: death at chosen points of the write path.
+#[cfg(debug_assertions)]
 mod t02_points;
 /// T3: the sync comes before the answer.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", debug_assertions))]
 mod t03_sync_order;
 /// T4: a disk that forgets what was not synced.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", debug_assertions))]
 mod t04_power_cuts;
 /// T5: damaged files.
 mod t05_damage;

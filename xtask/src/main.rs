@@ -43,7 +43,7 @@ usage: cargo xtask COMMAND
       --write          write docs/interop.md (with --all)
   judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
   bench            build the servers of bench/, compare them, and write docs/benchmarks.md
-      --quick          short and rough (below 5 minutes); prints, writes no page
+      --quick          short and rough (below 5 minutes); prints, writes no page unless told to with --write
       --only ROW       this row alone (may be repeated); prints, writes no page
       --server NAME    this server alone (may be repeated); prints, writes no page
       --no-build       take the servers as they were built last

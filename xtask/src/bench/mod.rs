@@ -22,6 +22,7 @@ pub struct Choice {
     counts: bool,
     bless: bool,
     quick: bool,
+    write: bool,
     no_build: bool,
     list: bool,
     only: Vec<String>,
@@ -37,6 +38,7 @@ impl Choice {
                 "--counts" => choice.counts = true,
                 "--bless" => choice.bless = true,
                 "--quick" => choice.quick = true,
+                "--write" => choice.write = true,
                 "--no-build" => choice.no_build = true,
                 "--list" => choice.list = true,
                 "--only" => {
@@ -52,9 +54,9 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether the page may be written: it holds whole, long runs only.
-    fn is_whole(&self) -> bool {
-        !self.quick && self.only.is_empty() && self.servers.is_empty()
+    /// Whether the page is written: it holds whole runs only, and short ones only if that was said.
+    fn writes(&self) -> bool {
+        (!self.quick || self.write) && self.only.is_empty() && self.servers.is_empty()
     }
 }
 
@@ -84,7 +86,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     for server in &choice.servers {
         command.args(["--server", server]);
     }
-    let page = if choice.is_whole() {
+    let page = if choice.writes() {
         workspace.root.join("docs/benchmarks.md")
     } else {
         place.scratch.join("benchmarks.md")

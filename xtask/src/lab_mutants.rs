@@ -28,9 +28,10 @@ struct Row {
     problems: usize,
 }
 
-pub fn run(workspace: &Workspace) -> Result<(), String> {
+/// `only`: tables to run once more, beside what the last run left of the others.
+pub fn run(workspace: &Workspace, only: &[String]) -> Result<(), String> {
     let results = workspace.results().join("lab-mutants");
-    if results.exists() {
+    if only.is_empty() && results.exists() {
         fs::remove_dir_all(&results).map_err(|e| format!("{}: {e}", results.display()))?;
     }
     fs::create_dir_all(&results).map_err(|e| format!("{}: {e}", results.display()))?;
@@ -44,8 +45,11 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
         "it",
         "--profile",
         "mutants",
-        "mutants::",
     ]);
+    if only.is_empty() {
+        tests.arg("mutants::");
+    }
+    tests.args(only.iter().map(|table| format!("mutants::{table}")));
     // What failed is in the files, too: the page is written either way, and the failure told afterwards.
     let ended = execute(tests.env("BATON_LAB_FULL", "1").env("BATON_LAB_RESULTS", &results));
     let rows = read(&results)?;

@@ -51,6 +51,7 @@ usage: cargo xtask COMMAND
       --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv
       --bless          with --counts: take today's as the baseline
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
+      --only TABLE…    run these tables of defects once more, and keep the others' last results
   fuzz             run the fuzz targets under libFuzzer, or by our own loop where that cannot be built
       --target NAME    run this target alone (may be repeated)
       --time TIME      for each of them: 90s, 2m; 60s by default
@@ -77,7 +78,8 @@ fn main() -> ExitCode {
         ("interop", flags) => interop::run(&workspace, &interop::Choice::parse(flags)?),
         ("judge-clients", []) => judged::run(&workspace),
         ("bench", flags) => bench::run(&workspace, &bench::Choice::parse(flags)?),
-        ("lab-mutants", []) => lab_mutants::run(&workspace),
+        ("lab-mutants", []) => lab_mutants::run(&workspace, &[]),
+        ("lab-mutants", [flag, tables @ ..]) if flag == "--only" => lab_mutants::run(&workspace, tables),
         ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("tidy", []) => tidy::run(&workspace),

@@ -8,7 +8,7 @@ use super::talk::{COMPLETE, Say, fresh_id, has_ended, skip, state};
 use super::watchers;
 use crate::acts::assertion::{Mismatch, show};
 use crate::generation::Binding;
-use crate::native::{Checks, Done, checks, differs};
+use crate::native::{Checks, Done, Verdict, checks, differs};
 use crate::run::Bench;
 use crate::wire::request::Operation;
 
@@ -126,7 +126,16 @@ async fn continued(bench: &Bench) -> Done {
 async fn stream(bench: &Bench) -> Done {
     let rest = other(bench)?;
     let task = rest.task(&Say::text("tck-stream-basic").at_once()).await?;
-    let (mut one, mut two) = (bench.subscribe(&task).await?, rest.subscribe(&task).await?);
+    let (one, two) = (bench.subscribe(&task).await, rest.subscribe(&task).await);
+    let (mut one, mut two) = match (one, two) {
+        (Ok(one), Ok(two)) => (one, two),
+        (Err(refused), _) | (_, Err(refused)) => {
+            // An ended task is rightly refused, in either binding.
+            let ended = has_ended(&bench.get(&task["id"]).await?);
+            let quicker = "the agent had ended the task before both streams were open".to_owned();
+            return Err(if ended { Verdict::Inconclusive(quicker) } else { refused });
+        }
+    };
     let (one, two) = tokio::join!(one.rest(), two.rest());
     watchers::compare(&one?, &two?)
 }

@@ -30,6 +30,8 @@ pub(super) const ALL: &[Defect] = &[
         wrong: "The card does not tell the agent's version.",
         faults: &[Fault::Edit(What::Card, V1, &[Edit::Remove("version")])],
         caught_by: &["V1-CARD-002"],
+        // Where the card for clients without a version does not come in time, this one stands in for it.
+        related: &["V03-CARD-003"],
         ..USUAL
     },
     Defect {

@@ -17,7 +17,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("artifacts.*.artifactId", "7")],
         )],
         caught_by: &["V03-OBJ-001"],
-        related: &["V03-EQ-001"],
+        related: &["V03-EQ-001", "V01-GEN-001"],
         ..USUAL
     },
     Defect {

@@ -51,6 +51,7 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("history.*.role", r#""user""#)],
         )],
         caught_by: &["V1-GET-004"],
+        related: &["V03-GEN-003"],
         ..USUAL
     },
     Defect {

@@ -28,18 +28,18 @@ struct Kind {
 }
 
 const KINDS: &[Kind] = &[
-    kind("T2", "kill-points", &["faults::t02"], &["kill-points", "kill-points-of-sweeps"]),
-    kind("T3", "sync-order", &["faults::t03"], &["sync-order"]),
-    kind("T4", "power-cuts", &["faults::t04"], &["power-cuts"]),
-    kind("T5", "damaged-files", &["faults::t05"], &["damaged-files"]),
+    kind("T2", "kill-points", &["faults::points"], &["kill-points", "kill-points-of-sweeps"]),
+    kind("T3", "sync-order", &["faults::sync_order"], &["sync-order"]),
+    kind("T4", "power-cuts", &["faults::power_cuts"], &["power-cuts"]),
+    kind("T5", "damaged-files", &["faults::damage"], &["damaged-files"]),
     kind("T6", "full-disk", &["disk_full::", "failed_sync::"], &["disk-full", "files-full"]),
-    kind("T7", "clock-jumps", &["faults::t07"], &["clock-jumps"]),
-    kind("T8", "idle-streams", &["faults::t08"], &["idle-streams"]),
-    kind("T9", "slow-readers", &["faults::t09"], &["slow-readers"]),
-    kind("T10", "reconnect-storm", &["faults::t10"], &["reconnect-storm"]),
-    kind("T19", "graceful-stop", &["faults::t19"], &["graceful-stop"]),
+    kind("T7", "clock-jumps", &["faults::clock"], &["clock-jumps"]),
+    kind("T8", "idle-streams", &["faults::idle_streams"], &["idle-streams"]),
+    kind("T9", "slow-readers", &["faults::slow_readers"], &["slow-readers"]),
+    kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
+    kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
     // The longest comes last.
-    kind("T1", "kills", &["faults::t01"], &["kills"]),
+    kind("T1", "kills", &["faults::kills"], &["kills"]),
 ];
 
 const fn kind(

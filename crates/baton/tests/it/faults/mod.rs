@@ -26,30 +26,30 @@ pub(crate) mod stored;
 #[cfg(all(target_os = "linux", debug_assertions))]
 mod trace;
 
-/// T1: `kill -9` at random moments.
-mod t01_kills;
-/// T2: death at chosen points of the write path.
-#[cfg(debug_assertions)]
-mod t02_points;
-/// T3: the sync comes before the answer.
-#[cfg(all(target_os = "linux", debug_assertions))]
-mod t03_sync_order;
-/// T4: a disk that forgets what was not synced.
-#[cfg(all(target_os = "linux", debug_assertions))]
-mod t04_power_cuts;
-/// T5: damaged files.
-mod t05_damage;
 /// T7: a clock that jumps.
 #[cfg(target_os = "linux")]
-mod t07_clock;
+mod clock;
+/// T5: damaged files.
+mod damage;
 /// T8: streams on which nothing happens.
 #[cfg(target_os = "linux")]
-mod t08_idle_streams;
+mod idle_streams;
+/// T1: `kill -9` at random moments.
+mod kills;
+/// T2: death at chosen points of the write path.
+#[cfg(debug_assertions)]
+mod points;
+/// T4: a disk that forgets what was not synced.
+#[cfg(all(target_os = "linux", debug_assertions))]
+mod power_cuts;
 /// T9: readers that stop reading.
 #[cfg(target_os = "linux")]
-mod t09_slow_readers;
+mod slow_readers;
+/// T19: stops in order, under load.
+mod stop;
 /// T10: everybody comes back at once.
 #[cfg(target_os = "linux")]
-mod t10_storm;
-/// T19: stops in order, under load.
-mod t19_stop;
+mod storm;
+/// T3: the sync comes before the answer.
+#[cfg(all(target_os = "linux", debug_assertions))]
+mod sync_order;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::journal::Entry;
 use super::load::Wish;
+use super::power_cuts::{Recording, record};
 use super::runs::Run;
-use super::t04_power_cuts::{Recording, record};
 use super::trace::{Trace, What};
 
 /// What is written and told in one piece.

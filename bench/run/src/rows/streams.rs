@@ -207,6 +207,6 @@ fn encodings(point: &Point<'_>) -> Result<f64, String> {
     counted.calls_of(&[
         "v1::from_domain::write_stream_artifact",
         "write_artifact_event",
-        "StoredEvent::encode",
+        "EventBatch::push",
     ])
 }

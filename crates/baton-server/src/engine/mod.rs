@@ -156,7 +156,7 @@ impl Engine {
         self.inner.options()
     }
 
-    /// For what comes from now on; turns that run keep the deadline they started with.
+    /// For what comes from now on; turns that run keep what they started with.
     pub fn set_options(&self, options: Options) {
         let caps = options.caps();
         self.inner.options.store(Arc::new(options));

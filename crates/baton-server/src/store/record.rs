@@ -28,6 +28,7 @@ use baton_protocol::domain::{
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, v1};
 use bytes::Bytes;
+use memchr::memchr;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -341,8 +342,8 @@ impl StoredSnapshot {
     /// The task's 1.0 JSON, unread. `None` when the record is cut short.
     pub fn task_json(&self) -> Option<Bytes> {
         let (_, _, beyond_at) = Self::header(&self.record).ok()?;
-        let (_, task_at) = first_line(&self.record[beyond_at..])?;
-        Some(self.record.slice(beyond_at + task_at..))
+        let end = memchr(b'\n', &self.record[beyond_at..])?;
+        Some(self.record.slice(beyond_at + end + 1..))
     }
 
     /// The folded task.
@@ -368,16 +369,14 @@ impl StoredSnapshot {
 
     /// Version, attempts, and where the second line starts.
     fn header(record: &Bytes) -> Result<(u64, u32, usize), StoreError> {
-        let damaged = || StoreError::Damaged("snapshot: bad header".to_owned());
-        let (header, rest) = first_line(record).ok_or_else(damaged)?;
-        let mut fields = header.split(' ');
-        match (fields.next(), fields.next(), fields.next()) {
-            (Some(FORMAT), Some(version), Some(attempts)) => {
-                let version = version.parse().map_err(|_| damaged())?;
-                Ok((version, attempts.parse().map_err(|_| damaged())?, rest))
-            }
-            _ => Err(damaged()),
-        }
+        let read = || {
+            let end = memchr(b'\n', record)?;
+            let mut fields = record[..end].split(|byte| *byte == b' ');
+            let known = fields.next()? == FORMAT.as_bytes();
+            let (version, attempts) = (number(fields.next()?)?, number(fields.next()?)?);
+            known.then_some((version, u32::try_from(attempts).ok()?, end + 1))
+        };
+        read().ok_or_else(|| StoreError::Damaged("snapshot: bad header".to_owned()))
     }
 }
 
@@ -402,8 +401,13 @@ pub fn read_reply(record: &[u8]) -> Result<Message, StoreError> {
 
 /// The text before the first newline, and where what follows starts.
 fn first_line(record: &[u8]) -> Option<(&str, usize)> {
-    let end = record.iter().position(|byte| *byte == b'\n')?;
+    let end = memchr(b'\n', record)?;
     Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
+}
+
+/// A number in decimal digits, as [`push_number`] wrote it.
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn push_number(out: &mut Vec<u8>, number: impl Serialize) {

@@ -1,18 +1,21 @@
-//! A task's events and its snapshot. While the task is open they are ready to be handed out; once it rests, what is
-//! short is packed into one block, because around a small task's five events and in their ids there are more bytes
-//! than in what they say.
+//! A task's events, its snapshot and what waits for its holder. While the task is open they are ready to be handed out;
+//! once it rests nothing waits, and what is short is packed into one block, because around a small task's five events
+//! and in their ids there are more bytes than in what they say.
 
 use baton_protocol::domain::{ContextId, TaskId};
 use bytes::Bytes;
-use memchr::{memchr_iter, memchr2, memchr2_iter};
+use memchr::memmem::Finder;
+use memchr::{memchr2, memchr2_iter};
 
-use crate::store::{StoredEvent, StoredSnapshot};
+use super::entry::Pending;
+use crate::store::{RequestId, StoredEvent, StoredSnapshot};
 
 /// Longer ones stay as they are: copying them is dear and what is around them no longer matters.
 const MOST_PACKED: usize = 16 * 1024;
 
 pub(super) enum Log {
-    Open(Open),
+    /// Boxed: most tasks rest.
+    Open(Box<Open>),
     Packed(Packed),
 }
 
@@ -20,6 +23,8 @@ pub(super) enum Log {
 pub(super) struct Open {
     events: Vec<StoredEvent>,
     snapshot: Option<StoredSnapshot>,
+    /// By rising request id.
+    pending: Vec<Pending>,
 }
 
 /// The ids that nearly every record of a task repeats.
@@ -31,7 +36,7 @@ pub(super) struct Ids<'a> {
 
 impl Default for Log {
     fn default() -> Self {
-        Log::Open(Open::default())
+        Log::Open(Box::default())
     }
 }
 
@@ -74,12 +79,30 @@ impl Log {
     fn open(&mut self, ids: Ids<'_>, first: u64) -> &mut Open {
         if let Log::Packed(_) = self {
             let (events, snapshot) = (self.from(ids, first, 0).collect(), self.snapshot(ids));
-            *self = Log::Open(Open { events, snapshot });
+            *self = Log::Open(Box::new(Open { events, snapshot, pending: Vec::new() }));
         }
         match self {
             Log::Open(open) => open,
             Log::Packed(_) => unreachable!("it was opened above"),
         }
+    }
+
+    pub(super) fn pending(&self) -> &[Pending] {
+        match self {
+            Log::Open(open) => &open.pending,
+            Log::Packed(_) => &[],
+        }
+    }
+
+    pub(super) fn note(&mut self, ids: Ids<'_>, first: u64, pending: Pending) {
+        self.open(ids, first).pending.push(pending);
+    }
+
+    /// Takes out a request that waits.
+    pub(super) fn settle(&mut self, request: RequestId) -> Option<Pending> {
+        let Log::Open(open) = self else { return None };
+        let at = open.pending.iter().position(|pending| pending.request == request)?;
+        Some(open.pending.remove(at))
     }
 
     /// Takes the events out; the snapshot stays.
@@ -92,9 +115,15 @@ impl Log {
 
     pub(super) fn pack(&mut self, ids: Ids<'_>) {
         let Log::Open(open) = self else { return };
+        if !open.pending.is_empty() {
+            return;
+        }
         match Packed::new(ids, open) {
             Some(packed) => *self = Log::Packed(packed),
-            None => open.events.shrink_to_fit(),
+            None => {
+                open.events.shrink_to_fit();
+                open.pending.shrink_to_fit();
+            }
         }
     }
 }
@@ -121,11 +150,12 @@ impl Packed {
         let count = open.events.len();
         let mut block = Vec::with_capacity(bytes + (count + 1) * WIDTH);
         let mut ends = Vec::with_capacity(count + 1);
+        let ids = [Wanted::new(ids.task.as_str(), TASK), Wanted::new(ids.context.as_str(), CONTEXT)];
         for record in records {
             if memchr2(TASK, CONTEXT, record).is_some() {
                 return None;
             }
-            shorten(&mut block, record, ids);
+            shorten(&mut block, record, &ids);
             ends.push(block.len() as u32);
         }
         ends.truncate(count);
@@ -167,23 +197,55 @@ impl Packed {
     }
 }
 
-/// Copies a record with single bytes in the place of ids. An id stands in it as a whole string, so only what follows a
-/// quotation mark is looked at.
-fn shorten(out: &mut Vec<u8>, record: &[u8], ids: Ids<'_>) {
-    let ids = [(ids.task.as_str().as_bytes(), TASK), (ids.context.as_str().as_bytes(), CONTEXT)];
-    let mut at = 0;
-    for quote in memchr_iter(b'"', record) {
-        let value = quote + 1;
-        let here = |id: &[u8]| record[value..].starts_with(id) && record.get(value + id.len()) == Some(&b'"');
-        if value >= at
-            && let Some((id, mark)) = ids.into_iter().find(|(id, _)| here(id))
-        {
-            out.extend_from_slice(&record[at..value]);
-            out.push(mark);
-            at = value + id.len();
+/// An id that is looked for.
+struct Wanted<'a> {
+    id: &'a [u8],
+    /// Finds the end of it.
+    finder: Finder<'a>,
+    mark: u8,
+}
+
+/// Longer texts are found in a slower way.
+const QUICKLY_FOUND: usize = 32;
+
+impl<'a> Wanted<'a> {
+    fn new(id: &'a str, mark: u8) -> Self {
+        let id = id.as_bytes();
+        let finder = Finder::new(&id[id.len().saturating_sub(QUICKLY_FOUND)..]);
+        Wanted { id, finder, mark }
+    }
+
+    /// Where it stands in a record, from a position on.
+    fn find(&self, record: &[u8], from: usize) -> Option<usize> {
+        let front = &self.id[..self.id.len() - self.finder.needle().len()];
+        let mut at = from;
+        loop {
+            at += self.finder.find(record.get(at + front.len()..)?)?;
+            if record[at..].starts_with(front) {
+                return Some(at);
+            }
+            at += 1;
         }
     }
-    out.extend_from_slice(&record[at..]);
+}
+
+/// Copies a record with single bytes in the place of ids.
+fn shorten(out: &mut Vec<u8>, record: &[u8], ids: &[Wanted<'_>; 2]) {
+    let mut copied = 0;
+    let mut found = ids.each_ref().map(|id| id.find(record, 0));
+    while let Some((at, id)) =
+        found.iter().zip(ids).filter_map(|(at, id)| Some(((*at)?, id))).min_by_key(|it| it.0)
+    {
+        out.extend_from_slice(&record[copied..at]);
+        out.push(id.mark);
+        copied = at + id.id.len();
+        for (found, id) in found.iter_mut().zip(ids) {
+            if found.is_some_and(|at| at < copied) {
+                *found = id.find(record, copied);
+            }
+        }
+    }
+    out.extend_from_slice(&record[copied..]);
 }
 
 /// The record that [`shorten`] copied.
@@ -207,15 +269,16 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the ids are: parts of each other, of the text around them, of single letters.
+        /// Whatever the ids are: parts of each other, of the text around them, single letters, long.
         #[test]
         fn what_is_shortened_comes_back(
-            task in "[ab\"]{1,4}", context in "[ab\"]{1,4}", record in "[ab\"]{0,40}"
+            task in "[ab\"]{1,4}|a{30,40}", context in "[ab\"]{1,4}|ba{31,34}", record in "[ab\"]{0,40}|b?a{25,99}b"
         ) {
             let (task, context) = (TaskId::parse(&task).unwrap(), ContextId::parse(&context).unwrap());
             let ids = Ids { task: &task, context: &context };
             let mut short = Vec::new();
-            shorten(&mut short, record.as_bytes(), ids);
+            let wanted = [Wanted::new(task.as_str(), TASK), Wanted::new(context.as_str(), CONTEXT)];
+            shorten(&mut short, record.as_bytes(), &wanted);
             prop_assert!(short.len() <= record.len());
             prop_assert_eq!(whole(ids, &short), record.as_bytes());
         }

@@ -200,18 +200,18 @@ impl Packed {
 /// An id that is looked for.
 struct Wanted<'a> {
     id: &'a [u8],
-    /// Finds the end of it.
+    /// Finds its last bytes.
     finder: Finder<'a>,
     mark: u8,
 }
 
-/// Longer texts are found in a slower way.
-const QUICKLY_FOUND: usize = 32;
+/// Bytes that are looked for: few others end like that, and a finder of more takes longer to make.
+const TAIL: usize = 12;
 
 impl<'a> Wanted<'a> {
     fn new(id: &'a str, mark: u8) -> Self {
         let id = id.as_bytes();
-        let finder = Finder::new(&id[id.len().saturating_sub(QUICKLY_FOUND)..]);
+        let finder = Finder::new(&id[id.len().saturating_sub(TAIL)..]);
         Wanted { id, finder, mark }
     }
 
@@ -272,7 +272,7 @@ mod tests {
         /// Whatever the ids are: parts of each other, of the text around them, single letters, long.
         #[test]
         fn what_is_shortened_comes_back(
-            task in "[ab\"]{1,4}|a{30,40}", context in "[ab\"]{1,4}|ba{31,34}", record in "[ab\"]{0,40}|b?a{25,99}b"
+            task in "[ab\"]{1,4}|a{10,20}", context in "[ab\"]{1,4}|ba{11,14}", record in "[ab\"]{0,40}|b?a{5,60}b"
         ) {
             let (task, context) = (TaskId::parse(&task).unwrap(), ContextId::parse(&context).unwrap());
             let ids = Ids { task: &task, context: &context };

@@ -214,6 +214,11 @@ impl EventStream {
         }
     }
 
+    /// How many frames come next without waiting, as far as is known, and about how many bytes they have.
+    pub(crate) fn ahead(&mut self) -> (usize, usize) {
+        self.rest.as_mut().map_or((0, 0), LogReader::ahead)
+    }
+
     /// Keeps its owner's place until the stream is dropped.
     pub(crate) fn with_place(mut self, place: StreamPlace) -> Self {
         self.place = Some(place);

@@ -12,20 +12,15 @@ pub fn write_timestamp(out: &mut Vec<u8>, at: Timestamp) {
     let (days, millis) =
         (at.as_millis().div_euclid(MILLIS_PER_DAY), at.as_millis().rem_euclid(MILLIS_PER_DAY));
     let (year, month, day) = date_of(days);
-    digits(out, year, 4);
-    out.push(b'-');
-    digits(out, month, 2);
-    out.push(b'-');
-    digits(out, day, 2);
-    out.push(b'T');
-    digits(out, millis / 3_600_000, 2);
-    out.push(b':');
-    digits(out, millis / 60_000 % 60, 2);
-    out.push(b':');
-    digits(out, millis / 1000 % 60, 2);
-    out.push(b'.');
-    digits(out, millis % 1000, 3);
-    out.push(b'Z');
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    digits(&mut text[..4], year);
+    digits(&mut text[5..7], month);
+    digits(&mut text[8..10], day);
+    digits(&mut text[11..13], millis / 3_600_000);
+    digits(&mut text[14..16], millis / 60_000 % 60);
+    digits(&mut text[17..19], millis / 1000 % 60);
+    digits(&mut text[20..23], millis % 1000);
+    out.extend_from_slice(&text);
 }
 
 /// Reads any RFC 3339 time; what is finer than a millisecond is cut off.
@@ -79,9 +74,10 @@ fn number(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
 
-fn digits(out: &mut Vec<u8>, value: i64, width: u32) {
-    for place in (0..width).rev() {
-        out.push(b'0' + (value / 10i64.pow(place) % 10) as u8);
+fn digits(places: &mut [u8], mut value: i64) {
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (value % 10) as u8;
+        value /= 10;
     }
 }
 

@@ -40,7 +40,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
@@ -152,7 +152,7 @@ impl Engine {
     }
 
     /// The bounds of now.
-    pub fn options(&self) -> Arc<Options> {
+    pub(crate) fn options(&self) -> Guard<Arc<Options>> {
         self.inner.options()
     }
 
@@ -255,8 +255,8 @@ impl Engine {
 }
 
 impl Inner {
-    fn options(&self) -> Arc<Options> {
-        self.options.load_full()
+    fn options(&self) -> Guard<Arc<Options>> {
+        self.options.load()
     }
 
     async fn view(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::Guard;
 use baton_protocol::domain::{EventBody, EventKind, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
@@ -99,7 +100,7 @@ impl Inner {
         permit: Permit,
         origin: Option<TraceContext>,
     ) {
-        let options = self.options();
+        let options = Guard::into_inner(self.options());
         let Some(message) = Turn::begun_by(&snapshot.task) else {
             tracing::error!(task.id = %registration.id(), "a turn without a user's message");
             return;
@@ -150,11 +151,12 @@ impl Inner {
         if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
         }
-        // The future is large: it is not moved into a span that nobody sees.
+        // Boxed here, since the future is large and spawning moves it several times.
+        let run = Box::pin(run.drive(agent, turn, permit));
         if span.is_disabled() {
-            self.tracker.spawn(run.drive(agent, turn, permit));
+            self.tracker.spawn(run);
         } else {
-            self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
+            self.tracker.spawn(run.instrument(span));
         }
     }
 

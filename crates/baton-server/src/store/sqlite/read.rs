@@ -112,7 +112,7 @@ pub(super) fn message(
 pub(super) fn open_tasks(session: &mut Session, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
     let mut statement = session.connection.prepare_cached(sql::OPEN_TASKS)?;
     let tasks = statement.query_and_then(params![sql::position(after.0), limit], |row| {
-        let scope = Scope { agent: row.get(1)?, tenant: row.get(2)?, owner: row.get(3)? };
+        let scope = Scope::of(row.get(1)?, row.get(2)?, row.get(3)?);
         Ok(OpenTask { key: TaskKey(sql::unsigned(row, 0)?), scope, id: sql::task_id(row, 4)? })
     })?;
     tasks.collect()

@@ -58,12 +58,22 @@ impl LogReader {
 
     /// The next event if it is at hand: lets a stream put many small events into one write.
     pub(crate) fn at_hand(&mut self) -> Option<StoredEvent> {
+        self.fetch();
+        self.take()
+    }
+
+    /// How many events come next without waiting, as far as is known, and how many bytes they have.
+    pub(crate) fn ahead(&mut self) -> (usize, usize) {
+        self.fetch();
+        (self.ready.len(), self.ready.iter().map(|event| event.record().len()).sum())
+    }
+
+    fn fetch(&mut self) {
         if self.ready.is_empty()
             && let Ok(Heard::Events(events)) = self.bell.heard(self.after, BATCH)
         {
             self.ready = events.into();
         }
-        self.take()
     }
 
     fn take(&mut self) -> Option<StoredEvent> {

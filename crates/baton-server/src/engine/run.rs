@@ -291,9 +291,10 @@ impl Run {
             }
         }
         let expected = self.snapshot.version;
-        let mut events = EventBatch::with_room_for(4);
+        let said = self.desk.collect();
+        let mut events = EventBatch::with_room_for(4.max(said.len() + 1));
         let mut settled = std::mem::take(&mut self.to_settle);
-        for said in self.desk.collect() {
+        for said in said {
             if let Err(fault) = self.take_down(said, &mut events, &mut settled) {
                 if self.snapshot.state().is_terminal() {
                     tracing::warn!(task.id = %self.registration.id(), fault, "the agent went on after the task's end");
@@ -324,6 +325,8 @@ impl Run {
         self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
         let options = &self.options;
         let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
+        // A snapshot grows with its log: at a fixed distance all of them together would grow with its square.
+        let due = due && self.unsnapped.0 >= self.snapshot.version / 8;
         let snapshot = (rests || due).then(|| {
             self.unsnapped = (0, 0);
             StoredSnapshot::encode(&self.snapshot)

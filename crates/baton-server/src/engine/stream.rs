@@ -1,6 +1,8 @@
 //! A stream of one task's events: first the task, or where a reader left off, then the log as it grows.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
@@ -212,6 +214,11 @@ impl EventStream {
         }
     }
 
+    /// How many frames come next without waiting, as far as is known, and about how many bytes they have.
+    pub(crate) fn ahead(&mut self) -> (usize, usize) {
+        self.rest.as_mut().map_or((0, 0), LogReader::ahead)
+    }
+
     /// Keeps its owner's place until the stream is dropped.
     pub(crate) fn with_place(mut self, place: StreamPlace) -> Self {
         self.place = Some(place);
@@ -248,7 +255,13 @@ impl Engine {
     ) -> Result<EventStream, Error> {
         match (turn.event, last_seen) {
             (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close)),
-            _ => self.stream_placed(turn, last_seen, close).await,
+            _ => {
+                let stream = self.stream_placed(turn, last_seen, close).await?;
+                if turn.start.is_some() {
+                    run_first().await;
+                }
+                Ok(stream)
+            }
         }
     }
 
@@ -404,6 +417,20 @@ impl Inner {
         }
         Ok(false)
     }
+}
+
+/// Lets others on this thread go first, once; the run that was just started is the next of them. What an agent says at
+/// once leaves together with the task it belongs to: a write of its own costs more than all that was said.
+async fn run_first() {
+    let mut waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn check_seen(seen: u64, head: &Head) -> Result<(), Error> {

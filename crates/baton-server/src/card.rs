@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, AgentInterface, AgentSkill, JsonObject, Timestamp};
 use baton_protocol::wire::card::read_any;
@@ -151,6 +152,17 @@ struct Edition {
     made_at: SystemTime,
 }
 
+/// What a card declares, for as long as a question about it takes.
+pub(crate) struct Declared(Guard<Arc<Edition>>);
+
+impl Deref for Declared {
+    type Target = AgentCard;
+
+    fn deref(&self) -> &AgentCard {
+        &self.0.declared
+    }
+}
+
 impl ServedCard {
     /// `made_at` is when the server began to serve this card.
     pub(crate) fn new(card: AgentCard, address: Address, made_at: Timestamp) -> Self {
@@ -183,8 +195,8 @@ impl ServedCard {
     }
 
     /// What the card declares; interfaces may be missing here.
-    pub(crate) fn declared(&self) -> Arc<AgentCard> {
-        Arc::clone(&self.edition.load().declared)
+    pub(crate) fn declared(&self) -> Declared {
+        Declared(self.edition.load())
     }
 
     /// The whole card. A trusted proxy tells where the asker found it, unless the address is set; the request's

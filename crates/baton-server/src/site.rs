@@ -8,7 +8,7 @@ use baton_protocol::{Error, ErrorKind};
 
 use crate::auth::Authenticator;
 use crate::engine::Engine;
-use crate::service::{Limits, Service};
+use crate::service::Service;
 
 /// All agents of a server.
 #[derive(Debug)]
@@ -113,9 +113,9 @@ impl Site {
     /// The bounds on a request before its tenant is known: whoever is behind the door, or, where nobody is,
     /// the widest.
     pub(crate) fn body_limit(&self, found: Option<&Service>) -> usize {
-        let limit = |limits: Arc<Limits>| limits.max_body_bytes;
-        let widest = || self.agents.iter().map(|service| limit(service.limits())).max();
-        found.map(|service| limit(service.limits())).or_else(widest).unwrap_or_default()
+        let limit = |service: &Service| service.limits().max_body_bytes;
+        let widest = || self.agents.iter().map(limit).max();
+        found.map(limit).or_else(widest).unwrap_or_default()
     }
 }
 

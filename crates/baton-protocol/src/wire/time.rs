@@ -13,7 +13,7 @@ pub fn write_timestamp(out: &mut Vec<u8>, at: Timestamp) {
         (at.as_millis().div_euclid(MILLIS_PER_DAY), at.as_millis().rem_euclid(MILLIS_PER_DAY));
     let (year, month, day) = date_of(days);
     let mut text = *b"0000-00-00T00:00:00.000Z";
-    digits(&mut text[0..4], year);
+    digits(&mut text[..4], year);
     digits(&mut text[5..7], month);
     digits(&mut text[8..10], day);
     digits(&mut text[11..13], millis / 3_600_000);
@@ -74,11 +74,9 @@ fn number(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
 
-/// Fills zeros with a number that fits.
-fn digits(text: &mut [u8], value: i64) {
-    let mut value = value as u32;
-    for digit in text.iter_mut().rev() {
-        *digit += (value % 10) as u8;
+fn digits(places: &mut [u8], mut value: i64) {
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (value % 10) as u8;
         value /= 10;
     }
 }

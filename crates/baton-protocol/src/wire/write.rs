@@ -143,8 +143,8 @@ pub(crate) fn list<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&mut
 }
 
 pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
-    // Nearly every string goes out as it is, and telling so for all bytes at once is far cheaper than one by one.
-    if value.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
+    // Nearly every string goes out as it is.
+    if is_plain(value.as_bytes()) {
         out.reserve(value.len() + 2);
         out.push(b'"');
         out.extend_from_slice(value.as_bytes());
@@ -155,9 +155,22 @@ pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
     }
 }
 
-/// Stands for itself in a JSON string.
-fn is_plain(byte: u8) -> bool {
-    byte >= b' ' && byte != b'"' && byte != b'\\'
+/// Does every byte stand for itself in a JSON string? Asked of eight at once, which is far cheaper than one by one.
+fn is_plain(text: &[u8]) -> bool {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut last = [b' '; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().chain([&last]).fold(0, |special, word| special | specials(u64::from_ne_bytes(*word))) == 0
+}
+
+/// Not 0 if one of the bytes is a control character, a quotation mark or a backslash.
+fn specials(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // The high bit of each byte that is below the limit, and of some above such a byte. High bits that were there
+    // are no such bytes.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & (ONES << 7);
+    let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    below(word, u64::from(b' ')) | is(b'"') | is(b'\\')
 }
 
 pub(crate) fn number(out: &mut Vec<u8>, value: i64) {
@@ -207,7 +220,8 @@ mod tests {
     fn every_character_is_written_as_serde_json_writes_it() {
         for code in 0..=0x2100 {
             let Some(character) = char::from_u32(code) else { continue };
-            for text in [format!("{character}"), format!("some text before {character} and after it")] {
+            let place = |at| format!("{}{character}{}", &"something before it"[..at], "something after it");
+            for text in (0..18).map(place).chain([character.to_string()]) {
                 let mut out = Vec::new();
                 string(&mut out, &text);
                 assert_eq!(out, serde_json::to_vec(&text).unwrap(), "{text:?}");

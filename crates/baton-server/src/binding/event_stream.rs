@@ -19,6 +19,9 @@ use crate::points::{Point, reached};
 /// A write is sent off when it has grown to this.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// Room for the frame with which most streams begin.
+const FIRST_BYTES: usize = 512;
+
 /// Milliseconds after which a stream that a stopping server closed may be resumed, there or at its successor.
 const COME_BACK: u64 = 1000;
 
@@ -40,6 +43,15 @@ impl Envelope {
         let mut prefix = Vec::with_capacity(64);
         jsonrpc::result_prefix(&mut prefix, &id);
         Envelope::Rpc { id, prefix }
+    }
+
+    /// About how many bytes a frame has beside its JSON.
+    fn bytes(&self) -> usize {
+        const FRAMING: usize = "id: 12345\ndata: }\n\n".len();
+        match self {
+            Envelope::Rpc { prefix, .. } => FRAMING + prefix.len(),
+            Envelope::Bare => FRAMING,
+        }
     }
 }
 
@@ -109,6 +121,7 @@ impl Writer {
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => self.put_error(&mut out, &error),
                 Ok(Some(Ok(frame))) => {
+                    out = BytesMut::with_capacity(self.room_for(&frame));
                     self.put(&mut out, &frame);
                     while out.len() < WRITE_BYTES
                         && let Some(frame) = self.stream.at_hand()
@@ -119,6 +132,16 @@ impl Writer {
             }
         }
         Some(out.freeze())
+    }
+
+    /// About how many bytes the next write will have, so that its buffer need not grow.
+    fn room_for(&mut self, first: &Frame) -> usize {
+        let first = match first {
+            Frame::Event(event) => event.record().len(),
+            Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
+        };
+        let (frames, bytes) = self.stream.ahead();
+        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES)
     }
 
     fn put(&mut self, out: &mut BytesMut, frame: &Frame) {
@@ -139,6 +162,7 @@ impl Writer {
                 if dialect == Dialect::V0_1 && snapshot.state().is_interrupted() && !self.stream.is_over() {
                     return;
                 }
+                json.reserve(FIRST_BYTES);
                 dialect.write_stream_task(&mut json, &snapshot.task);
                 Some(*number)
             }

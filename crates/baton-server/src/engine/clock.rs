@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_protocol::domain::{ArtifactId, ContextId, MessageId, TaskId, Timestamp};
-use uuid::Uuid;
+use uuid::{NoContext, Uuid};
 
 /// Wall time. Tests bring their own.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
@@ -26,15 +26,26 @@ impl Clock for SystemClock {
     }
 }
 
+/// Fresh ids are UUIDv7: no system call, and stores keep near ids together. Those of tasks rise even within a
+/// millisecond, so that a list has them in the order they came in; for that the threads share a lock.
 macro_rules! fresh {
-    ($($name:ident -> $id:ident),*) => {$(
-        /// A UUIDv7 of the thread's own generator: no system call, and stores keep near ids together.
+    ($($name:ident -> $id:ident: $uuid:expr),*) => {$(
+        /// An id that nothing else has.
         pub fn $name() -> $id {
             let mut buffer = Uuid::encode_buffer();
-            let text: &str = Uuid::now_v7().hyphenated().encode_lower(&mut buffer);
+            let text: &str = $uuid.hyphenated().encode_lower(&mut buffer);
             $id::parse(text).expect("a UUID is a valid id")
         }
     )*};
 }
 
-fresh!(fresh_task_id -> TaskId, fresh_context_id -> ContextId, fresh_message_id -> MessageId, fresh_artifact_id -> ArtifactId);
+fresh!(
+    fresh_task_id -> TaskId: Uuid::now_v7(),
+    fresh_context_id -> ContextId: unordered(),
+    fresh_message_id -> MessageId: unordered(),
+    fresh_artifact_id -> ArtifactId: unordered()
+);
+
+fn unordered() -> Uuid {
+    Uuid::new_v7(uuid::Timestamp::now(NoContext))
+}

@@ -12,24 +12,24 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 /// Runs in the caller's task, and in a task of its own from where the caller was dropped.
-pub(super) struct Detached<F>
+pub(super) struct Detached<'a, F>
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
     future: Option<Pin<Box<F>>>,
-    tracker: TaskTracker,
+    tracker: &'a TaskTracker,
 }
 
-pub(super) fn finish<F>(tracker: &TaskTracker, future: F) -> Detached<F>
+pub(super) fn finish<F>(tracker: &TaskTracker, future: F) -> Detached<'_, F>
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    Detached { future: Some(Box::pin(future)), tracker: tracker.clone() }
+    Detached { future: Some(Box::pin(future)), tracker }
 }
 
-impl<F> Future for Detached<F>
+impl<F> Future for Detached<'_, F>
 where
     F: Future + Send + 'static,
     F::Output: Send,
@@ -47,7 +47,7 @@ where
     }
 }
 
-impl<F> Drop for Detached<F>
+impl<F> Drop for Detached<'_, F>
 where
     F: Future + Send + 'static,
     F::Output: Send,

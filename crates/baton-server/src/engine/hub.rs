@@ -52,6 +52,43 @@ struct State {
     rings: u64,
 }
 
+impl State {
+    /// The newest events that fit. Others and their forms are forgotten.
+    fn keep(&mut self, events: &[StoredEvent]) {
+        // Of a long append only the end can stay.
+        let (mut from, mut bytes) = (events.len(), 0);
+        while from > 0 && events.len() - from < TAIL_EVENTS {
+            bytes += events[from - 1].record().len();
+            if bytes > TAIL_BYTES && from < events.len() {
+                break;
+            }
+            from -= 1;
+        }
+        if from > 0 {
+            self.forget();
+        }
+        for event in &events[from..] {
+            self.tail_bytes += event.record().len();
+            self.tail.push_back(event.clone());
+        }
+        while self.tail.len() > TAIL_EVENTS || (self.tail_bytes > TAIL_BYTES && self.tail.len() > 1) {
+            let Some(dropped) = self.tail.pop_front() else { break };
+            self.tail_bytes -= dropped.record().len();
+            if !self.forms.is_empty() {
+                for dialect in [Dialect::V0_3, Dialect::V0_3Rest, Dialect::V0_1] {
+                    self.forms.remove(&(dropped.number, dialect));
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.tail.clear();
+        self.tail_bytes = 0;
+        self.forms.clear();
+    }
+}
+
 /// What a bell knows about the events after a number.
 pub(crate) enum Heard {
     /// These are the next ones, without a gap.
@@ -85,6 +122,19 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Wakes all waiters.
+    pub(crate) fn nudge_all(&self) {
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let bells: Vec<_> = shard.values().filter_map(Weak::upgrade).collect();
+            // A bell that is let go of takes itself out of the shard.
+            drop(shard);
+            bells.iter().for_each(|bell| bell.nudge());
+        }
+    }
+}
+
 impl Drop for Bell {
     fn drop(&mut self) {
         let Some(hub) = self.hub.upgrade() else { return };
@@ -111,25 +161,12 @@ impl Bell {
             let mut state = self.state();
             if state.version != 0 && events.first().is_some_and(|event| event.number != state.version + 1) {
                 // Another path committed in between: what is kept no longer joins up.
-                state.tail.clear();
-                state.tail_bytes = 0;
-                state.forms.clear();
+                state.forget();
             }
             state.version = version;
             state.rings += 1;
             state.trouble = None;
-            for event in events {
-                state.tail_bytes += event.record().len();
-                state.tail.push_back(event.clone());
-            }
-            while state.tail.len() > TAIL_EVENTS || (state.tail_bytes > TAIL_BYTES && state.tail.len() > 1) {
-                if let Some(dropped) = state.tail.pop_front() {
-                    state.tail_bytes -= dropped.record().len();
-                    for dialect in [Dialect::V0_3, Dialect::V0_3Rest, Dialect::V0_1] {
-                        state.forms.remove(&(dropped.number, dialect));
-                    }
-                }
-            }
+            state.keep(events);
             if settled.is_some() {
                 state.settled = settled;
             }

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::Guard;
 use baton_protocol::domain::{EventBody, EventKind, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
@@ -99,7 +100,7 @@ impl Inner {
         permit: Permit,
         origin: Option<TraceContext>,
     ) {
-        let options = self.options();
+        let options = Guard::into_inner(self.options());
         let Some(message) = Turn::begun_by(&snapshot.task) else {
             tracing::error!(task.id = %registration.id(), "a turn without a user's message");
             return;
@@ -147,14 +148,15 @@ impl Inner {
             look_again: None,
             stuck_since: None,
         };
-        if self.stopping.is_cancelled() {
+        if self.stopping.is_given() {
             run.desk.stop(Stop::Shutdown);
         }
-        // The future is large: it is not moved into a span that nobody sees.
+        // Boxed here, since the future is large and spawning moves it several times.
+        let run = Box::pin(run.drive(agent, turn, permit));
         if span.is_disabled() {
-            self.tracker.spawn(run.drive(agent, turn, permit));
+            self.tracker.spawn(run);
         } else {
-            self.tracker.spawn(run.drive(agent, turn, permit).instrument(span));
+            self.tracker.spawn(run.instrument(span));
         }
     }
 
@@ -289,9 +291,10 @@ impl Run {
             }
         }
         let expected = self.snapshot.version;
-        let mut events = EventBatch::with_room_for(4);
+        let said = self.desk.collect();
+        let mut events = EventBatch::with_room_for(4.max(said.len() + 1));
         let mut settled = std::mem::take(&mut self.to_settle);
-        for said in self.desk.collect() {
+        for said in said {
             if let Err(fault) = self.take_down(said, &mut events, &mut settled) {
                 if self.snapshot.state().is_terminal() {
                     tracing::warn!(task.id = %self.registration.id(), fault, "the agent went on after the task's end");
@@ -322,6 +325,8 @@ impl Run {
         self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
         let options = &self.options;
         let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
+        // A snapshot grows with its log: at a fixed distance all of them together would grow with its square.
+        let due = due && self.unsnapped.0 >= self.snapshot.version / 8;
         let snapshot = (rests || due).then(|| {
             self.unsnapped = (0, 0);
             StoredSnapshot::encode(&self.snapshot)

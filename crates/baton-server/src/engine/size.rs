@@ -7,14 +7,23 @@ const FRAME: usize = 2048;
 
 /// Length of a text as JSON, quotes left out.
 pub(crate) fn of_text(text: &str) -> usize {
-    text.bytes()
-        .map(|byte| match byte {
+    text.bytes().map(|byte| usize::from(WIDTHS[usize::from(byte)])).sum()
+}
+
+/// How many bytes each byte becomes.
+const WIDTHS: [u8; 256] = {
+    let mut widths = [1; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        widths[byte] = match byte as u8 {
             b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
             0x00..0x20 => 6,
             _ => 1,
-        })
-        .sum()
-}
+        };
+        byte += 1;
+    }
+    widths
+};
 
 fn of_part(part: &Part) -> usize {
     let content = match &part.content {

@@ -1,6 +1,8 @@
 //! A stream of one task's events: first the task, or where a reader left off, then the log as it grows.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
@@ -100,7 +102,7 @@ impl EventStream {
 
     fn of_waiting(engine: &Engine, turn: TurnRef, close: CloseAt) -> Self {
         let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn }));
-        let closing = engine.inner.closing.clone();
+        let closing = engine.inner.closing.token().clone();
         let history_length = HistoryLength::All;
         EventStream {
             waiting,
@@ -212,6 +214,11 @@ impl EventStream {
         }
     }
 
+    /// How many frames come next without waiting, as far as is known, and about how many bytes they have.
+    pub(crate) fn ahead(&mut self) -> (usize, usize) {
+        self.rest.as_mut().map_or((0, 0), LogReader::ahead)
+    }
+
     /// Keeps its owner's place until the stream is dropped.
     pub(crate) fn with_place(mut self, place: StreamPlace) -> Self {
         self.place = Some(place);
@@ -248,7 +255,13 @@ impl Engine {
     ) -> Result<EventStream, Error> {
         match (turn.event, last_seen) {
             (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close)),
-            _ => self.stream_placed(turn, last_seen, close).await,
+            _ => {
+                let stream = self.stream_placed(turn, last_seen, close).await?;
+                if turn.start.is_some() {
+                    run_first().await;
+                }
+                Ok(stream)
+            }
         }
     }
 
@@ -321,7 +334,7 @@ impl Engine {
             return inner.fresh(scope, id, &head, close).await;
         }
         let reader = inner.reader(scope, id, &head, seen);
-        Ok(EventStream::new(None, reader, close, &inner.closing))
+        Ok(EventStream::new(None, reader, close, inner.closing.token()))
     }
 }
 
@@ -337,7 +350,7 @@ impl Inner {
     fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
         let (store, bell) = (self.store.clone(), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
-        EventStream::new(first, reader, close, &self.closing)
+        EventStream::new(first, reader, close, self.closing.token())
     }
 
     /// The task as it is now, then what follows.
@@ -354,7 +367,7 @@ impl Inner {
         reader.after = snapshot.version;
         let over = close.closes(snapshot.state());
         let first = Frame::Task { number: snapshot.version, snapshot };
-        let mut stream = EventStream::new(Some(first), reader, close, &self.closing);
+        let mut stream = EventStream::new(Some(first), reader, close, self.closing.token());
         if over {
             stream.rest = None;
         }
@@ -404,6 +417,20 @@ impl Inner {
         }
         Ok(false)
     }
+}
+
+/// Lets others on this thread go first, once; the run that was just started is the next of them. What an agent says at
+/// once leaves together with the task it belongs to: a write of its own costs more than all that was said.
+async fn run_first() {
+    let mut waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn check_seen(seen: u64, head: &Head) -> Result<(), Error> {

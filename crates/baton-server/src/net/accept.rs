@@ -88,11 +88,7 @@ fn welcome(stream: TcpStream, peer: SocketAddr, door: &Arc<Door>, turned_away: &
     match door.registry.admit(peer.ip()) {
         Admission::Welcome(seat) => {
             let open = door.telemetry.as_ref().map(Telemetry::connection);
-            let serving = connection::serve(stream, peer, Arc::clone(door), seat);
-            tokio::spawn(async move {
-                serving.await;
-                drop(open);
-            });
+            tokio::spawn(connection::serve(stream, peer, Arc::clone(door), seat, open));
         }
         Admission::TooManyFromThere => {
             door.refused(StatusCode::TOO_MANY_REQUESTS);

@@ -1,6 +1,7 @@
 //! One connection's life: which protocol, requests and answers, and an end that the client can read.
 
 use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -18,11 +19,13 @@ use super::bodies::Watch;
 use super::caps::Seat;
 use super::executor::StreamExecutor;
 use super::guard::{Caller, Door};
+use super::lent::{Chunks, Tray};
 use super::patience::{Clock, RanOut};
 use super::preface::{self, Protocol};
 use super::pulse::{Order, Pulse};
 use super::refusal::Refusal;
 use super::socket::{Http1Filter, Http2Filter, Socket};
+use crate::telemetry::OpenConnection;
 
 /// A client that is still sending would not read an answer if the socket were closed under it: what it sends is read
 /// for so long, and so much of it.
@@ -36,7 +39,14 @@ const BEYOND_HEAD: usize = 8 * 1024;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, door: Arc<Door>, seat: Seat) {
+/// `open` counts the connection for as long as it is there.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    door: Arc<Door>,
+    seat: Seat,
+    open: Option<OpenConnection>,
+) {
     // Small frames must leave at once: Nagle's algorithm costs a stream 40 ms per event.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
@@ -46,33 +56,53 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, door: Arc<Door>, 
     let read = preface::read(&stream, &pulse, &mut clock, &door.options).await;
     let Some((protocol, first)) = read else { return };
     clock.speaks(protocol);
-    let caller = Caller { door, pulse, peer };
+    let caller = Caller { door, pulse, peer, tray: None };
     match protocol {
         Protocol::Http1 => http1(stream, first, caller, clock).await,
         // Much larger, and rarer.
         Protocol::Http2 => Box::pin(http2(stream, first, caller, clock)).await,
     }
-    drop(seat);
+    drop((seat, open));
 }
 
-async fn http1(stream: TcpStream, first: BytesMut, caller: Caller, mut clock: Clock) {
-    let (pulse, options) = (Arc::clone(&caller.pulse), Arc::clone(&caller.door.options));
-    let filter = Http1Filter::new(options.max_head_bytes, first, &pulse);
-    let mut socket = Socket::new(stream, Arc::clone(&pulse), filter);
-    let ended = {
+async fn http1(stream: TcpStream, first: BytesMut, mut caller: Caller, mut clock: Clock) {
+    let tray = Arc::new(Tray::default());
+    caller.tray = Some(Arc::clone(&tray));
+    let options = Arc::clone(&caller.door.options);
+    let filter = Http1Filter::new(options.max_head_bytes, first, &caller.pulse, Arc::clone(&tray));
+    let mut socket = Socket::new(stream, Arc::clone(&caller.pulse), filter);
+    let mut builder = http1::Builder::new();
+    // The filter knows when a head begins; hyper would count the time between requests, too.
+    builder
+        .header_read_timeout(None)
+        .max_buf_size(options.write_buffer.max(options.max_head_bytes + BEYOND_HEAD));
+    let ended = loop {
         let service = service_fn(|request| caller.clone().answer(request, None));
-        let mut builder = http1::Builder::new();
-        // The filter knows when a head begins; hyper would count the time between requests, too.
-        builder
-            .header_read_timeout(None)
-            .max_buf_size(options.write_buffer.max(options.max_head_bytes + BEYOND_HEAD));
-        let connection = pin!(builder.serve_connection(TokioIo::new(&mut socket), service));
-        drive(connection, http1::Connection::graceful_shutdown, &caller, &mut clock).await
+        // In a box, so that nothing is left of it while a stream waits.
+        let mut connection = Box::pin(builder.serve_connection(TokioIo::new(&mut socket), service));
+        let shut_down = http1::Connection::graceful_shutdown;
+        let ended = drive(connection.as_mut(), shut_down, || tray.take_back(), &caller, &mut clock).await;
+        drop(connection);
+        let Some((chunks, closes)) = tray.taken() else { break ended };
+        let sending = pin!(send(chunks, &mut socket));
+        match drive(sending, |_| {}, || false, &caller, &mut clock).await {
+            Ended::Served if !closes => {}
+            ended => break ended,
+        }
     };
     let (mut stream, filter) = socket.into_parts();
-    if ended == Ended::Served && filter.ended_early() {
-        linger(&mut stream, &pulse).await;
+    if ended != Ended::Cut && filter.ended_early() {
+        linger(&mut stream, &caller.pulse).await;
     }
+}
+
+/// The rest of an event stream, unless its reader leaves before the end.
+async fn send(mut chunks: Chunks, socket: &mut Socket<TcpStream, Http1Filter>) -> io::Result<()> {
+    poll_fn(|cx| match chunks.poll_send(cx, socket) {
+        Poll::Pending => socket.poll_hung_up(cx).map(|()| Err(io::ErrorKind::UnexpectedEof.into())),
+        sent => sent,
+    })
+    .await
 }
 
 async fn http2(stream: TcpStream, first: BytesMut, caller: Caller, mut clock: Clock) {
@@ -99,26 +129,30 @@ async fn http2(stream: TcpStream, first: BytesMut, caller: Caller, mut clock: Cl
         .initial_stream_window_size(256 * 1024)
         .max_send_buf_size(options.write_buffer);
     let connection = pin!(builder.serve_connection(TokioIo::new(&mut socket), service));
-    drive(connection, http2::Connection::graceful_shutdown, &caller, &mut clock).await;
+    drive(connection, http2::Connection::graceful_shutdown, || false, &caller, &mut clock).await;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// hyper is done with it.
+    /// Done with it, or with what it waits for next.
     Served,
+    /// Something came that cannot be read, or nobody reads what is sent.
+    Broken,
     /// We are.
     Cut,
 }
 
-/// Lets hyper work, and sees to it that the connection ends when it should.
-async fn drive<C>(
+/// Lets hyper work, and sees to it that the connection ends when it should. It stops where `may_stop` says so.
+async fn drive<C, E>(
     mut connection: Pin<&mut C>,
     shut_down: impl Fn(Pin<&mut C>),
+    may_stop: impl Fn() -> bool,
     caller: &Caller,
     clock: &mut Clock,
 ) -> Ended
 where
-    C: Future<Output = hyper::Result<()>>,
+    C: Future<Output = Result<(), E>>,
+    E: std::fmt::Display,
 {
     let (pulse, options) = (&caller.pulse, &caller.door.options);
     let (mut leaving, mut timed_out) = (false, false);
@@ -126,9 +160,11 @@ where
         pulse.listen(cx.waker());
         loop {
             if let Poll::Ready(served) = connection.as_mut().poll(cx) {
-                if let Err(error) = served {
-                    tracing::trace!(%error, "a connection broke");
-                }
+                let Err(error) = served else { return Poll::Ready(Ended::Served) };
+                tracing::trace!(%error, "a connection broke");
+                return Poll::Ready(Ended::Broken);
+            }
+            if may_stop() {
                 return Poll::Ready(Ended::Served);
             }
             let leave = match pulse.order() {

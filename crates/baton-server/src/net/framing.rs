@@ -20,6 +20,8 @@ pub(super) struct Framing {
     max_head: usize,
     /// Bytes of the body under way that have been passed on.
     body_seen: u64,
+    /// Heads passed on so far.
+    heads: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +100,7 @@ pub(super) enum Stand {
 
 impl Framing {
     pub(super) fn new(max_head: usize) -> Self {
-        Framing { at: At::Head(Scan::default()), max_head, body_seen: 0 }
+        Framing { at: At::Head(Scan::default()), max_head, body_seen: 0, heads: 0 }
     }
 
     pub(super) fn stand(&self) -> Stand {
@@ -111,6 +113,11 @@ impl Framing {
 
     pub(super) fn body_seen(&self) -> u64 {
         self.body_seen
+    }
+
+    /// How many requests are all with hyper; `None` in the middle of one.
+    pub(super) fn whole_requests(&self) -> Option<u64> {
+        (self.stand() == Stand::Head).then_some(self.heads)
     }
 
     /// From now on nothing is passed on, for a reason of the caller's.
@@ -143,6 +150,7 @@ impl Framing {
                 let end = scan.find_end(bytes, self.max_head).map_err(Refused::Head)?;
                 let Some((end, shape)) = end else { return Ok(0) };
                 self.body_seen = 0;
+                self.heads += 1;
                 self.at = match shape {
                     BodyShape::Length(0) => At::Head(Scan::default()),
                     BodyShape::Length(length) => At::Length(length),

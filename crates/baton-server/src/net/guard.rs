@@ -14,6 +14,7 @@ use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
 use super::cors::Origins;
 use super::hosts::Hosts;
+use super::lent::{Outgoing, Tray, closes_after};
 use super::options::Connections;
 use super::pulse::Pulse;
 use super::refusal::{self, Refusal};
@@ -47,6 +48,8 @@ pub(super) struct Caller {
     pub(super) door: Arc<Door>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) peer: SocketAddr,
+    /// HTTP/1 only: where its event streams lie.
+    pub(super) tray: Option<Arc<Tray>>,
 }
 
 impl Caller {
@@ -55,9 +58,12 @@ impl Caller {
         self,
         request: Request<Incoming>,
         watch: Option<Arc<Watch>>,
-    ) -> Result<Response<Observed>, Infallible> {
+    ) -> Result<Response<Outgoing>, Infallible> {
         let under_way = UnderWay::new(&self.pulse);
-        let version = request.version();
+        if let Some(tray) = &self.tray {
+            tray.came_out();
+        }
+        let (version, closes) = (request.version(), closes_after(request.headers()));
         let origin = match &self.door.cors {
             Some(_) => request.headers().get(ORIGIN).cloned(),
             None => None,
@@ -75,7 +81,8 @@ impl Caller {
         if version == Version::HTTP_10 || (version == Version::HTTP_11 && self.door.registry.is_draining()) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| Observed::new(body, under_way, watch)))
+        let response = response.map(|body| Observed::new(body, under_way, watch));
+        Ok(Outgoing::of(response, version, closes, self.tray.as_ref()))
     }
 
     /// The answer, where the application is not to be asked.

@@ -4,7 +4,8 @@
 //! on requests that two readers understand differently. From the outside in: [`accept`] takes connections as far as
 //! [`caps`] lets it; [`connection`] lives with one: [`preface`] tells its protocol, [`socket`] filters what is read
 //! through [`framing`] (HTTP/1) or [`frames`] (HTTP/2), hyper speaks, [`guard`] checks each request before the
-//! application sees it, and [`patience`] ends what takes too long, by what [`pulse`] shows.
+//! application sees it, [`lent`] keeps event streams on which nothing happens small, and [`patience`] ends what takes too
+//! long, by what [`pulse`] shows.
 
 mod accept;
 mod authority;
@@ -20,6 +21,7 @@ pub(crate) mod fuzz;
 mod guard;
 mod head;
 mod hosts;
+mod lent;
 mod options;
 mod patience;
 mod preface;

@@ -7,9 +7,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use super::frames::{Frames, MALFORMED};
 use super::framing::{Framing, Refused, Stand, Verdict};
+use super::lent::Tray;
 use super::pulse::{Phase, Pulse};
 use super::refusal::Refusal;
 
@@ -37,6 +39,9 @@ pub(super) trait Filter: Unpin {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
+
+    /// All that was written is on its way.
+    fn flushed(&self) {}
 }
 
 impl<S, F> Socket<S, F> {
@@ -50,6 +55,21 @@ impl<S, F> Socket<S, F> {
     }
 }
 
+impl Socket<TcpStream, Http1Filter> {
+    /// Ready when the client has hung up; to be asked only while hyper does not read. Nothing is read: what a client
+    /// sends ahead of its turn stays where it is, and hides the end that comes after it.
+    pub(super) fn poll_hung_up(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.filter.held.is_empty() {
+            return Poll::Pending;
+        }
+        let mut byte = [0];
+        match self.stream.poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
+            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),
+            Poll::Ready(Ok(_)) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
 /// Passes on whole, unambiguous requests only.
 #[derive(Debug)]
 pub(super) struct Http1Filter {
@@ -60,12 +80,14 @@ pub(super) struct Http1Filter {
     ready: usize,
     /// hyper is to be told, once, that the body it reads is broken, when it comes to read that part.
     broken: Option<Refusal>,
+    tray: Arc<Tray>,
 }
 
 impl Http1Filter {
     /// `first` was read to find out the protocol.
-    pub(super) fn new(max_head: usize, first: BytesMut, pulse: &Pulse) -> Self {
-        let mut filter = Http1Filter { framing: Framing::new(max_head), held: first, ready: 0, broken: None };
+    pub(super) fn new(max_head: usize, first: BytesMut, pulse: &Pulse, tray: Arc<Tray>) -> Self {
+        let framing = Framing::new(max_head);
+        let mut filter = Http1Filter { framing, held: first, ready: 0, broken: None, tray };
         filter.examine(pulse);
         filter
     }
@@ -105,6 +127,11 @@ impl Http1Filter {
             Stand::Head if verdict.pass > 0 => pulse.enter_anew(Phase::Head),
             Stand::Head => pulse.enter(Phase::Head),
         }
+        self.tell_tray();
+    }
+
+    fn tell_tray(&self) {
+        self.tray.passed_on(self.framing.whole_requests().filter(|_| self.ready == 0));
     }
 
     /// The client took too long.
@@ -139,6 +166,7 @@ impl Filter for Http1Filter {
                     // A connection may stay long after its one request in two parts.
                     self.held = BytesMut::new();
                 }
+                self.tell_tray();
                 return Poll::Ready(Ok(()));
             }
             if self.framing.stand() == Stand::Refused {
@@ -187,6 +215,10 @@ impl Filter for Http1Filter {
                 self.examine(pulse);
             }
         }
+    }
+
+    fn flushed(&self) {
+        self.tray.flushed();
     }
 }
 
@@ -307,7 +339,9 @@ impl<S: AsyncWrite + Unpin, F: Filter> AsyncWrite for Socket<S, F> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.filter.flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -10,9 +10,10 @@ mod media;
 mod send;
 mod subscribe;
 
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, Reply};
 use baton_protocol::{Error, ErrorKind, Generation};
@@ -180,8 +181,8 @@ impl Service {
         &self.inner.card
     }
 
-    pub(crate) fn limits(&self) -> Arc<Limits> {
-        self.inner.limits.load_full()
+    pub(crate) fn limits(&self) -> Guard<Arc<Limits>> {
+        self.inner.limits.load()
     }
 
     pub(crate) fn set_limits(&self, limits: Limits) {
@@ -189,7 +190,7 @@ impl Service {
         self.inner.limits.store(Arc::new(limits));
     }
 
-    fn declared(&self) -> Arc<AgentCard> {
+    fn declared(&self) -> impl Deref<Target = AgentCard> {
         self.inner.card.declared()
     }
 
@@ -214,7 +215,7 @@ impl Service {
     }
 
     fn scope_of(&self, principal: &Principal, tenant: Arc<str>) -> Scope {
-        Scope { agent: Arc::clone(&self.inner.agent), tenant, owner: Arc::clone(&principal.owner) }
+        Scope::of(Arc::clone(&self.inner.agent), tenant, Arc::clone(&principal.owner))
     }
 
     /// The generation a task was born in, if it exists.

@@ -156,6 +156,7 @@ struct Written {
     ordinal: u32,
     starts: usize,
     json: usize,
+    ends: usize,
 }
 
 /// Bytes from which a copy is cheaper than unused room.
@@ -180,8 +181,16 @@ impl EventBatch {
             EventBody::Artifact(update) => update.ordinal,
             _ => 0,
         };
-        let Event { number, at, body } = event;
-        self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, starts, json });
+        let (Event { number, at, body }, ends) = (event, self.out.len());
+        self.written.push(Written {
+            number: *number,
+            kind: body.kind(),
+            at: *at,
+            ordinal,
+            starts,
+            json,
+            ends,
+        });
     }
 
     /// The events, in the order they were encoded in.
@@ -191,13 +200,11 @@ impl EventBatch {
             self.out.shrink_to_fit();
         }
         let all = Bytes::from(self.out);
-        let ends: Vec<usize> =
-            self.written.iter().skip(1).map(|next| next.starts).chain([all.len()]).collect();
-        let event = |(written, end): (Written, usize)| {
-            let Written { number, kind, at, ordinal, starts, json } = written;
-            StoredEvent { number, kind, at, ordinal, record: all.slice(starts..end), json_at: json - starts }
+        let event = |written: Written| {
+            let Written { number, kind, at, ordinal, starts, json, ends } = written;
+            StoredEvent { number, kind, at, ordinal, record: all.slice(starts..ends), json_at: json - starts }
         };
-        self.written.into_iter().zip(ends).map(event).collect()
+        self.written.into_iter().map(event).collect()
     }
 }
 
@@ -211,15 +218,15 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
         EventBody::CancelRequested { .. } => out.push(b'C'),
         EventBody::Status(update) => {
             out.push(b'S');
-            push_number(out, update.state.number());
+            push_json(out, update.state.number());
         }
         EventBody::Artifact(update) => {
             out.push(b'P');
-            push_number(out, update.ordinal);
+            push_json(out, update.ordinal);
         }
     }
     out.push(b' ');
-    push_number(out, event.at.as_millis());
+    push_json(out, event.at.as_millis());
     if let EventBody::UserMessage { trace: Some(trace), .. } = &event.body {
         for text in std::iter::once(trace.parent()).chain(trace.state()) {
             out.push(b' ');
@@ -276,6 +283,8 @@ fn read_kind(text: &str) -> Option<(EventKind, u32)> {
 pub struct StoredSnapshot {
     version: u64,
     record: Bytes,
+    /// Where the task's JSON starts; `None` when the record is cut short.
+    task_at: Option<usize>,
 }
 
 impl fmt::Debug for StoredSnapshot {
@@ -284,49 +293,44 @@ impl fmt::Debug for StoredSnapshot {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+/// The second line of a snapshot, as [`write_beyond`] writes it.
+#[derive(Deserialize)]
 struct BeyondTask<'a> {
     /// State number and time.
     transitions: Vec<(u8, i64)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     sealed: Vec<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     skill: Option<Cow<'a, str>>,
     /// `traceparent`, and `tracestate` if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<(Cow<'a, str>, Option<Cow<'a, str>>)>,
 }
 
 impl StoredSnapshot {
     /// The record of a folded task.
     pub fn encode(snapshot: &Snapshot) -> Self {
-        let Snapshot { task, version, attempts, sealed, skill, trace } = snapshot;
+        let Snapshot { task, version, attempts, .. } = snapshot;
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(FORMAT.as_bytes());
         for number in [*version, u64::from(*attempts)] {
             out.push(b' ');
-            push_number(&mut out, number);
+            push_json(&mut out, number);
         }
         out.push(b'\n');
-        let beyond = BeyondTask {
-            transitions: task.transitions.iter().map(|t| (t.state.number(), t.at.as_millis())).collect(),
-            sealed: sealed.iter().map(|id| Cow::Borrowed(id.as_str())).collect(),
-            skill: skill.as_deref().map(Cow::Borrowed),
-            trace: trace.as_ref().map(|trace| (trace.parent().into(), trace.state().map(Cow::Borrowed))),
-        };
-        serde_json::to_writer(&mut out, &beyond).expect("numbers and strings into memory cannot fail");
+        write_beyond(&mut out, snapshot);
         out.push(b'\n');
+        let task_at = Some(out.len());
         v1::write_task(&mut out, task);
         if out.len() > LARGE {
             out.shrink_to_fit();
         }
-        StoredSnapshot { version: *version, record: Bytes::from(out) }
+        StoredSnapshot { version: *version, record: Bytes::from(out), task_at }
     }
 
     /// A record as it was stored.
     pub fn from_record(record: Bytes) -> Result<Self, StoreError> {
-        let (version, _, _) = Self::header(&record)?;
-        Ok(StoredSnapshot { version, record })
+        let (version, _, beyond_at) = Self::header(&record)?;
+        let task_at = memchr(b'\n', &record[beyond_at..]).map(|end| beyond_at + end + 1);
+        Ok(StoredSnapshot { version, record, task_at })
     }
 
     /// Number of the last event in it.
@@ -341,9 +345,7 @@ impl StoredSnapshot {
 
     /// The task's 1.0 JSON, unread. `None` when the record is cut short.
     pub fn task_json(&self) -> Option<Bytes> {
-        let (_, _, beyond_at) = Self::header(&self.record).ok()?;
-        let end = memchr(b'\n', &self.record[beyond_at..])?;
-        Some(self.record.slice(beyond_at + end + 1..))
+        self.task_at.map(|task_at| self.record.slice(task_at..))
     }
 
     /// The folded task.
@@ -380,6 +382,35 @@ impl StoredSnapshot {
     }
 }
 
+/// What the log says beyond the task. By hand, since every turn ends with one.
+fn write_beyond(out: &mut Vec<u8>, snapshot: &Snapshot) {
+    let mut before = b'[';
+    out.extend_from_slice(b"{\"transitions\":");
+    for Transition { state, at } in &snapshot.task.transitions {
+        out.extend_from_slice(&[before, b'[']);
+        push_json(out, state.number());
+        out.push(b',');
+        push_json(out, at.as_millis());
+        out.push(b']');
+        before = b',';
+    }
+    out.extend_from_slice(if before == b'[' { b"[]" } else { b"]" });
+    if !snapshot.sealed.is_empty() {
+        let sealed: Vec<_> = snapshot.sealed.iter().map(ArtifactId::as_str).collect();
+        out.extend_from_slice(b",\"sealed\":");
+        push_json(out, sealed);
+    }
+    if let Some(skill) = &snapshot.skill {
+        out.extend_from_slice(b",\"skill\":");
+        push_json(out, &**skill);
+    }
+    if let Some(trace) = &snapshot.trace {
+        out.extend_from_slice(b",\"trace\":");
+        push_json(out, (trace.parent(), trace.state()));
+    }
+    out.push(b'}');
+}
+
 /// A message skill's reply as its message record keeps it.
 pub fn write_reply(reply: &Message) -> Bytes {
     let mut out = format!("{FORMAT}\n").into_bytes();
@@ -405,13 +436,13 @@ fn first_line(record: &[u8]) -> Option<(&str, usize)> {
     Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
 }
 
-/// A number in decimal digits, as [`push_number`] wrote it.
+/// A number in decimal digits, as [`push_json`] wrote it.
 fn number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-fn push_number(out: &mut Vec<u8>, number: impl Serialize) {
-    serde_json::to_writer(out, &number).expect("a number into memory cannot fail");
+fn push_json(out: &mut Vec<u8>, value: impl Serialize) {
+    serde_json::to_writer(out, &value).expect("numbers and strings into memory cannot fail");
 }
 
 /// Folds what a store loaded into the task it stands for.

@@ -145,5 +145,7 @@ mod stream_volume;
 mod verbs;
 /// The protocol version a request names, in its header or its query.
 mod version;
+/// Event streams with pauses, and what follows them on their connections.
+mod waiting_streams;
 /// Nothing hangs: stores that fail, agents that are silent, late or wrong.
 mod waits;

@@ -86,7 +86,7 @@ impl AsyncRead for Pieces {
 /// All that goes on to hyper, and whether it ended with a broken body.
 pub(super) fn passed(pieces: Vec<Vec<u8>>, room: usize) -> (Vec<u8>, bool) {
     let pulse = Arc::new(Pulse::new(Instant::now()));
-    let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse);
+    let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::default());
     let mut socket = Socket::new(Pieces(pieces), pulse, filter);
     let mut all = Vec::new();
     let mut cx = Context::from_waker(std::task::Waker::noop());
@@ -126,7 +126,7 @@ pub(super) fn seen_by_hyper(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
             }
         });
         let pulse = Arc::new(Pulse::new(Instant::now()));
-        let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse);
+        let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::default());
         let socket = TokioIo::new(Socket::new(server, pulse, filter));
         client.write_all(bytes).await.expect("there is room for it");
         client.shutdown().await.expect("it is open");

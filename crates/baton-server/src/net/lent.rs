@@ -1,0 +1,275 @@
+//! An event stream on HTTP/1: its body is lent to hyper, and taken back while there is nothing to say.
+//!
+//! hyper keeps some 24 kB per connection: two buffers, and the room of the request's future. A stream may be open for
+//! hours with nothing on it. So its body lies in the connection's own [`Tray`], from which hyper reads it. When all of
+//! it so far has been sent and more must be awaited, the connection takes it back, lets hyper go, and writes what
+//! comes as [`Chunks`]; for the request after it there is a new hyper. Nothing is lost with the old one: its buffers
+//! are empty at that moment, and a chunked body has no memory of the chunks before.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderMap, Response, Version};
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::io::AsyncWrite;
+
+use super::bodies::Observed;
+
+/// Where a connection's event stream lies, while it has one.
+#[derive(Debug, Default)]
+pub(super) struct Tray {
+    stream: Mutex<Option<Stream>>,
+    /// Requests that went in to hyper as a whole, and those that came out of it. While there are more of the former
+    /// it has another request in its buffer.
+    passed_on: AtomicU64,
+    came_out: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    body: Observed,
+    /// hyper has been given something that it has not yet sent.
+    unsent: bool,
+    /// There was nothing more when hyper asked last.
+    waits: bool,
+    /// hyper is on its way out.
+    taken: bool,
+    /// It is the last answer on its connection.
+    closes: bool,
+}
+
+impl Tray {
+    /// hyper has been given so many requests; `None`: and a part of another.
+    pub(super) fn passed_on(&self, requests: Option<u64>) {
+        self.passed_on.store(requests.unwrap_or(u64::MAX), Relaxed);
+    }
+
+    pub(super) fn came_out(&self) {
+        self.came_out.fetch_add(1, Relaxed);
+    }
+
+    /// hyper has sent all it had.
+    pub(super) fn flushed(&self) {
+        if let Some(stream) = &mut *self.stream() {
+            stream.unsent = false;
+        }
+    }
+
+    /// Is there a stream that has to wait? Then hyper is to be dropped, and loses it.
+    pub(super) fn take_back(&self) -> bool {
+        let mut lying = self.stream();
+        let Some(stream) = &mut *lying else { return false };
+        let is_last = self.passed_on.load(Relaxed) == self.came_out.load(Relaxed);
+        stream.taken = stream.waits && !stream.unsent && is_last;
+        stream.taken
+    }
+
+    /// What was taken back, and whether it is the last answer.
+    pub(super) fn taken(&self) -> Option<(Chunks, bool)> {
+        let stream = self.stream().take_if(|stream| stream.taken)?;
+        Some((Chunks { body: stream.body, chunk: None, next: None, over: false }, stream.closes))
+    }
+
+    fn stream(&self) -> MutexGuard<'_, Option<Stream>> {
+        // Each field says something by itself.
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The body of an answer, for hyper.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Owned(Observed),
+    Lent(Lent),
+}
+
+/// Ends the stream when it is dropped, unless that was taken back.
+#[derive(Debug)]
+pub(super) struct Lent(Arc<Tray>);
+
+impl Outgoing {
+    /// Lends the body if it is an event stream that hyper will send in chunks. `tray` is that of an HTTP/1 connection.
+    pub(super) fn of(
+        response: Response<Observed>,
+        version: Version,
+        closes: bool,
+        tray: Option<&Arc<Tray>>,
+    ) -> Response<Outgoing> {
+        let lends = version == Version::HTTP_11
+            && response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
+            && response.body().size_hint().exact().is_none();
+        let closes = closes || closes_after(response.headers());
+        match tray {
+            Some(tray) if lends => response.map(|body| {
+                let stream = Stream { body, unsent: true, waits: false, taken: false, closes };
+                *tray.stream() = Some(stream);
+                Outgoing::Lent(Lent(Arc::clone(tray)))
+            }),
+            _ => response.map(Outgoing::Owned),
+        }
+    }
+}
+
+/// Will this be the last answer, by the headers of either side?
+pub(super) fn closes_after(headers: &HeaderMap) -> bool {
+    let says_close = |value: &http::HeaderValue| {
+        value
+            .as_bytes()
+            .split(|byte| *byte == b',')
+            .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"close"))
+    };
+    headers.get_all(CONNECTION).iter().any(says_close)
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let ended = self.0.stream().take_if(|stream| !stream.taken);
+        drop(ended);
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        match &mut *self {
+            Outgoing::Owned(body) => Pin::new(body).poll_frame(cx),
+            Outgoing::Lent(Lent(tray)) => {
+                let mut lying = tray.stream();
+                let Some(stream) = &mut *lying else { return Poll::Ready(None) };
+                let polled = Pin::new(&mut stream.body).poll_frame(cx);
+                stream.waits = polled.is_pending();
+                stream.unsent |= polled.is_ready();
+                polled
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Outgoing::Owned(body) => body.is_end_stream(),
+            Outgoing::Lent(Lent(tray)) => {
+                tray.stream().as_ref().is_none_or(|stream| stream.body.is_end_stream())
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Outgoing::Owned(body) => body.size_hint(),
+            Outgoing::Lent(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// The rest of a body in chunks, straight to the socket.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    body: Observed,
+    chunk: Option<Chunk>,
+    /// Came while it was looked whether `chunk` is the last.
+    next: Option<Bytes>,
+    over: bool,
+}
+
+/// What is being sent: a line with its length, the data, and what follows it.
+#[derive(Debug)]
+struct Chunk {
+    size: String,
+    data: Bytes,
+    end: &'static str,
+    sent: usize,
+}
+
+impl Chunks {
+    /// Ready when all is sent, or cannot be.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut waits = false;
+            if self.chunk.is_none() {
+                let data = match self.next.take() {
+                    Some(data) => Some(data),
+                    None => ready!(self.poll_data(cx))?,
+                };
+                // Most streams end with what is said last: that leaves together with the end.
+                match self.poll_data(cx)? {
+                    Poll::Ready(next) => self.next = next,
+                    Poll::Pending => waits = true,
+                }
+                self.chunk = Some(Chunk::new(data, self.over));
+            }
+            if let Some(chunk) = &mut self.chunk {
+                ready!(chunk.poll_send(cx, socket))?;
+            }
+            if self.over && self.next.is_none() {
+                return Pin::new(socket).poll_flush(cx);
+            }
+            self.chunk = None;
+            if waits {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// The next part, never empty; `None` when the body is over.
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
+        while !self.over {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                None => self.over = true,
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
+                    // An empty chunk would be the end, and event streams have no trailers.
+                    _ => {}
+                },
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+}
+
+impl Chunk {
+    fn new(data: Option<Bytes>, last: bool) -> Self {
+        let Some(data) = data else {
+            return Chunk { size: String::new(), data: Bytes::new(), end: "0\r\n\r\n", sent: 0 };
+        };
+        let end = if last { "\r\n0\r\n\r\n" } else { "\r\n" };
+        Chunk { size: format!("{:x}\r\n", data.len()), data, end, sent: 0 }
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut slices = [
+                IoSlice::new(self.size.as_bytes()),
+                IoSlice::new(&self.data),
+                IoSlice::new(self.end.as_bytes()),
+            ];
+            let mut left = &mut slices[..];
+            IoSlice::advance_slices(&mut left, self.sent);
+            if left.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(Pin::new(&mut *socket).poll_write_vectored(cx, left))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent => self.sent += sent,
+            }
+        }
+    }
+}

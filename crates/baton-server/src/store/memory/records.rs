@@ -107,7 +107,7 @@ impl Records {
         before: Timestamp,
         limit: u32,
         lives: impl Fn(ScopeId, &TaskId) -> bool,
-    ) -> Vec<Box<Kept>> {
+    ) -> Vec<Kept> {
         let gone = |(_, scope, id, hash): &&Orphan| {
             let task = self.find(*scope, id, hash).and_then(|record| record.task);
             !task.is_some_and(|task| lives(*scope, &task))
@@ -117,10 +117,10 @@ impl Records {
         chosen.into_iter().filter_map(|orphan| self.remove(&orphan)).collect()
     }
 
-    fn remove(&mut self, orphan: &Orphan) -> Option<Box<Kept>> {
+    fn remove(&mut self, orphan: &Orphan) -> Option<Kept> {
         self.orphans.remove(orphan);
         let (_, scope, id, hash) = orphan;
         let place = place(&self.hasher, *scope, id, hash);
-        self.kept.remove(place.0, |kept| kept.is(*scope, id, hash))
+        self.kept.remove(place.0, |kept| kept.is(*scope, id, hash)).map(|kept| *kept)
     }
 }

@@ -238,7 +238,7 @@ impl State {
     }
 
     /// Answers the removed records.
-    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Box<Kept>> {
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Kept> {
         let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(&self.tasks, scope, task).is_some();
         let purged = self.records.purge(before, limit, lives);
         for record in &purged {

@@ -22,6 +22,9 @@ use crate::points::{Point, reached};
 /// A write is sent off when it has grown to this.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// Room for an event of usual size.
+const BEYOND: usize = 2 * 1024;
+
 /// Room for the frame with which most streams begin.
 const FIRST_BYTES: usize = 512;
 
@@ -211,7 +214,8 @@ impl Writer {
             Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
         };
         let (frames, bytes) = self.stream.ahead();
-        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES)
+        // The last event goes beyond the mark, as a rule by little.
+        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES + BEYOND)
     }
 
     fn put(&mut self, out: &mut BytesMut, frame: &Frame) {

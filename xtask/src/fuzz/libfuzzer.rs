@@ -39,7 +39,9 @@ pub fn build(workspace: &Workspace) -> Option<PathBuf> {
     match execute(&mut cargo) {
         Ok(()) => Some(folder.join(host).join("release/baton-libfuzzer")),
         Err(reason) => {
-            println!("libFuzzer cannot be built here ({reason}); it needs a C++ compiler");
+            println!(
+                "libFuzzer cannot be built here ({reason}); it needs a C++ compiler and a lock file that is up to date"
+            );
             None
         }
     }

@@ -47,6 +47,38 @@ pub fn one_integration_binary(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Workspaces beside the main one, such as the benchmarks, have locks of their own, and nothing that is built every
+/// day looks at them. With a lock that does not know what our crates need, they do not build.
+pub fn locks_know_our_dependencies(tree: &Tree, faults: &mut Vec<Fault>) {
+    for lock in tree.files.iter().filter(|file| file.path.ends_with("/Cargo.lock")) {
+        for package in lock.text.split("[[package]]\n").skip(1) {
+            let named = package.lines().find_map(|line| line.strip_prefix("name = "));
+            let manifest = format!("crates/{}/Cargo.toml", named.unwrap_or_default().trim_matches('"'));
+            // One that was published carries a source.
+            let ours = tree.files.iter().find(|file| file.path == manifest && !package.contains("source = "));
+            for name in ours.iter().flat_map(|manifest| always_needed(&manifest.text)) {
+                // With its version, where there are several.
+                if ![format!(" \"{name}\""), format!(" \"{name} ")]
+                    .iter()
+                    .any(|known| package.contains(known))
+                {
+                    let message = format!("{manifest} needs `{name}`; run `cargo metadata` in this folder");
+                    faults.push(Fault::new(&lock.path, 1, message));
+                }
+            }
+        }
+    }
+}
+
+/// What a crate depends on everywhere and with whatever features.
+fn always_needed(manifest: &str) -> impl Iterator<Item = &str> {
+    let lines = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let lines =
+        lines.take_while(|line| !line.starts_with('[')).filter(|line| !line.contains("optional = true"));
+    lines
+        .filter_map(|line| line.split(['.', '=', ' ']).next().filter(|name| !name.is_empty() && *name != "#"))
+}
+
 /// `(line, name)` of all dependencies, also those for development and for one platform.
 fn dependencies(manifest: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
@@ -104,6 +136,26 @@ mod tests {
         let manifest = "[dependencies]\n# a = 1\nb.workspace = true\n\n[target.'cfg(unix)'.build-dependencies]\n\
                         c = \"1\"\n[features]\nd = []\n[dev-dependencies.e]\nf = 1\n";
         assert_eq!(dependencies(manifest), [(3, "b"), (6, "c"), (9, "e")]);
+    }
+
+    #[test]
+    fn a_lock_that_does_not_know_a_dependency_is_refused() {
+        let manifest = "[dependencies]\n# why\nbytes.workspace = true\nserde = \"1\"\n\
+                        foldhash = { workspace = true, optional = true }\n[dev-dependencies]\nproptest = \"1\"\n";
+        let package = |needs: &str| {
+            format!("[[package]]\nname = \"baton-server\"\nversion = \"0.1.0\"\ndependencies = [\n{needs}]\n")
+        };
+        let (whole, cut) =
+            (package(" \"bytes\",\n \"serde 1.0.1\",\n"), package(" \"bytes\",\n \"serde_json\",\n"));
+        check(
+            &[
+                ("crates/baton-server/Cargo.toml", manifest),
+                ("bench/Cargo.lock", &whole),
+                ("fuzz/Cargo.lock", &cut),
+                ("other/Cargo.lock", "[[package]]\nname = \"bytes\"\nsource = \"registry\"\n"),
+            ],
+            &["fuzz/Cargo.lock:1"],
+        );
     }
 
     #[test]

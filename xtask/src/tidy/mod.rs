@@ -25,6 +25,7 @@ const RULES: &[fn(&Tree, &mut Vec<Fault>)] = &[
     domain::stays_pure,
     crates::edges,
     crates::one_integration_binary,
+    crates::locks_know_our_dependencies,
     paths::none_of_one_machine,
     links::local_links_resolve,
 ];

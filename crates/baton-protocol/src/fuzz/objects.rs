@@ -7,9 +7,10 @@ use super::codecs::{
 };
 use crate::domain::{Task, TaskId};
 use crate::error::{Error, ErrorKind};
-use crate::operation::{FACTS, Operation, Reply};
+use crate::operation::{FACTS, HistoryLength, ListTasks, Operation, Reply};
 use crate::wire::StreamItem;
 use crate::wire::dialect::{AnswerFacts, Dialect};
+use crate::wire::v1::PageWriter;
 
 pub(super) fn check(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -53,6 +54,23 @@ fn kept(task: &Task) {
     let task = Task { transitions: Vec::new(), ..task.clone() };
     let stored = write_reply(Dialect::V1, &Reply::Task(task.clone()), &AnswerFacts::default());
     assert_eq!(read_task(Dialect::V1, &stored).as_ref().ok(), Some(&task), "{stored}");
+    listed(&task, &stored);
+}
+
+/// Cutting a task's text for a list gives what writing the task for it gives.
+fn listed(task: &Task, stored: &str) {
+    for (include_artifacts, history) in [(false, None), (true, None), (false, Some(0)), (true, Some(1))] {
+        let history_length = history.map_or(HistoryLength::All, HistoryLength::Last);
+        let list = ListTasks { include_artifacts, history_length, ..ListTasks::default() };
+        let [mut cut, mut whole] = [(); 2].map(|()| PageWriter::new(&list, 0));
+        for _ in 0..2 {
+            assert!(cut.stored(stored.as_bytes()), "{stored}");
+            whole.task(task.clone());
+        }
+        let [cut, whole] =
+            [cut, whole].map(|page| String::from_utf8(page.end("", 2, 2)).expect("codecs write text"));
+        assert_eq!(cut, whole);
+    }
 }
 
 /// Whoever asks gets something its reader understands. What is lost on the way is told in `docs/generations.md`.

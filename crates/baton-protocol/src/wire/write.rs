@@ -15,6 +15,11 @@ impl<'a> Object<'a> {
         Object { out, empty: true }
     }
 
+    /// Goes on with an object that has members already.
+    pub(crate) fn resume(out: &'a mut Vec<u8>) -> Self {
+        Object { out, empty: false }
+    }
+
     /// Starts a member; the caller writes its value. Inlined, so that a name is copied as the constant it is.
     #[inline]
     pub(crate) fn member(&mut self, name: &str) -> &mut Vec<u8> {

@@ -1,8 +1,8 @@
 //! Domain to JSON and back, in every dialect, minus what `losses` says.
 
 use baton_protocol::domain::{AgentCard, AgentInterface};
-use baton_protocol::operation::{Call, Operation, Reply};
-use baton_protocol::wire::StreamItem;
+use baton_protocol::operation::{Call, HistoryLength, ListTasks, Operation, Reply};
+use baton_protocol::wire::{StreamItem, v1};
 use proptest::prelude::*;
 
 use crate::codecs::{CODECS, Codec, Dialect};
@@ -114,6 +114,26 @@ proptest! {
     #[test]
     fn p06_a_page_survives(page in strategies::task_page()) {
         check_reply(Operation::ListTasks, Reply::Tasks(page));
+    }
+
+    /// Cutting the texts of tasks to a page gives what writing the page gives.
+    #[test]
+    fn p06_a_page_is_the_same_from_texts(page in strategies::task_page(), most in prop::option::of(0..4u32)) {
+        let history_length = most.map_or(HistoryLength::All, HistoryLength::Last);
+        let list = ListTasks { include_artifacts: page.with_artifacts, history_length, ..ListTasks::default() };
+        let (mut mixed, mut expected) = (v1::PageWriter::new(&list, 0), page.clone());
+        for (n, task) in expected.tasks.iter_mut().enumerate() {
+            if n % 2 == 0 {
+                let text = written(|out| v1::write_task(out, task));
+                prop_assert!(mixed.stored(text.as_bytes()), "{}", text);
+            } else {
+                mixed.task(task.clone());
+            }
+            history_length.trim(&mut task.history);
+        }
+        let mixed = mixed.end(&page.next_page_token, page.page_size, page.total_size);
+        let expected = written(|out| v1::write_reply(out, &Reply::Tasks(expected)));
+        prop_assert_eq!(String::from_utf8(mixed).unwrap(), expected);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod tests;
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
@@ -42,7 +43,14 @@ pub struct Load {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Is a task in one of the lines? Asked after every turn, so without the lock.
+    somebody_waits: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -105,7 +113,8 @@ impl From<Full> for Error {
 impl Admission {
     pub(crate) fn new(caps: Caps) -> Self {
         let (lines, round) = (OwnKeys::default(), VecDeque::new());
-        Admission { shared: Arc::new(Mutex::new(State { caps, running: 0, waiting: 0, lines, round })) }
+        let state = Mutex::new(State { caps, running: 0, waiting: 0, lines, round });
+        Admission { shared: Arc::new(Shared { state, somebody_waits: AtomicBool::new(false) }) }
     }
 
     /// A place to run, else a place to wait, else nothing.
@@ -146,7 +155,14 @@ impl Admission {
         state.waiting += 1;
         if first {
             state.round.push_back(agent);
+            self.shared.somebody_waits.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// Is there anybody for [`next`](Self::next) to find? Who enters a line asks for a place afterwards, so nobody is
+    /// overlooked.
+    pub(crate) fn somebody_waits(&self) -> bool {
+        self.shared.somebody_waits.load(Ordering::SeqCst)
     }
 
     /// The next waiting task, with the right to run it.
@@ -164,6 +180,7 @@ impl Admission {
         if more {
             state.round.push_back(Arc::clone(&agent));
         }
+        self.shared.somebody_waits.store(!state.round.is_empty(), Ordering::SeqCst);
         state.waiting -= 1;
         state.start(&agent);
         Some((Permit(self.clone(), agent), next.0, next.1))
@@ -185,7 +202,7 @@ impl Admission {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -56,7 +56,7 @@ impl Inner {
 
     /// Starts waiting tasks while there are places.
     pub(super) fn admit_waiting(self: &Arc<Self>) {
-        while !self.stopping.is_cancelled() {
+        while self.admission.somebody_waits() && !self.stopping.is_given() {
             let Some((permit, scope, id)) = self.admission.next() else { return };
             let inner = Arc::clone(self);
             self.tracker.spawn(async move {
@@ -142,7 +142,7 @@ impl Inner {
             Plan::Turn(request) => {
                 if permit.is_none() {
                     match self.admission.reserve(&scope.agent) {
-                        Ok(Place::Run(place)) if !self.stopping.is_cancelled() => *permit = Some(place),
+                        Ok(Place::Run(place)) if !self.stopping.is_given() => *permit = Some(place),
                         _ => {
                             drop(registration);
                             self.admission.enqueue(scope.clone(), id.clone());

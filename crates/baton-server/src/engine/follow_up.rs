@@ -50,7 +50,7 @@ impl Inner {
                 self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
             check_target(&head, &id, &incoming.message)?;
             incoming.message.context_id = Some(head.context_id.clone());
-            if self.stopping.is_cancelled() {
+            if self.stopping.is_given() {
                 return Err(stopping());
             }
             let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);

@@ -81,7 +81,7 @@ impl Engine {
         };
         if inner.store.failure().is_some() {
             Health::StoreUnavailable
-        } else if inner.stopping.is_cancelled() {
+        } else if inner.stopping.is_given() {
             Health::Stopping
         } else {
             check.await

@@ -122,6 +122,19 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Wakes all waiters.
+    pub(crate) fn nudge_all(&self) {
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let bells: Vec<_> = shard.values().filter_map(Weak::upgrade).collect();
+            // A bell that is let go of takes itself out of the shard.
+            drop(shard);
+            bells.iter().for_each(|bell| bell.nudge());
+        }
+    }
+}
+
 impl Drop for Bell {
     fn drop(&mut self) {
         let Some(hub) = self.hub.upgrade() else { return };

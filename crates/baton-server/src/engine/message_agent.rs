@@ -79,7 +79,7 @@ impl Inner {
             match in_flight.get(&key) {
                 Some(outcome) => (outcome.clone(), false),
                 None => {
-                    if self.stopping.is_cancelled() {
+                    if self.stopping.is_given() {
                         return Err(stopping());
                     }
                     let permit = self.admission.run_now(&scope.agent)?;
@@ -183,10 +183,10 @@ impl Inner {
         loop {
             match self.store.put_reply(scope, record.clone()).await {
                 Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_)))
-                    if Instant::now() < give_up && !self.stopping.is_cancelled() =>
+                    if Instant::now() < give_up && !self.stopping.is_given() =>
                 {
                     let _ = tell.send(Some(Err(from_store(error))));
-                    self.stopping.run_until_cancelled(tokio::time::sleep(KEEP_AGAIN)).await;
+                    self.stopping.token().run_until_cancelled(tokio::time::sleep(KEEP_AGAIN)).await;
                 }
                 kept => {
                     reached(Point::ReplyKept);

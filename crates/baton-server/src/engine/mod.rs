@@ -27,6 +27,7 @@ mod routing;
 mod run;
 mod runs;
 mod send;
+mod signal;
 mod size;
 mod stream;
 pub(crate) mod stream_places;
@@ -46,7 +47,6 @@ use baton_protocol::lifecycle::{Refused, Snapshot};
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
@@ -74,6 +74,7 @@ use message_agent::InFlight;
 use options::Options;
 use retention::ClockDoubt;
 use runs::Runs;
+use signal::Signal;
 
 /// A cheap handle; all clones are one engine.
 #[derive(Clone, Debug)]
@@ -97,9 +98,9 @@ pub(crate) struct Inner {
     /// A task could not be looked after, since the store took no writes.
     untended: Arc<Notify>,
     /// No new work.
-    stopping: CancellationToken,
+    stopping: Signal,
     /// Streams end now.
-    closing: CancellationToken,
+    closing: Signal,
     tracker: TaskTracker,
 }
 
@@ -143,8 +144,8 @@ impl Engine {
                 in_flight: InFlight::default(),
                 telemetry,
                 untended: Arc::default(),
-                stopping: CancellationToken::new(),
-                closing: CancellationToken::new(),
+                stopping: Signal::default(),
+                closing: Signal::default(),
                 tracker: TaskTracker::new(),
             }
         });
@@ -232,7 +233,7 @@ impl Engine {
     /// still running is left to the crash rule of the next start.
     pub async fn shut_down(&self, drain: Duration) {
         let inner = &self.inner;
-        inner.stopping.cancel();
+        inner.stopping.give();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
         reached(Point::StopTold);
@@ -240,21 +241,27 @@ impl Engine {
             tracing::warn!(runs = inner.runs.len(), "turns still running after the drain time");
         }
         reached(Point::StopDrained);
-        inner.closing.cancel();
+        inner.close();
     }
 
     /// The end of an engine whose store has failed: no new work, no time to finish (nothing could be written),
     /// streams closed. The crash rule of the next start does the rest.
     pub fn abandon(&self) {
         let inner = &self.inner;
-        inner.stopping.cancel();
+        inner.stopping.give();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
-        inner.closing.cancel();
+        inner.close();
     }
 }
 
 impl Inner {
+    /// Streams end, and whoever waits for a task gets it as it is.
+    fn close(&self) {
+        self.closing.give();
+        self.hub.nudge_all();
+    }
+
     fn options(&self) -> Guard<Arc<Options>> {
         self.options.load()
     }

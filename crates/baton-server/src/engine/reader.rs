@@ -31,22 +31,29 @@ impl LogReader {
     /// The next event; waits for it as long as it takes. Safe to drop between two events.
     pub(crate) async fn next(&mut self) -> Result<StoredEvent, StoreError> {
         loop {
-            if let Some(event) = self.take() {
+            let rings = self.bell.rings();
+            if let Some(event) = self.next_or_ring(rings).await? {
                 return Ok(event);
             }
-            let rings = self.bell.rings();
-            match self.bell.heard(self.after, BATCH)? {
-                Heard::Events(events) => self.ready = events.into(),
-                Heard::Nothing => self.bell.rung_since(rings).await,
-                Heard::AskStore => {
-                    let events = self.store.events(&self.scope, &self.id, self.after, BATCH as u32).await?;
-                    if events.is_empty() {
-                        self.bell.rung_since(rings).await;
-                    }
-                    self.ready = events.into();
-                }
-            }
         }
+    }
+
+    /// The next event; `None` when there is none and the bell has been rung since `rings`.
+    pub(crate) async fn next_or_ring(&mut self, rings: u64) -> Result<Option<StoredEvent>, StoreError> {
+        if self.ready.is_empty() {
+            self.ready = match self.bell.heard(self.after, BATCH)? {
+                Heard::Events(events) => events.into(),
+                Heard::Nothing => VecDeque::new(),
+                Heard::AskStore => {
+                    self.store.events(&self.scope, &self.id, self.after, BATCH as u32).await?.into()
+                }
+            };
+        }
+        let event = self.take();
+        if event.is_none() {
+            self.bell.rung_since(rings).await;
+        }
+        Ok(event)
     }
 
     /// The next event if it is at hand: lets a stream put many small events into one write.

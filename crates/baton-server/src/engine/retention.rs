@@ -39,7 +39,7 @@ impl Inner {
     pub(super) async fn sweep_for_ever(engine: Weak<Self>, mut doubt: ClockDoubt) {
         let Some(held) = engine.upgrade() else { return };
         let every = held.options().retention.every;
-        let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.clone());
+        let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.token().clone());
         drop(held);
         let mut next = Instant::now() + every;
         loop {

@@ -148,7 +148,7 @@ impl Inner {
             look_again: None,
             stuck_since: None,
         };
-        if self.stopping.is_cancelled() {
+        if self.stopping.is_given() {
             run.desk.stop(Stop::Shutdown);
         }
         // Boxed here, since the future is large and spawning moves it several times.

@@ -1,6 +1,5 @@
 //! The runs of this process: at most one per task, found by scope and id.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,6 +10,7 @@ use baton_protocol::domain::{Scope, TaskId};
 use tokio::sync::Notify;
 
 use super::desk::{Desk, Stop};
+use crate::own_keys::OwnKeys;
 
 /// Task ids are unique but for those that clients choose, so the id alone is hashed; the rest is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,8 @@ pub(crate) struct Runs {
 }
 
 struct Shared {
-    live: Mutex<HashMap<Key, Arc<RunHandle>>>,
+    /// Clients may choose ids, but there are never more here than may run at once: a quick hash will do.
+    live: Mutex<OwnKeys<Key, Arc<RunHandle>>>,
     emptied: Notify,
     /// Told of a task whose claim was given up while a ring was unanswered.
     missed: Box<Missed>,
@@ -87,7 +88,7 @@ pub(crate) struct Registration {
 }
 
 impl Shared {
-    fn live(&self) -> MutexGuard<'_, HashMap<Key, Arc<RunHandle>>> {
+    fn live(&self) -> MutexGuard<'_, OwnKeys<Key, Arc<RunHandle>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -223,7 +223,7 @@ impl Inner {
     }
 
     async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Option<Accepted>, Error> {
-        if self.stopping.is_cancelled() {
+        if self.stopping.is_given() {
             return Err(stopping());
         }
         let place = match self.admission.reserve(&scope.agent) {

@@ -102,7 +102,7 @@ impl EventStream {
 
     fn of_waiting(engine: &Engine, turn: TurnRef, close: CloseAt) -> Self {
         let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn }));
-        let closing = engine.inner.closing.clone();
+        let closing = engine.inner.closing.token().clone();
         let history_length = HistoryLength::All;
         EventStream {
             waiting,
@@ -334,7 +334,7 @@ impl Engine {
             return inner.fresh(scope, id, &head, close).await;
         }
         let reader = inner.reader(scope, id, &head, seen);
-        Ok(EventStream::new(None, reader, close, &inner.closing))
+        Ok(EventStream::new(None, reader, close, inner.closing.token()))
     }
 }
 
@@ -350,7 +350,7 @@ impl Inner {
     fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
         let (store, bell) = (self.store.clone(), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
-        EventStream::new(first, reader, close, &self.closing)
+        EventStream::new(first, reader, close, self.closing.token())
     }
 
     /// The task as it is now, then what follows.
@@ -367,7 +367,7 @@ impl Inner {
         reader.after = snapshot.version;
         let over = close.closes(snapshot.state());
         let first = Frame::Task { number: snapshot.version, snapshot };
-        let mut stream = EventStream::new(Some(first), reader, close, &self.closing);
+        let mut stream = EventStream::new(Some(first), reader, close, self.closing.token());
         if over {
             stream.rest = None;
         }

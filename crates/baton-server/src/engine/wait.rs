@@ -12,6 +12,7 @@ use super::reader::LogReader;
 use super::send::TurnRef;
 use super::view::View;
 use super::{Engine, Inner, from_store};
+use crate::store::StoredEvent;
 
 impl Engine {
     /// The task when the turn has ended or waits for input; after `patience`, the task as it is.
@@ -57,20 +58,23 @@ impl Inner {
             LogReader::new(self.store.clone(), Arc::clone(&bell), scope.clone(), id.clone(), after);
         let reached = async {
             loop {
-                let event = reader.next().await?;
-                if let EventKind::Status(state) = event.kind
-                    && rests(state)
-                {
-                    return Ok(event.number);
+                // In this order: who closes gives the signal, then rings all bells.
+                let (rings, closing) = (bell.rings(), self.closing.is_given());
+                let event = if closing { reader.at_hand() } else { reader.next_or_ring(rings).await? };
+                match event {
+                    Some(StoredEvent { number, kind: EventKind::Status(state), .. }) if rests(state) => {
+                        return Ok(Some(number));
+                    }
+                    // The caller gets the task as it is instead of a broken connection.
+                    None if closing => return Ok(None),
+                    _ => {}
                 }
             }
         };
         let reached = tokio::select! {
             biased;
-            reached = reached => Some(reached.map_err(from_store)?),
+            reached = reached => reached.map_err(from_store)?,
             () = tokio::time::sleep(patience) => None,
-            // Going down: the caller gets the task as it is instead of a broken connection.
-            () = self.closing.cancelled() => None,
         };
         // The run left the task it folded at the bell: no need to read and fold it again.
         match reached.and_then(|number| bell.settled(number)) {
@@ -98,7 +102,7 @@ impl Inner {
             }
             tokio::select! {
                 () = turn.bell.rung_since(rings) => {}
-                () = self.closing.cancelled() => {
+                () = self.closing.token().cancelled() => {
                     return Err(Error::of(ErrorKind::Unavailable).with_retry_after(1));
                 }
             }

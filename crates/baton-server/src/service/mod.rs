@@ -99,7 +99,7 @@ pub enum Outcome {
         /// The same message had been answered before.
         replayed: bool,
     },
-    /// A task, as the reply of the operation to a caller of 1.0.
+    /// A task or a page of them, as the reply of the operation to a caller of 1.0.
     Stored {
         /// As 1.0 spells it.
         json: Bytes,

@@ -371,16 +371,14 @@ impl StoredSnapshot {
 
     /// Version, attempts, and where the second line starts.
     fn header(record: &Bytes) -> Result<(u64, u32, usize), StoreError> {
-        let damaged = || StoreError::Damaged("snapshot: bad header".to_owned());
-        let (header, rest) = first_line(record).ok_or_else(damaged)?;
-        let mut fields = header.split(' ');
-        match (fields.next(), fields.next(), fields.next()) {
-            (Some(FORMAT), Some(version), Some(attempts)) => {
-                let version = version.parse().map_err(|_| damaged())?;
-                Ok((version, attempts.parse().map_err(|_| damaged())?, rest))
-            }
-            _ => Err(damaged()),
-        }
+        let read = || {
+            let end = memchr(b'\n', record)?;
+            let mut fields = record[..end].split(|byte| *byte == b' ');
+            let known = fields.next()? == FORMAT.as_bytes();
+            let (version, attempts) = (number(fields.next()?)?, number(fields.next()?)?);
+            known.then_some((version, u32::try_from(attempts).ok()?, end + 1))
+        };
+        read().ok_or_else(|| StoreError::Damaged("snapshot: bad header".to_owned()))
     }
 }
 
@@ -436,6 +434,11 @@ pub fn read_reply(record: &[u8]) -> Result<Message, StoreError> {
 fn first_line(record: &[u8]) -> Option<(&str, usize)> {
     let end = memchr(b'\n', record)?;
     Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
+}
+
+/// A number in decimal digits, as [`push_json`] wrote it.
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn push_json(out: &mut Vec<u8>, value: impl Serialize) {

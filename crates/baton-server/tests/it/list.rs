@@ -5,11 +5,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use baton_protocol::domain::Timestamp;
 use baton_server::engine::clock::Clock;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
 use crate::callers::{call_as, serve_owners};
 use crate::harness::{TestServer, id, message, serve, serve_agent, with_agent};
+use crate::speakers::{read, request};
+
+const V1: (&str, &str) = ("a2a-version", "1.0");
 
 /// 2026-03-12T08:00:00Z.
 const START: i64 = 1_773_302_400_000;
@@ -205,6 +209,27 @@ async fn p06_history_is_cut_as_asked() {
         assert_eq!(history.map(Vec::len), expected, "{length}");
         assert_eq!(history.and_then(|history| history.last()), expected.and(whole.last()), "{length}");
     }
+}
+
+/// Some are listed as they are stored, some are folded first: what is listed is what a look at the task alone shows.
+#[tokio::test]
+async fn p06_a_listed_task_is_the_task() {
+    let server = serve_agent(obedient).await;
+    for text in ["a", "\"quoted\" \\ ] }", "fail", "ask", "hold", "reject"] {
+        let mut params = message(text);
+        params["message"]["metadata"] = json!({"history": [1], "artifacts": [{"]": "}"}]});
+        params["configuration"] = json!({"returnImmediately": text == "hold"});
+        server.call("SendMessage", params).await.result();
+    }
+    let page = list(&server, json!({"includeArtifacts": true})).await;
+    assert_eq!(ids(&page).len(), 6);
+    for task in page["tasks"].as_array().unwrap() {
+        let mut expected = server.get(id(task)).await;
+        expected["artifacts"] = expected.get("artifacts").cloned().unwrap_or(json!([]));
+        assert_eq!(*task, expected);
+    }
+    let answer = request(&server, Method::GET, "/tasks?includeArtifacts=true", &[V1], String::new()).await;
+    assert_eq!(read(answer).await.body, page, "in HTTP+JSON as well");
 }
 
 #[tokio::test]

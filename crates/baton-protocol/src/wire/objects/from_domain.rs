@@ -129,13 +129,26 @@ pub(crate) fn wrapped(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec
 
 pub(crate) fn write_page<G: Spelling>(out: &mut Vec<u8>, page: &TaskPage) {
     let mut object = Object::begin(out);
-    object.list("tasks", &page.tasks, |out, task| {
-        let artifacts = if page.with_artifacts { Artifacts::Always } else { Artifacts::Never };
-        write_task_with::<G>(out, task, artifacts);
-    });
-    object.string("nextPageToken", &page.next_page_token);
-    // Both are int32 on the wire.
-    object.number("pageSize", page.page_size.min(i32::MAX as u32));
-    object.number("totalSize", page.total_size.min(i32::MAX as u64) as i64);
+    object.list("tasks", &page.tasks, |out, task| write_listed_task::<G>(out, task, page.with_artifacts));
+    write_page_end(&mut object, &page.next_page_token, page.page_size, page.total_size);
     object.end();
+}
+
+/// A task on a page.
+pub(crate) fn write_listed_task<G: Spelling>(out: &mut Vec<u8>, task: &Task, with_artifacts: bool) {
+    let artifacts = if with_artifacts { Artifacts::Always } else { Artifacts::Never };
+    write_task_with::<G>(out, task, artifacts);
+}
+
+/// What a page says beside its tasks.
+pub(crate) fn write_page_end(
+    object: &mut Object<'_>,
+    next_page_token: &str,
+    page_size: u32,
+    total_size: u64,
+) {
+    object.string("nextPageToken", next_page_token);
+    // Both are int32 on the wire.
+    object.number("pageSize", page_size.min(i32::MAX as u32));
+    object.number("totalSize", total_size.min(i32::MAX as u64) as i64);
 }

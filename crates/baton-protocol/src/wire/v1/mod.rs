@@ -6,6 +6,7 @@
 mod card;
 mod details;
 mod from_domain;
+mod listed;
 mod methods;
 mod names;
 mod security;
@@ -26,6 +27,7 @@ pub use self::from_domain::{
     write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,
     write_stream_status, write_stream_task, write_task,
 };
+pub use self::listed::PageWriter;
 pub use self::methods::{decode_call, write_call};
 pub use self::names::{parse_state, state_name};
 pub use super::Decoded;

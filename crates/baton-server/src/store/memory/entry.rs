@@ -2,9 +2,20 @@
 
 use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
 
+use super::lists::Row;
 use super::log::{Ids, Log};
+use super::records::Place;
 use super::scopes::ScopeId;
-use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
+use crate::own_keys::OwnKeys;
+use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, TaskKey, Work};
+
+/// All tasks. Boxed, so that the table's spare room is spare pointers.
+pub(super) type Tasks = OwnKeys<TaskKey, Box<Entry>>;
+
+/// The task an index names.
+pub(super) fn task(tasks: &Tasks, key: TaskKey) -> &Entry {
+    tasks.get(&key).expect("indexes name only tasks that are there")
+}
 
 /// Where [`Entry::events_after`] stops early.
 const PAGE_BYTES: usize = 256 * 1024;
@@ -13,14 +24,12 @@ pub(super) struct Entry {
     pub(super) scope: ScopeId,
     pub(super) id: TaskId,
     pub(super) head: Head,
-    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap; and the snapshot.
+    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap; the snapshot; what waits.
     pub(super) log: Log,
     /// Version of the snapshot; 0 without one.
     pub(super) told: u64,
-    /// By rising request id.
-    pub(super) pending: Vec<Pending>,
-    /// Messages whose records must be let go of when this task is purged.
-    pub(super) messages: Vec<MessageId>,
+    /// Records that must be let go of when this task is purged.
+    pub(super) messages: Vec<Place>,
 }
 
 pub(super) struct Pending {
@@ -44,7 +53,7 @@ impl Entry {
         Standing {
             state: current.state,
             status_at: current.status_at,
-            open: current.work != Work::Idle || !self.pending.is_empty(),
+            open: current.work != Work::Idle || !self.log.pending().is_empty(),
             foldable: current.state.is_terminal() && self.told == *version && folded_through < version,
         }
     }
@@ -52,7 +61,7 @@ impl Entry {
     pub(super) fn requests(&self) -> Vec<PendingRequest> {
         let request =
             |pending: &Pending| PendingRequest { request: pending.request, event: pending.event.clone() };
-        self.pending.iter().map(request).collect()
+        self.log.pending().iter().map(request).collect()
     }
 
     pub(super) fn load(&self) -> Loaded {
@@ -77,7 +86,6 @@ impl Entry {
     /// Gives back what growing reserved: most tasks rest far longer than they run.
     pub(super) fn rest(&mut self) {
         self.log.pack(Ids { task: &self.id, context: &self.head.context_id });
-        self.pending.shrink_to_fit();
         self.messages.shrink_to_fit();
     }
 
@@ -87,12 +95,22 @@ impl Entry {
         self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
     }
 
+    pub(super) fn note(&mut self, pending: Pending) {
+        let ids = Ids { task: &self.id, context: &self.head.context_id };
+        self.log.note(ids, self.head.folded_through + 1, pending);
+    }
+
     /// Drops the events; answers them.
     pub(super) fn fold(&mut self) -> Vec<StoredEvent> {
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         let events = self.log.take_events(ids, self.head.folded_through + 1);
         self.head.folded_through = self.head.version;
         events
+    }
+
+    /// Its row in lists.
+    pub(super) fn row(&self) -> Row {
+        Row::new(self.head.current.state, self.head.current.status_at, Some(self.id.clone()))
     }
 
     fn ids(&self) -> Ids<'_> {

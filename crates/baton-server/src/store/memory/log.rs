@@ -1,18 +1,20 @@
-//! A task's events and its snapshot. While the task is open they are ready to be handed out; once it rests, what is
-//! short is packed into one block, because around a small task's five events and in their ids there are more bytes
-//! than in what they say.
+//! A task's events, its snapshot and what waits for its holder. While the task is open they are ready to be handed out;
+//! once it rests nothing waits, and what is short is packed into one block, because around a small task's five events
+//! and in their ids there are more bytes than in what they say.
 
 use baton_protocol::domain::{ContextId, TaskId};
 use bytes::Bytes;
 use memchr::{memchr, memchr2, memchr2_iter};
 
-use crate::store::{StoredEvent, StoredSnapshot};
+use super::entry::Pending;
+use crate::store::{RequestId, StoredEvent, StoredSnapshot};
 
 /// Longer ones stay as they are: copying them is dear and what is around them no longer matters.
 const MOST_PACKED: usize = 16 * 1024;
 
 pub(super) enum Log {
-    Open(Open),
+    /// Boxed: most tasks rest.
+    Open(Box<Open>),
     Packed(Packed),
 }
 
@@ -20,6 +22,8 @@ pub(super) enum Log {
 pub(super) struct Open {
     events: Vec<StoredEvent>,
     snapshot: Option<StoredSnapshot>,
+    /// By rising request id.
+    pending: Vec<Pending>,
 }
 
 /// The ids that nearly every record of a task repeats.
@@ -31,7 +35,7 @@ pub(super) struct Ids<'a> {
 
 impl Default for Log {
     fn default() -> Self {
-        Log::Open(Open::default())
+        Log::Open(Box::default())
     }
 }
 
@@ -74,12 +78,30 @@ impl Log {
     fn open(&mut self, ids: Ids<'_>, first: u64) -> &mut Open {
         if let Log::Packed(_) = self {
             let (events, snapshot) = (self.from(ids, first, 0).collect(), self.snapshot(ids));
-            *self = Log::Open(Open { events, snapshot });
+            *self = Log::Open(Box::new(Open { events, snapshot, pending: Vec::new() }));
         }
         match self {
             Log::Open(open) => open,
             Log::Packed(_) => unreachable!("it was opened above"),
         }
+    }
+
+    pub(super) fn pending(&self) -> &[Pending] {
+        match self {
+            Log::Open(open) => &open.pending,
+            Log::Packed(_) => &[],
+        }
+    }
+
+    pub(super) fn note(&mut self, ids: Ids<'_>, first: u64, pending: Pending) {
+        self.open(ids, first).pending.push(pending);
+    }
+
+    /// Takes out a request that waits.
+    pub(super) fn settle(&mut self, request: RequestId) -> Option<Pending> {
+        let Log::Open(open) = self else { return None };
+        let at = open.pending.iter().position(|pending| pending.request == request)?;
+        Some(open.pending.remove(at))
     }
 
     /// Takes the events out; the snapshot stays.
@@ -92,9 +114,15 @@ impl Log {
 
     pub(super) fn pack(&mut self, ids: Ids<'_>) {
         let Log::Open(open) = self else { return };
+        if !open.pending.is_empty() {
+            return;
+        }
         match Packed::new(ids, open) {
             Some(packed) => *self = Log::Packed(packed),
-            None => open.events.shrink_to_fit(),
+            None => {
+                open.events.shrink_to_fit();
+                open.pending.shrink_to_fit();
+            }
         }
     }
 }
@@ -232,7 +260,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the ids are: parts of each other, of the text around them, of single letters.
+        /// Whatever the ids are: parts of each other, of the text around them, single letters, long.
         #[test]
         fn what_is_shortened_comes_back(
             task in "[ab-]{1,5}", context in "[ab-]{1,5}", parts in prop::collection::vec("[ab-]{0,5}|[tc]", 0..12)

@@ -5,9 +5,11 @@
 //! sharding would buy little: the tasks of one agent are listed, counted and swept together anyway.
 //! What a sweep removes is dropped after the lock is given back.
 
+mod contexts;
 mod entry;
 mod lists;
 mod log;
+mod names;
 mod records;
 mod scopes;
 mod state;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use baton_protocol::domain::{Scope, TaskId};
 
+use super::entry::Tasks;
 use super::lists::Lists;
+use super::names::Names;
 use crate::own_keys::OwnKeys;
 use crate::store::TaskKey;
 
@@ -22,7 +24,7 @@ pub(super) struct Scopes {
 /// What one scope holds.
 pub(super) struct Holdings {
     pub(super) scope: Scope,
-    pub(super) tasks: HashMap<TaskId, TaskKey>,
+    pub(super) names: Names,
     pub(super) lists: Lists,
     pub(super) records: usize,
 }
@@ -39,7 +41,8 @@ impl Scopes {
         let id = self.unused();
         self.ids.insert(scope.clone(), id);
         let lists = Lists::default();
-        self.holdings.insert(id, Holdings { scope: scope.clone(), tasks: HashMap::new(), lists, records: 0 });
+        self.holdings
+            .insert(id, Holdings { scope: scope.clone(), names: Names::default(), lists, records: 0 });
         id
     }
 
@@ -51,15 +54,15 @@ impl Scopes {
         self.holdings.get_mut(&id).expect("a scope is kept while anything names it")
     }
 
-    pub(super) fn task(&self, scope: ScopeId, task: &TaskId) -> Option<TaskKey> {
-        self.get(scope).tasks.get(task).copied()
+    pub(super) fn task(&self, tasks: &Tasks, scope: ScopeId, task: &TaskId) -> Option<TaskKey> {
+        self.get(scope).names.find(tasks, task)
     }
 
     /// Forgets the scope if it holds nothing any more: owners come and go.
     pub(super) fn release(&mut self, id: ScopeId) {
         // A sweep may release one scope several times.
         let Some(holdings) = self.holdings.get(&id) else { return };
-        if holdings.tasks.is_empty() && holdings.records == 0 {
+        if holdings.names.is_empty() && holdings.records == 0 {
             let scope = holdings.scope.clone();
             self.ids.remove(&scope);
             self.holdings.remove(&id);

@@ -5,11 +5,11 @@ use std::ops::Bound;
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 
-use super::entry::{Entry, Pending, Standing};
+use super::entry::{Entry, Pending, Standing, Tasks, task};
+use super::lists::Row;
 use super::log::Log;
 use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
-use crate::own_keys::OwnKeys;
 use crate::store::{
     Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
     Requested, StoredEvent, TaskKey,
@@ -18,8 +18,7 @@ use crate::store::{
 #[derive(Default)]
 pub(super) struct State {
     scopes: Scopes,
-    /// Boxed, so that the table's spare room is spare pointers.
-    tasks: OwnKeys<TaskKey, Box<Entry>>,
+    tasks: Tasks,
     sweeps: Sweeps,
     /// How many tasks stand in each state, in the order of [`TaskState::ALL`].
     by_state: [u64; TaskState::ALL.len()],
@@ -48,8 +47,9 @@ impl State {
         {
             return Appended::Duplicate(first);
         }
-        match (&append.birth, known.and_then(|scope| self.scopes.task(scope, &append.task))) {
+        match (&append.birth, known.and_then(|scope| self.scopes.task(&self.tasks, scope, &append.task))) {
             (Some(birth), None) if append.expected == 0 && append.fence == 0 => {
+                let scope = known.unwrap_or_else(|| self.scopes.find_or_add(scope));
                 let key = self.bear(scope, &append.task, birth, &append);
                 self.write(key, None, append)
             }
@@ -66,8 +66,7 @@ impl State {
     }
 
     /// Makes the task, with nothing in it and in no list yet.
-    fn bear(&mut self, scope: &Scope, id: &TaskId, birth: &Birth, append: &Append) -> TaskKey {
-        let scope = self.scopes.find_or_add(scope);
+    fn bear(&mut self, scope: ScopeId, id: &TaskId, birth: &Birth, append: &Append) -> TaskKey {
         self.last_key += 1;
         let key = TaskKey(self.last_key);
         let Birth { context_id, generation, created_at } = birth.clone();
@@ -80,10 +79,9 @@ impl State {
             folded_through: 0,
             current: append.head,
         };
-        let (log, pending, messages) = (Log::default(), Vec::new(), Vec::new());
-        let entry = Entry { scope, id: id.clone(), head, log, told: 0, pending, messages };
+        let entry = Entry { scope, id: id.clone(), head, log: Log::default(), told: 0, messages: Vec::new() };
         self.tasks.insert(key, Box::new(entry));
-        self.scopes.get_mut(scope).tasks.insert(id.clone(), key);
+        self.scopes.get_mut(scope).names.insert(&self.tasks, key);
         key
     }
 
@@ -99,18 +97,15 @@ impl State {
         entry.head.current = append.head;
         entry.write(append.events, append.snapshot);
         for settled in append.settled {
-            let Some(at) = entry.pending.iter().position(|pending| pending.request == settled.request) else {
-                continue;
-            };
-            let pending = entry.pending.remove(at);
+            let Some(pending) = entry.log.settle(settled.request) else { continue };
             if let (Some(message), Some(event)) = (pending.message, settled.event) {
                 self.records.set_event(entry.scope, message, event);
             }
         }
         if let Some(record) = append.message {
             self.scopes.get_mut(entry.scope).records += 1;
-            entry.messages.push(record.message_id.clone());
-            self.records.insert(entry.scope, record, Some(&entry.id));
+            entry.messages.reserve_exact(1);
+            entry.messages.push(self.records.insert(entry.scope, record, Some(&entry.id)));
         }
         let after = entry.standing();
         if !after.open {
@@ -127,23 +122,22 @@ impl State {
         {
             return Requested::Duplicate(first);
         }
-        let Some(key) = self.scopes.task(scope, task) else { return Requested::NotFound };
+        let Some(key) = self.scopes.task(&self.tasks, scope, task) else { return Requested::NotFound };
         let entry = self.tasks.get_mut(&key).expect("a scope names only tasks that are there");
         if entry.head.current.state.is_terminal() {
             return Requested::Ended(entry.head.clone());
         }
-        if entry.pending.len() >= request.most_pending as usize {
+        if entry.log.pending().len() >= request.most_pending as usize {
             return Requested::Full;
         }
         let before = entry.standing();
         self.last_request += 1;
         let id = RequestId(self.last_request);
         let message = request.message.as_ref().map(|record| (record.message_id.clone(), record.hash));
-        entry.pending.push(Pending { request: id, event: request.event, message });
+        entry.note(Pending { request: id, event: request.event, message });
         if let Some(record) = request.message {
             self.scopes.get_mut(scope).records += 1;
-            entry.messages.push(record.message_id.clone());
-            self.records.insert(scope, record, Some(&entry.id));
+            entry.messages.push(self.records.insert(scope, record, Some(&entry.id)));
         }
         let (after, head) = (entry.standing(), entry.head.clone());
         self.restand(key, Some(before), Some(after));
@@ -151,20 +145,21 @@ impl State {
     }
 
     pub(super) fn entry(&self, scope: &Scope, task: &TaskId) -> Option<&Entry> {
-        let key = self.scopes.task(self.scopes.find(scope)?, task)?;
+        let key = self.scopes.task(&self.tasks, self.scopes.find(scope)?, task)?;
         Some(self.task(key))
     }
 
     pub(super) fn list(&self, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
         let Some(scope) = self.scopes.find(scope) else { return Vec::new() };
         let holdings = self.scopes.get(scope);
-        let page = holdings.lists.page(query);
-        page.iter().map(|id| self.task(holdings.tasks[id]).load()).collect()
+        let page = holdings.lists.page(&self.tasks, query);
+        let key = |id| holdings.names.find(&self.tasks, id).expect("lists name only tasks that are there");
+        page.iter().map(|id| self.task(key(id)).load()).collect()
     }
 
     pub(super) fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> u64 {
         let scope = self.scopes.find(scope);
-        scope.map_or(0, |scope| self.scopes.get(scope).lists.count(filter, not_after))
+        scope.map_or(0, |scope| self.scopes.get(scope).lists.count(&self.tasks, filter, not_after))
     }
 
     pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<MessageRecord> {
@@ -231,30 +226,31 @@ impl State {
     fn remove(&mut self, key: TaskKey) -> Option<Entry> {
         let standing = self.task(key).standing();
         self.restand(key, Some(standing), None);
+        let scope = self.task(key).scope;
+        self.scopes.get_mut(scope).names.remove(&self.tasks, key);
         let entry = self.tasks.remove(&key)?;
         for message in &entry.messages {
-            self.records.orphan(entry.scope, message, &entry.id);
+            self.records.orphan(scope, *message, &entry.id);
         }
-        self.scopes.get_mut(entry.scope).tasks.remove(&entry.id);
-        self.scopes.release(entry.scope);
+        self.scopes.release(scope);
         Some(*entry)
     }
 
     /// Answers the removed records.
-    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<(ScopeId, Kept)> {
-        let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(scope, task).is_some();
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Box<Kept>> {
+        let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(&self.tasks, scope, task).is_some();
         let purged = self.records.purge(before, limit, lives);
-        for (scope, _) in &purged {
-            self.scopes.get_mut(*scope).records -= 1;
+        for record in &purged {
+            self.scopes.get_mut(record.scope()).records -= 1;
         }
-        for (scope, _) in &purged {
-            self.scopes.release(*scope);
+        for record in &purged {
+            self.scopes.release(record.scope());
         }
         purged
     }
 
     fn task(&self, key: TaskKey) -> &Entry {
-        self.tasks.get(&key).expect("indexes name only tasks that are there")
+        task(&self.tasks, key)
     }
 
     /// Moves a task from where it stood in the indexes to where it stands now.
@@ -262,19 +258,19 @@ impl State {
         if before == after {
             return;
         }
-        let Entry { scope, id, head: Head { context_id, .. }, .. } =
-            &**self.tasks.get(&key).expect("it is there");
-        let lists = &mut self.scopes.get_mut(*scope).lists;
+        let Entry { scope, id, .. } = task(&self.tasks, key);
         let place = |standing: Option<Standing>| standing.map(|s| (s.state, s.status_at));
-        if place(before) != place(after) {
-            if let Some((state, at)) = place(before) {
-                lists.remove(context_id, state, at, id);
-                self.by_state[state as usize] -= 1;
-            }
-            if let Some((state, at)) = place(after) {
-                lists.insert(context_id, state, at, id);
-                self.by_state[state as usize] += 1;
-            }
+        let (from, to) = (place(before), place(after));
+        if from != to {
+            let [from, to] =
+                [from, to].map(|place| place.map(|(state, at)| Row::new(state, at, Some(id.clone()))));
+            self.scopes.get_mut(*scope).lists.restand(&self.tasks, key, from.as_ref(), to.as_ref());
+        }
+        if let Some((state, _)) = from {
+            self.by_state[state as usize] -= 1;
+        }
+        if let Some((state, _)) = to {
+            self.by_state[state as usize] += 1;
         }
         if let Some(before) = before {
             self.sweeps.remove(key, before);

@@ -5,6 +5,8 @@
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
 //! | `session` | a connection with its settings and its known scopes |
+//! | `event_rows` | events as rows |
+//! | `known_heads` | what the writer remembers of open tasks |
 //! | `checksum` | a sum beside what is stored |
 //! | `census` | how many tasks stand in which state |
 //! | `room` | whether a failure is one of a full disk |
@@ -18,6 +20,8 @@
 mod census;
 mod checksum;
 mod error;
+mod event_rows;
+mod known_heads;
 mod old_log;
 mod read;
 mod reader;

@@ -3,6 +3,7 @@
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 use rusqlite::{Connection, Params, params};
 
+use super::event_rows;
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use crate::store::{
@@ -22,7 +23,10 @@ pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> Store
 pub(super) fn load(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
     let Some(scope) = session.scope(scope)? else { return Ok(None) };
     let snapshot = session.connection.transaction()?;
-    Ok(load_rows(&snapshot, sql::LOAD, params![scope, task.as_str()])?.pop())
+    let mut tasks = Vec::new();
+    load_heads(&snapshot, sql::LOAD, params![scope, task.as_str()], &mut tasks)?;
+    load_tails(&snapshot, &mut tasks)?;
+    Ok(tasks.pop())
 }
 
 pub(super) fn events(
@@ -35,14 +39,16 @@ pub(super) fn events(
     let Some(scope) = session.scope(scope)? else { return Ok(Vec::new()) };
     let mut statement = session.connection.prepare_cached(sql::EVENTS)?;
     let mut rows = statement.query(params![scope, task.as_str(), sql::position(after), limit])?;
-    let (mut events, mut bytes) = (Vec::new(), 0);
-    while bytes < EVENTS_BYTES
+    let (mut events, limit, mut bytes) = (Vec::new(), limit as usize, 0);
+    while events.len() < limit
+        && bytes < EVENTS_BYTES
         && let Some(row) = rows.next()?
     {
-        let event = sql::event(row)?;
-        bytes += event.record().len();
-        events.push(event);
+        let before = events.len();
+        event_rows::read(row, after, &mut events)?;
+        bytes += events[before..].iter().map(|event: &StoredEvent| event.record().len()).sum::<usize>();
     }
+    events.truncate(limit);
     Ok(events)
 }
 
@@ -57,13 +63,24 @@ pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> S
     let filter = &query.filter;
     let (since, states) = (not_before(filter), states(filter));
     let snapshot = session.connection.transaction()?;
+    let mut tasks = Vec::new();
     match &filter.context_id {
-        None => load_rows(&snapshot, sql::LIST, params![scope, before, id, since, states, query.limit]),
+        None => {
+            let params = params![scope, before, id, since, states, query.limit];
+            sql::LIST.into_iter().try_for_each(|part| load_heads(&snapshot, part, params, &mut tasks))?;
+        }
         Some(context) => {
             let params = params![scope, before, id, since, states, query.limit, context.as_str()];
-            load_rows(&snapshot, sql::LIST_CONTEXT, params)
+            sql::LIST_CONTEXT
+                .into_iter()
+                .try_for_each(|part| load_heads(&snapshot, part, params, &mut tasks))?;
         }
     }
+    let position = |task: &Loaded| (task.head.current.status_at, task.id.clone());
+    tasks.sort_by(|one, other| position(other).cmp(&position(one)));
+    tasks.truncate(query.limit as usize);
+    load_tails(&snapshot, &mut tasks)?;
+    Ok(tasks)
 }
 
 pub(super) fn count(
@@ -135,23 +152,34 @@ pub(super) fn find_message(
     rows.next()?.map(sql::message_record).transpose()
 }
 
-/// Heads with their snapshots, then the events each snapshot lacks.
-fn load_rows(connection: &Connection, query: &str, params: impl Params) -> StoreResult<Vec<Loaded>> {
+/// Heads with their snapshots.
+fn load_heads(
+    connection: &Connection,
+    query: &str,
+    params: impl Params,
+    tasks: &mut Vec<Loaded>,
+) -> StoreResult<()> {
     let mut statement = connection.prepare_cached(query)?;
     let rows = statement.query_and_then(params, |row| {
         let (id, head) = sql::head(row)?;
         Ok(Loaded { id, head, snapshot: sql::snapshot(row, sql::AFTER_HEAD)?, tail: Vec::new() })
     })?;
-    let mut loaded: Vec<Loaded> = rows.collect::<StoreResult<_>>()?;
-    for task in &mut loaded {
+    rows.map(|task| task.map(|task| tasks.push(task))).collect()
+}
+
+/// The events each snapshot lacks.
+fn load_tails(connection: &Connection, tasks: &mut [Loaded]) -> StoreResult<()> {
+    for task in tasks {
         let folded = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.version());
         if folded < task.head.version {
             let mut tail = connection.prepare_cached(sql::TAIL)?;
-            let events = tail.query_and_then(params![signed(task.head.key.0), signed(folded)], sql::event)?;
-            task.tail = events.collect::<StoreResult<_>>()?;
+            let mut rows = tail.query(params![signed(task.head.key.0), signed(folded)])?;
+            while let Some(row) = rows.next()? {
+                event_rows::read(row, folded, &mut task.tail)?;
+            }
         }
     }
-    Ok(loaded)
+    Ok(())
 }
 
 fn not_before(filter: &ListFilter) -> i64 {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use baton_protocol::domain::Scope;
+use baton_protocol::domain::{Scope, TaskId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::census::Moves;
+use super::known_heads::{KnownHeads, Stored};
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
@@ -28,9 +29,13 @@ pub(super) struct Session {
     pub(super) connection: Connection,
     /// What the transaction under way does to the numbers of tasks.
     pub(super) moves: Moves,
+    /// As of the transaction under way.
+    pub(super) heads: KnownHeads,
     scopes: HashMap<Scope, i64>,
     /// Pages in the write-ahead log as of the last commit; 0 once all of them are in the database.
     log_pages: Arc<AtomicUsize>,
+    /// The last key that was given to a task, once one was asked for. It stays when a transaction is undone.
+    last_key: Option<i64>,
 }
 
 /// How far the log is folded into the database.
@@ -94,7 +99,14 @@ impl Session {
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
         // What SQLite would put into temporary files is small; a full /tmp is no reason to fail.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        Ok(Session { connection, moves: Moves::default(), scopes: HashMap::new(), log_pages: Arc::default() })
+        Ok(Session {
+            connection,
+            moves: Moves::default(),
+            heads: KnownHeads::default(),
+            scopes: HashMap::new(),
+            log_pages: Arc::default(),
+            last_key: None,
+        })
     }
 
     /// Pages that wait in the log.
@@ -153,6 +165,44 @@ impl Session {
         Ok(number)
     }
 
+    /// The key of the next task.
+    pub(super) fn next_key(&mut self) -> StoreResult<i64> {
+        let key = self.last_key()? + 1;
+        self.last_key = Some(key);
+        Ok(key)
+    }
+
+    /// The last key that a task was given, purged or not.
+    pub(super) fn last_key(&mut self) -> StoreResult<i64> {
+        match self.last_key {
+            Some(key) => Ok(key),
+            None => {
+                let key = self.connection.query_row(statements::LAST_KEY, [], |row| row.get(0))?;
+                self.last_key = Some(key);
+                Ok(key)
+            }
+        }
+    }
+
+    /// The head that an append to the task is compared with.
+    pub(super) fn stored(&self, scope: i64, task: &TaskId) -> StoreResult<Option<Stored>> {
+        if let Some(stored) = self.heads.get(&(scope, task.clone())) {
+            return Ok(Some(stored));
+        }
+        let mut compare = self.connection.prepare_cached(statements::COMPARE)?;
+        let stored = compare.query_row(params![scope, task.as_str()], |row| {
+            Ok(Stored {
+                key: row.get(0)?,
+                version: statements::unsigned(row, 1)?,
+                fence: statements::unsigned(row, 2)?,
+                state: row.get(3)?,
+                status_at: row.get(4)?,
+                work: row.get(5)?,
+            })
+        });
+        Ok(stored.optional()?)
+    }
+
     pub(super) fn begin(&mut self) -> StoreResult<()> {
         self.moves = Moves::default();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -167,8 +217,9 @@ impl Session {
     /// Undoes the transaction under way, if SQLite has not done so by itself.
     pub(super) fn roll_back(&mut self) -> StoreResult<()> {
         self.moves = Moves::default();
-        // Scopes made by the transaction are gone with it.
+        // What the transaction made and changed is gone with it.
         self.scopes.clear();
+        self.heads.forget();
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }

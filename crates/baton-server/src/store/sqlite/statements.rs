@@ -25,21 +25,31 @@ pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) 
 // Writing a task.
 pub(super) const COMPARE: &str =
     "SELECT key, version, fence, state, status_at, work FROM task WHERE scope = ?1 AND id = ?2";
+/// Nothing is inserted if the id is taken.
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
-    (scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, sum) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    (key, scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, \
+     sum, message_id, hash, message_event, message_sum) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+    ON CONFLICT (scope, id) DO NOTHING";
+pub(super) const LAST_KEY: &str = "SELECT max(coalesce((SELECT max(key) FROM task), 0), \
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_key'), 0))";
+pub(super) const PUT_LAST_KEY: &str = "INSERT INTO meta (name, value) VALUES ('last_key', CAST(?1 AS TEXT)) \
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 /// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
 /// two: this one, for the many appends that leave state and work alone, names no indexed column.
 pub(super) const UPDATE_HEAD_STEADY: &str =
     "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
     sum = ?6, state = ?7, status_at = ?8, ended_at = ?9, work = ?10 WHERE key = ?1";
-pub(super) const INSERT_EVENT: &str = "INSERT INTO event (task, number, record, sum) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const INSERT_EVENT: &str =
+    "INSERT INTO event (task, number, record, lengths, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
 pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record, sum) VALUES (?1, ?2, ?3, ?4) \
     ON CONFLICT (task) DO UPDATE SET version = excluded.version, record = excluded.record, sum = excluded.sum";
 
 // Messages and requests.
 pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, reply, at, sum FROM message_record \
+    WHERE scope = ?1 AND message_id = ?2 AND hash = ?3 \
+    UNION ALL SELECT message_id, hash, id, message_event, NULL, created_at, message_sum FROM task INDEXED BY task_message \
     WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
 pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
     (scope, message_id, hash, task, event, reply, at, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -63,32 +73,58 @@ pub(super) const LOAD: &str = concat!(
     head_columns!(),
     ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
-pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.sum FROM task t CROSS JOIN event e ON e.task = t.key \
+pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > ?3 ORDER BY e.number LIMIT ?4";
-pub(super) const TAIL: &str =
-    "SELECT number, record, sum FROM event WHERE task = ?1 AND number > ?2 ORDER BY number";
+pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
 
-/// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit; ?7: context.
-pub(super) const LIST: &str = concat!(
-    "SELECT ",
-    head_columns!(),
-    ", s.record, s.sum FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
-     WHERE t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-);
-pub(super) const LIST_CONTEXT: &str = concat!(
-    "SELECT ",
-    head_columns!(),
-    ", s.record, s.sum FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
-     WHERE t.scope = ?1 AND t.context = ?7 \
-     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-);
-/// ?2: not after; ?3: not before; ?4: states as bits; ?5: context.
-pub(super) const COUNT: &str = "SELECT count(*) FROM task t INDEXED BY task_by_time \
-     WHERE t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1";
-pub(super) const COUNT_CONTEXT: &str = "SELECT count(*) FROM task t INDEXED BY task_by_context \
-     WHERE t.scope = ?1 AND t.context = ?5 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1";
+/// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit; ?7: context. Each is of two
+/// parts, for an open task is in one index and a resting one in another.
+pub(super) const LIST: [&str; 2] = [
+    concat!(
+        "SELECT ",
+        head_columns!(),
+        ", s.record, s.sum FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
+         WHERE t.work = 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
+         AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+    ),
+    concat!(
+        "SELECT ",
+        head_columns!(),
+        ", s.record, s.sum FROM task t INDEXED BY task_open_by_time LEFT JOIN snapshot s ON s.task = t.key \
+         WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
+         AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+    ),
+];
+pub(super) const LIST_CONTEXT: [&str; 2] = [
+    concat!(
+        "SELECT ",
+        head_columns!(),
+        ", s.record, s.sum FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
+         WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 \
+         AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+         ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+    ),
+    concat!(
+        "SELECT ",
+        head_columns!(),
+        ", s.record, s.sum FROM task t INDEXED BY task_open_by_time LEFT JOIN snapshot s ON s.task = t.key \
+         WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 \
+         AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+         ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
+    ),
+];
+/// ?2: not after; ?3: not before; ?4: states as bits; ?5: context. One statement, so that no task moves on between its
+/// parts.
+pub(super) const COUNT: &str = "SELECT \
+    (SELECT count(*) FROM task t INDEXED BY task_by_time WHERE t.work = 0 \
+     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1) + \
+    (SELECT count(*) FROM task t INDEXED BY task_open_by_time WHERE t.work <> 0 \
+     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1)";
+pub(super) const COUNT_CONTEXT: &str = "SELECT \
+    (SELECT count(*) FROM task t INDEXED BY task_by_context WHERE t.work = 0 AND t.context = ?5 \
+     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1) + \
+    (SELECT count(*) FROM task t INDEXED BY task_open_by_time WHERE t.work <> 0 AND t.context = ?5 \
+     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1)";
 
 // Sweeps.
 pub(super) const OPEN_TASKS: &str = "\
@@ -104,11 +140,19 @@ pub(super) const FOLDABLE: &str = "SELECT t.key FROM task t INDEXED BY task_unfo
     CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version \
     WHERE t.ended_at < ?1 AND t.folded_through = 0 AND t.version > 0 ORDER BY t.ended_at LIMIT ?2";
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
-pub(super) const PURGEABLE: &str =
-    "SELECT key, state FROM task INDEXED BY task_ended WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2";
-/// Deletes what a task owns; the events come first, the task last.
+/// Folded ones, and those that are not.
+pub(super) const PURGEABLE: [&str; 2] = [
+    "SELECT ended_at, key, state FROM task INDEXED BY task_folded \
+     WHERE ended_at < ?1 AND folded_through <> 0 ORDER BY ended_at LIMIT ?2",
+    "SELECT ended_at, key, state FROM task INDEXED BY task_unfolded \
+     WHERE ended_at < ?1 AND folded_through = 0 ORDER BY ended_at LIMIT ?2",
+];
+/// Deletes what a task owns, the task last; its message stays on record.
 pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
-pub(super) const REMOVE_TASK: [&str; 6] = [
+pub(super) const REMOVE_TASK: [&str; 7] = [
+    "INSERT INTO message_record (scope, message_id, hash, task, event, reply, at, sum) \
+     SELECT scope, message_id, hash, id, message_event, NULL, created_at, message_sum FROM task \
+     WHERE key = ?1 AND message_id IS NOT NULL",
     REMOVE_EVENTS,
     "DELETE FROM request WHERE task = ?1",
     "DELETE FROM snapshot WHERE task = ?1",
@@ -185,13 +229,6 @@ pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState) -> Sum {
         .number(u64::from(head.attempts))
         .number(head.holder.map_or(u64::MAX, |holder| holder.0))
         .number(head.fence)
-}
-
-/// Reads `(number, record, sum)`.
-pub(super) fn event(row: &Row<'_>) -> StoreResult<StoredEvent> {
-    let (number, record) = (unsigned(row, 0)?, blob(row, 1)?);
-    Sum::of(number).bytes(&record).check(row.get(2)?, &|| format!("event {number}"))?;
-    StoredEvent::from_record(number, record)
 }
 
 /// Reads `(id, record, sum)` of a request.

@@ -5,9 +5,10 @@ use baton_protocol::domain::{Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::checksum::Sum;
-use super::read;
+use super::known_heads::Stored;
 use super::session::Session;
 use super::statements::{self as sql, signed};
+use super::{event_rows, read};
 use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
@@ -25,36 +26,41 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     {
         return Ok(Appended::Duplicate(earlier));
     }
-    let stored = match known {
-        Some(scope) => compare(&session.connection, scope, &append.task)?,
-        None => None,
-    };
     let version = append.expected + append.events.len() as u64;
-    let (scope, key) = match (&append.birth, stored, known) {
-        (Some(birth), None, _) => {
+    let (scope, key, in_row) = match (&append.birth, known) {
+        (Some(birth), _) => {
             let scope = session.intern(scope)?;
+            let key = session.next_key()?;
+            let message = append.message.as_ref().filter(|message| fits_row(message, &append.task, birth));
+            if !insert_task(&session.connection, scope, key, append, birth, message)? {
+                return Ok(Appended::Conflict);
+            }
             session.moves.born(append.head.state);
-            (scope, insert_task(&session.connection, scope, &append.task, birth, version, &append.head)?)
+            (scope, key, message.is_some())
         }
-        (None, Some(stored), Some(scope))
-            if (stored.version, stored.fence) == (append.expected, append.fence) =>
-        {
+        (None, Some(scope)) => {
+            let stored = session.stored(scope, &append.task)?;
+            let Some(stored) =
+                stored.filter(|stored| (stored.version, stored.fence) == (append.expected, append.fence))
+            else {
+                return Ok(Appended::Conflict);
+            };
             session.moves.moved(stored.state, append.head.state);
             update_head(&session.connection, &stored, &append.task, version, &append.head)?;
-            (scope, stored.key)
+            (scope, stored.key, false)
         }
-        _ => return Ok(Appended::Conflict),
+        (None, None) => return Ok(Appended::Conflict),
     };
+    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head));
     let connection = &session.connection;
     reached(Point::AppendHead);
     if !append.events.is_empty() {
+        debug_assert!(
+            append.events.iter().zip(append.expected + 1..).all(|(event, number)| event.number == number),
+            "events are numbered from the version they follow"
+        );
         let mut insert = connection.prepare_cached(sql::INSERT_EVENT)?;
-        for (event, number) in append.events.iter().zip(append.expected + 1..) {
-            debug_assert_eq!(event.number, number, "events are numbered from the version they follow");
-            let sum = Sum::of(number).bytes(event.record());
-            insert.execute(params![key, signed(number), &event.record()[..], sum.stored()])?;
-            reached(Point::AppendEvent);
-        }
+        event_rows::insert(&mut insert, key, &append.events)?;
     }
     if let Some(snapshot) = &append.snapshot {
         let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
@@ -63,7 +69,9 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         reached(Point::AppendSnapshot);
     }
     if let Some(message) = &append.message {
-        insert_message(connection, scope, message)?;
+        if !in_row {
+            insert_message(connection, scope, message)?;
+        }
         reached(Point::AppendMessage);
     }
     for settled in &append.settled {
@@ -161,16 +169,27 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
 }
 
 pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let last_key = session.last_key()?;
     let connection = &session.connection;
-    let mut find = connection.prepare_cached(sql::PURGEABLE)?;
-    let rows = find.query_map(params![before.as_millis(), limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let ended: Vec<(i64, u8)> = rows.collect::<Result<_, _>>()?;
-    for (key, state) in &ended {
+    let mut ended: Vec<(i64, i64, u8)> = Vec::new();
+    for find in sql::PURGEABLE {
+        let mut find = connection.prepare_cached(find)?;
+        let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        for found in find.query_map(params![before.as_millis(), limit], task)? {
+            ended.push(found?);
+        }
+    }
+    ended.sort_unstable();
+    ended.truncate(limit as usize);
+    for (_, key, state) in &ended {
         for remove in sql::REMOVE_TASK {
             connection.prepare_cached(remove)?.execute([key])?;
             reached(Point::PurgeRows);
         }
         session.moves.removed(*state);
+    }
+    if !ended.is_empty() {
+        connection.prepare_cached(sql::PUT_LAST_KEY)?.execute([last_key])?;
     }
     Ok(ended.len() as u64)
 }
@@ -189,41 +208,35 @@ pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32
     Ok(found.len() as u64)
 }
 
-/// What an append is compared with, and what its head row says now.
-struct Stored {
-    key: i64,
-    version: u64,
-    fence: u64,
-    state: u8,
-    status_at: i64,
-    work: u8,
+/// Can the task's row say all that the record does?
+fn fits_row(message: &MessageRecord, task: &TaskId, birth: &Birth) -> bool {
+    message.task.as_ref() == Some(task) && message.reply.is_none() && message.at == birth.created_at
 }
 
-fn compare(connection: &Connection, scope: i64, task: &TaskId) -> StoreResult<Option<Stored>> {
-    let mut compare = connection.prepare_cached(sql::COMPARE)?;
-    let stored = compare.query_row(params![scope, task.as_str()], |row| {
-        Ok(Stored {
-            key: row.get(0)?,
-            version: sql::unsigned(row, 1)?,
-            fence: sql::unsigned(row, 2)?,
-            state: row.get(3)?,
-            status_at: row.get(4)?,
-            work: row.get(5)?,
-        })
-    });
-    Ok(stored.optional()?)
+fn as_stored(key: i64, version: u64, head: &HeadState) -> Stored {
+    Stored {
+        key,
+        version,
+        fence: head.fence,
+        state: head.state.number(),
+        status_at: head.status_at.as_millis(),
+        work: head.work.number(),
+    }
 }
 
+/// Answers whether the id was free.
 fn insert_task(
     connection: &Connection,
     scope: i64,
-    task: &TaskId,
+    key: i64,
+    append: &Append,
     birth: &Birth,
-    version: u64,
-    head: &HeadState,
-) -> StoreResult<i64> {
+    message: Option<&MessageRecord>,
+) -> StoreResult<bool> {
+    let (task, head, version) = (&append.task, &append.head, append.events.len() as u64);
     let mut insert = connection.prepare_cached(sql::INSERT_TASK)?;
-    Ok(insert.insert(params![
+    let inserted = insert.execute(params![
+        key,
         scope,
         task.as_str(),
         birth.context_id.as_str(),
@@ -238,7 +251,12 @@ fn insert_task(
         head.holder.map(|holder| signed(holder.0)),
         signed(head.fence),
         sql::head_sum(task, version, head).stored(),
-    ])?)
+        message.map(|message| message.message_id.as_str()),
+        message.map(|message| message.hash),
+        message.and_then(|message| message.event).map(signed),
+        message.map(|message| sql::message_sum(message).stored()),
+    ])?;
+    Ok(inserted == 1)
 }
 
 fn update_head(

@@ -22,8 +22,9 @@ use crate::points::{Point, reached};
 use crate::store::{Measures, StoreError, StoreResult};
 use crate::telemetry::histogram::{BATCH_BOUNDS, Histogram};
 
-/// Pages in the log that make folding it worth a sync (4 MiB).
-const FOLD_AT: usize = 1000;
+/// Pages in the log that make folding it worth its syncs (32 MiB). Small commits rewrite the same pages again and again:
+/// the longer the log, the fewer of them are copied.
+const FOLD_AT: usize = 8000;
 
 /// After a log that could not be folded: how soon it is tried again.
 const FOLD_AGAIN: Duration = Duration::from_secs(1);

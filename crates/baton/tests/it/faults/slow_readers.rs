@@ -28,7 +28,7 @@ const REST_KIB: u64 = 96 * 1024;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s06_readers_that_stop_hold_nobody_up_and_resume_without_a_gap() {
     let mut run = Run::begin("slow-readers");
-    let readers = affordable(run.count(40, 300));
+    let readers = affordable(run.count(40, 1000));
     let field = Field::new("");
     fs::write(field.path("talker.py"), TALKER).unwrap();
     let store = format!("sqlite:{}", field.database().display());

@@ -133,7 +133,10 @@ fn rows(database: &Path) -> Result<Rows, StoreError> {
         Ok((Scope::new(&agent, &tenant, &owner), row.get(3)?))
     })?;
     let tasks = tasks.collect::<Result<_, _>>()?;
-    let mut find = connection.prepare("SELECT message_id, task, reply FROM message_record")?;
+    let mut find = connection.prepare(
+        "SELECT message_id, task, reply FROM message_record
+         UNION ALL SELECT message_id, id, NULL FROM task WHERE message_id IS NOT NULL",
+    )?;
     let records = find.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok((tasks, records.collect::<Result<_, _>>()?))
 }

@@ -7,7 +7,7 @@ use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
 use baton_protocol::domain::Role;
 
 /// The newest is the last; the others cannot be made again.
-const FILES: [&str; 2] = ["sqlite-v1.db", "sqlite-v2.db"];
+const FILES: [&str; 3] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db"];
 
 fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
     let story = golden::story();
@@ -123,4 +123,13 @@ async fn is_read(file: &str) {
         assert_eq!(found, Some(expected));
     }
     assert_eq!(store.secret("cursor", Vec::new()).await.unwrap(), b"not so secret");
+
+    // The second of two tasks goes; its key must not come back.
+    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    drop(store);
+    let store = open(&path);
+    let first = record("m-1", Some(task.clone()), Some(1));
+    assert_eq!(store.message(&ended, &first.message_id, &first.hash).await.unwrap(), Some(first));
+    let born = store.append(&ended, append("new", 0, TaskState::Working)).await.unwrap();
+    assert!(matches!(born, Appended::Written(key) if key > TaskKey(2)), "{born:?}");
 }

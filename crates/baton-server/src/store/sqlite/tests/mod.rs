@@ -5,6 +5,7 @@ mod files;
 mod full;
 mod golden_file;
 mod plans;
+mod rows;
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -16,15 +16,31 @@ fn nothing_scans_or_sorts_tasks() {
     for (name, statement, index) in [
         ("head", sql::HEAD, "sqlite_autoindex_task_1 (scope=? AND id=?)"),
         ("load", sql::LOAD, "sqlite_autoindex_task_1 (scope=? AND id=?)"),
-        ("events", sql::EVENTS, "e USING PRIMARY KEY (task=? AND number>?)"),
+        ("events", sql::EVENTS, "e USING INDEX event_by_task (task=? AND number>?)"),
         ("requests", sql::REQUESTS, "r USING PRIMARY KEY (task=?)"),
-        ("list", sql::LIST, "task_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))"),
+        ("list", sql::LIST[0], "task_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))"),
+        (
+            "list of open ones",
+            sql::LIST[1],
+            "task_open_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))",
+        ),
         (
             "list of a context",
-            sql::LIST_CONTEXT,
+            sql::LIST_CONTEXT[0],
             "task_by_context (scope=? AND context=? AND status_at>? AND (status_at,id)<(?,?))",
         ),
+        (
+            "list of a context's open ones",
+            sql::LIST_CONTEXT[1],
+            "task_open_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))",
+        ),
         ("count", sql::COUNT, "COVERING INDEX task_by_time (scope=? AND status_at>? AND status_at<?)"),
+        ("count of open ones", sql::COUNT, "COVERING INDEX task_open_by_time (scope=? AND"),
+        (
+            "count of open ones in a context",
+            sql::COUNT_CONTEXT,
+            "COVERING INDEX task_open_by_time (scope=? AND",
+        ),
         (
             "count of a context",
             sql::COUNT_CONTEXT,
@@ -32,14 +48,21 @@ fn nothing_scans_or_sorts_tasks() {
         ),
         ("open tasks", sql::OPEN_TASKS, "task USING INDEX task_open (key>?)"),
         ("fold", sql::FOLDABLE, "task_unfolded (ended_at<?)"),
-        ("purge", sql::PURGEABLE, "task_ended (ended_at<?)"),
+        ("purge of folded ones", sql::PURGEABLE[0], "task_folded (ended_at<?)"),
+        ("purge", sql::PURGEABLE[1], "task_unfolded (ended_at<?)"),
+        (
+            "a message of its own",
+            sql::FIND_MESSAGE,
+            "message_record USING PRIMARY KEY (scope=? AND message_id=? AND hash=?)",
+        ),
+        ("a task's first message", sql::FIND_MESSAGE, "task_message (scope=? AND message_id=? AND hash=?)"),
         ("purge records", sql::PURGEABLE_RECORDS, "message_record_by_time (at<?)"),
     ] {
         let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
         assert!(plan.iter().any(|line| line.contains(index)), "{name} does not use {index}: {plan:#?}");
-        // `open` is the page of keys itself.
+        // `open` is the page of keys itself; a constant row is the sum of two counts.
         let bad = |line: &&String| {
-            (line.contains("SCAN") && *line != "SCAN open")
+            (line.contains("SCAN") && *line != "SCAN open" && *line != "SCAN CONSTANT ROW")
                 || line.contains("TEMP B-TREE")
                 || line.contains("AUTOMATIC")
         };
@@ -63,5 +86,6 @@ fn an_append_that_leaves_the_status_alone_touches_no_index() {
     };
     assert_eq!(writes(sql::UPDATE_HEAD_STEADY), 0);
     assert_eq!(writes(sql::NUMBER_REQUEST), 0);
-    assert_eq!(writes(sql::UPDATE_HEAD), 5);
+    // Of these six a task is in two while it is open, and in two or three when it rests.
+    assert_eq!(writes(sql::UPDATE_HEAD), 6);
 }

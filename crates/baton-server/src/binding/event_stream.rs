@@ -1,5 +1,8 @@
 //! An event stream as an SSE body. Stored events are framed as they are; many small ones leave in one write.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -18,6 +21,9 @@ use crate::points::{Point, reached};
 
 /// A write is sent off when it has grown to this.
 const WRITE_BYTES: usize = 64 * 1024;
+
+/// Room for an event of usual size.
+const BEYOND: usize = 2 * 1024;
 
 /// Room for the frame with which most streams begin.
 const FIRST_BYTES: usize = 512;
@@ -66,17 +72,7 @@ pub(super) fn response(
     watched: Watched,
 ) -> Response<Body> {
     let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false, watched };
-    let writes = futures_util::stream::unfold(writer, |mut writer| async move {
-        let span = writer.watched.span();
-        let writing = writer.next_write();
-        let written = if span.is_disabled() { writing.await } else { writing.instrument(span).await };
-        let Some(bytes) = written else {
-            writer.watched.complete();
-            return None;
-        };
-        Some((Ok::<Bytes, std::convert::Infallible>(bytes), writer))
-    });
-    let mut response = Response::new(Body::from_stream(writes));
+    let mut response = Response::new(Body::new(EventBody::Writing(Box::new(writer))));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -97,6 +93,55 @@ pub(super) fn only_event(json: &[u8]) -> Response<Body> {
     response
 }
 
+/// Writes what is at hand where it is asked for it. Only to wait it takes a future, and the memory of one.
+enum EventBody {
+    Writing(Box<Writer>),
+    Waiting(Waiting),
+    Over,
+}
+
+type Waiting = Pin<Box<dyn Future<Output = (Box<Writer>, Option<Bytes>)> + Send>>;
+
+impl hyper::body::Body for EventBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, Infallible>>> {
+        loop {
+            let (mut writer, written) = match std::mem::replace(&mut *self, EventBody::Over) {
+                EventBody::Over => return Poll::Ready(None),
+                EventBody::Writing(mut writer) => match writer.write_at_hand() {
+                    None if !writer.is_over() => {
+                        *self = EventBody::Waiting(Box::pin(writer.wait()));
+                        continue;
+                    }
+                    written => (writer, written),
+                },
+                EventBody::Waiting(mut waiting) => match waiting.as_mut().poll(cx) {
+                    Poll::Ready(written) => written,
+                    Poll::Pending => {
+                        *self = EventBody::Waiting(waiting);
+                        return Poll::Pending;
+                    }
+                },
+            };
+            if written.is_none() || writer.is_over() {
+                writer.watched.complete();
+            } else {
+                *self = EventBody::Writing(writer);
+            }
+            return Poll::Ready(written.map(|bytes| Ok(hyper::body::Frame::data(bytes))));
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, EventBody::Over)
+    }
+}
+
 struct Writer {
     stream: EventStream,
     dialect: Dialect,
@@ -108,6 +153,31 @@ struct Writer {
 }
 
 impl Writer {
+    /// Is all written, the goodbye of a stopping server too?
+    fn is_over(&self) -> bool {
+        self.stream.is_over() && (self.said_goodbye || !self.stream.was_stopped())
+    }
+
+    /// What can be written without waiting.
+    fn write_at_hand(&mut self) -> Option<Bytes> {
+        let span = self.watched.span();
+        let _within = (!span.is_disabled()).then(|| span.enter());
+        let mut out = BytesMut::new();
+        while out.is_empty() {
+            let frame = self.stream.at_hand()?;
+            self.put_all(&mut out, &frame);
+        }
+        Some(out.freeze())
+    }
+
+    async fn wait(mut self: Box<Self>) -> (Box<Self>, Option<Bytes>) {
+        let span = self.watched.span();
+        let writing = self.next_write();
+        let written =
+            if span.is_disabled() { writing.await } else { Box::pin(writing.instrument(span)).await };
+        (self, written)
+    }
+
     async fn next_write(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
         while out.is_empty() {
@@ -120,18 +190,21 @@ impl Writer {
                 }
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => self.put_error(&mut out, &error),
-                Ok(Some(Ok(frame))) => {
-                    out = BytesMut::with_capacity(self.room_for(&frame));
-                    self.put(&mut out, &frame);
-                    while out.len() < WRITE_BYTES
-                        && let Some(frame) = self.stream.at_hand()
-                    {
-                        self.put(&mut out, &frame);
-                    }
-                }
+                Ok(Some(Ok(frame))) => self.put_all(&mut out, &frame),
             }
         }
         Some(out.freeze())
+    }
+
+    /// A frame, and what else is at hand behind it.
+    fn put_all(&mut self, out: &mut BytesMut, first: &Frame) {
+        out.reserve(self.room_for(first));
+        self.put(out, first);
+        while out.len() < WRITE_BYTES
+            && let Some(frame) = self.stream.at_hand()
+        {
+            self.put(out, &frame);
+        }
     }
 
     /// About how many bytes the next write will have, so that its buffer need not grow.
@@ -141,7 +214,8 @@ impl Writer {
             Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
         };
         let (frames, bytes) = self.stream.ahead();
-        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES)
+        // The last event goes beyond the mark, as a rule by little.
+        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES + BEYOND)
     }
 
     fn put(&mut self, out: &mut BytesMut, frame: &Frame) {

@@ -72,7 +72,7 @@ impl Tray {
     /// What was taken back, and whether it is the last answer.
     pub(super) fn taken(&self) -> Option<(Chunks, bool)> {
         let stream = self.stream().take_if(|stream| stream.taken)?;
-        Some((Chunks { body: stream.body, chunk: None, next: None, over: false }, stream.closes))
+        Some((Chunks { body: stream.body, chunk: None, over: false }, stream.closes))
     }
 
     fn stream(&self) -> MutexGuard<'_, Option<Stream>> {
@@ -176,8 +176,7 @@ impl Body for Outgoing {
 pub(super) struct Chunks {
     body: Observed,
     chunk: Option<Chunk>,
-    /// Came while it was looked whether `chunk` is the last.
-    next: Option<Bytes>,
+    /// There is nothing after `chunk`.
     over: bool,
 }
 
@@ -198,46 +197,33 @@ impl Chunks {
         socket: &mut (impl AsyncWrite + Unpin),
     ) -> Poll<io::Result<()>> {
         loop {
-            let mut waits = false;
-            if self.chunk.is_none() {
-                let data = match self.next.take() {
-                    Some(data) => Some(data),
-                    None => ready!(self.poll_data(cx))?,
-                };
-                // Most streams end with what is said last: that leaves together with the end.
-                match self.poll_data(cx)? {
-                    Poll::Ready(next) => self.next = next,
-                    Poll::Pending => waits = true,
-                }
-                self.chunk = Some(Chunk::new(data, self.over));
-            }
             if let Some(chunk) = &mut self.chunk {
                 ready!(chunk.poll_send(cx, socket))?;
+                self.chunk = None;
             }
-            if self.over && self.next.is_none() {
+            if self.over {
                 return Pin::new(socket).poll_flush(cx);
             }
-            self.chunk = None;
-            if waits {
-                return Poll::Pending;
-            }
+            let data = ready!(self.poll_data(cx))?;
+            // What is said last leaves together with the end.
+            self.over = data.is_none() || self.body.is_end_stream();
+            self.chunk = Some(Chunk::new(data, self.over));
         }
     }
 
     /// The next part, never empty; `None` when the body is over.
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        while !self.over {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                None => self.over = true,
-                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
-                    // An empty chunk would be the end, and event streams have no trailers.
-                    _ => {}
-                },
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
+                return Poll::Ready(Ok(None));
+            };
+            // An empty chunk would be the end, and event streams have no trailers.
+            if let Some(data) =
+                frame.map_err(io::Error::other)?.into_data().ok().filter(|data| !data.is_empty())
+            {
+                return Poll::Ready(Ok(Some(data)));
             }
         }
-        Poll::Ready(Ok(None))
     }
 }
 

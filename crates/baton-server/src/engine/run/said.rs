@@ -53,15 +53,19 @@ impl Run {
 
     fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
         let most = self.options.max_event_bytes;
+        if size::of_artifact(&update.artifact) <= most {
+            return self.write_artifact(update, events);
+        }
         let parts = size::split(update, most).map_err(|too_large| {
             let bytes = too_large.bytes;
             format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
         })?;
-        for mut update in parts {
-            update.ordinal = self.snapshot.ordinal(&update.artifact.id);
-            self.write(EventBody::Artifact(update), events).map_err(|refused| refused.to_string())?;
-        }
-        Ok(())
+        parts.into_iter().try_for_each(|update| self.write_artifact(update, events))
+    }
+
+    fn write_artifact(&mut self, mut update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
+        update.ordinal = self.snapshot.ordinal(&update.artifact.id);
+        self.write(EventBody::Artifact(update), events).map(drop).map_err(|refused| refused.to_string())
     }
 
     /// The state a turn leaves behind, if its agent did not say.

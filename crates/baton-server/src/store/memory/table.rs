@@ -31,10 +31,6 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -125,7 +121,7 @@ mod tests {
                     table.insert(hash, (key, at));
                     model.insert(key, at);
                 }
-                prop_assert_eq!(table.len(), model.len());
+                prop_assert_eq!(table.len, model.len());
             }
             for (key, at) in model {
                 prop_assert!(table.near(hash(key, spread)).any(|item| *item == (key, at)));

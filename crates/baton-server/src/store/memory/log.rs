@@ -7,6 +7,7 @@ use bytes::Bytes;
 use memchr::{memchr, memchr2, memchr2_iter};
 
 use super::entry::Pending;
+use super::phrases;
 use crate::store::{RequestId, StoredEvent, StoredSnapshot};
 
 /// Longer ones stay as they are: copying them is dear and what is around them no longer matters.
@@ -128,7 +129,8 @@ impl Log {
 }
 
 /// The events' records one after the other, then the snapshot's, then where each event ends, then how many they are.
-/// Records hold no control characters but newlines, so two of those stand for the ids.
+/// Records hold no control characters but newlines, so two of those stand for the ids, and others for phrases where the
+/// snapshot is all that is left.
 pub(super) struct Packed(Box<[u8]>);
 
 const TASK: u8 = 1;
@@ -157,6 +159,9 @@ impl Packed {
             shorten(&mut block, record, &ids);
             ends.push(block.len() as u32);
         }
+        if count == 0 {
+            block = phrases::shorten(&block)?;
+        }
         ends.truncate(count);
         ends.push(count as u32);
         block.extend(ends.into_iter().flat_map(u32::to_le_bytes));
@@ -178,7 +183,8 @@ impl Packed {
         let count = self.count();
         let start = count.checked_sub(1).map_or(0, |last| self.end(last));
         let end = self.0.len() - (count + 1) * WIDTH;
-        let record = (start < end).then(|| whole(ids, &self.0[start..end]))?;
+        let short = self.0.get(start..end).filter(|short| !short.is_empty())?;
+        let record = if count == 0 { whole(ids, &phrases::whole(short)) } else { whole(ids, short) };
         Some(StoredSnapshot::from_record(record).expect("it was a snapshot when it was packed"))
     }
 

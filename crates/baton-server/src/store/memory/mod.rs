@@ -10,6 +10,7 @@ mod entry;
 mod lists;
 mod log;
 mod names;
+mod phrases;
 mod records;
 mod scopes;
 mod state;

@@ -6,17 +6,16 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
 use baton_protocol::domain::ContextId;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry as Slot;
 
-use super::entry::{Tasks, task};
 use super::lists::{Index, Row};
+use super::table::Table;
+use super::tasks::Tasks;
 use crate::store::TaskKey;
 
 /// The contexts of one scope.
 #[derive(Default)]
 pub(super) struct Contexts {
-    table: HashTable<Context>,
+    table: Table<Context>,
     hasher: RandomState,
 }
 
@@ -33,7 +32,7 @@ struct Many {
 impl Context {
     fn id<'a>(&'a self, tasks: &'a Tasks) -> &'a ContextId {
         match self {
-            Self::One(key) => &task(tasks, *key).head.context_id,
+            Self::One(key) => &tasks.named(*key).head.context_id,
             Self::Many(many) => &many.id,
         }
     }
@@ -44,37 +43,32 @@ impl Contexts {
     pub(super) fn get(&self, tasks: &Tasks, id: &ContextId) -> Option<Cow<'_, Index>> {
         let found = self.table.find(self.hasher.hash_one(id), |context| context.id(tasks) == id)?;
         Some(match found {
-            Context::One(key) => Cow::Owned([task(tasks, *key).row()].into_iter().collect()),
+            Context::One(key) => Cow::Owned([tasks.named(*key).row()].into_iter().collect()),
             Context::Many(many) => Cow::Borrowed(&many.index),
         })
     }
 
     /// Moves a task from the row it had in the list of its context to the one it has now.
     pub(super) fn restand(&mut self, tasks: &Tasks, key: TaskKey, before: Option<&Row>, after: Option<&Row>) {
-        let id = &task(tasks, key).head.context_id;
-        let hash = |context: &Context| self.hasher.hash_one(context.id(tasks));
-        let slot = self.table.entry(self.hasher.hash_one(id), |context| context.id(tasks) == id, hash);
-        match slot {
-            Slot::Vacant(slot) => {
-                slot.insert(Context::One(key));
+        let id = &tasks.named(key).head.context_id;
+        let (hash, is_it) = (self.hasher.hash_one(id), |context: &Context| context.id(tasks) == id);
+        let Some(context) = self.table.find_mut(hash, is_it) else {
+            return self.table.insert(hash, Context::One(key));
+        };
+        let empty = match context {
+            Context::One(only) if *only == key => after.is_none(),
+            Context::One(first) => {
+                let index = [tasks.named(*first).row()].into_iter().chain(after.cloned()).collect();
+                *context = Context::Many(Box::new(Many { id: id.clone(), index }));
+                false
             }
-            Slot::Occupied(mut slot) => match slot.get_mut() {
-                Context::One(only) if *only == key => {
-                    if after.is_none() {
-                        slot.remove();
-                    }
-                }
-                Context::One(first) => {
-                    let index = [task(tasks, *first).row()].into_iter().chain(after.cloned()).collect();
-                    *slot.get_mut() = Context::Many(Box::new(Many { id: id.clone(), index }));
-                }
-                Context::Many(many) => {
-                    many.index.restand(before, after);
-                    if many.index.is_empty() {
-                        slot.remove();
-                    }
-                }
-            },
+            Context::Many(many) => {
+                many.index.restand(before, after);
+                many.index.is_empty()
+            }
+        };
+        if empty {
+            self.table.remove(hash, is_it);
         }
     }
 }

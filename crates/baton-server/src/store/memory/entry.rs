@@ -6,16 +6,7 @@ use super::lists::Row;
 use super::log::{Ids, Log};
 use super::records::Place;
 use super::scopes::ScopeId;
-use crate::own_keys::OwnKeys;
-use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, TaskKey, Work};
-
-/// All tasks. Boxed, so that the table's spare room is spare pointers.
-pub(super) type Tasks = OwnKeys<TaskKey, Box<Entry>>;
-
-/// The task an index names.
-pub(super) fn task(tasks: &Tasks, key: TaskKey) -> &Entry {
-    tasks.get(&key).expect("indexes name only tasks that are there")
-}
+use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
 
 /// Where [`Entry::events_after`] stops early.
 const PAGE_BYTES: usize = 256 * 1024;

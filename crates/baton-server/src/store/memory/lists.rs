@@ -11,7 +11,7 @@ use std::iter::{Peekable, Rev};
 use baton_protocol::domain::{ListFilter, TaskId, TaskState, Timestamp};
 
 use super::contexts::Contexts;
-use super::entry::Tasks;
+use super::tasks::Tasks;
 use crate::store::{ListPosition, ListQuery, TaskKey};
 
 #[derive(Default)]

@@ -13,6 +13,8 @@ mod names;
 mod records;
 mod scopes;
 mod state;
+mod table;
+mod tasks;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};

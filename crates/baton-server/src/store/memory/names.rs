@@ -7,35 +7,31 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
 use baton_protocol::domain::TaskId;
-use hashbrown::HashTable;
 
-use super::entry::{Tasks, task};
+use super::table::Table;
+use super::tasks::Tasks;
 use crate::store::TaskKey;
 
 /// The tasks of one scope.
 #[derive(Default)]
 pub(super) struct Names {
-    keys: HashTable<TaskKey>,
+    keys: Table<TaskKey>,
     hasher: RandomState,
 }
 
 impl Names {
     pub(super) fn find(&self, tasks: &Tasks, id: &TaskId) -> Option<TaskKey> {
-        self.keys.find(self.hasher.hash_one(id), |key| task(tasks, *key).id == *id).copied()
+        self.keys.find(self.hasher.hash_one(id), |key| tasks.named(*key).id == *id).copied()
     }
 
     /// Takes in a task that is there, under an id that is not.
     pub(super) fn insert(&mut self, tasks: &Tasks, key: TaskKey) {
-        let hash = |key: &TaskKey| self.hasher.hash_one(&task(tasks, *key).id);
-        self.keys.insert_unique(hash(&key), key, hash);
+        self.keys.insert(self.hasher.hash_one(&tasks.named(key).id), key);
     }
 
     /// Lets go of a task that is still there.
     pub(super) fn remove(&mut self, tasks: &Tasks, key: TaskKey) {
-        let hash = self.hasher.hash_one(&task(tasks, key).id);
-        if let Ok(found) = self.keys.find_entry(hash, |other| *other == key) {
-            found.remove();
-        }
+        self.keys.remove(self.hasher.hash_one(&tasks.named(key).id), |other| *other == key);
     }
 
     pub(super) fn is_empty(&self) -> bool {

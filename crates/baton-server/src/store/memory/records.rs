@@ -8,15 +8,15 @@ use std::num::NonZeroU64;
 
 use baton_protocol::domain::{MessageId, TaskId, Timestamp};
 use bytes::Bytes;
-use hashbrown::HashTable;
 
 use super::scopes::ScopeId;
+use super::table::Table;
 use crate::store::MessageRecord;
 
 #[derive(Default)]
 pub(super) struct Records {
     /// Boxed, so that the table's spare room is spare pointers.
-    kept: HashTable<Box<Kept>>,
+    kept: Table<Box<Kept>>,
     hasher: RandomState,
     orphans: BTreeSet<Orphan>,
 }
@@ -81,7 +81,7 @@ impl Records {
         let (event, reply) = (event.and_then(NonZeroU64::new), reply.map(Box::new));
         let kept = Box::new(Kept { scope, id, hash, task, event, reply, at });
         let place = kept.place(&self.hasher);
-        self.kept.insert_unique(place.0, kept, |kept| kept.place(&self.hasher).0);
+        self.kept.insert(place.0, kept);
         place
     }
 
@@ -95,7 +95,7 @@ impl Records {
     /// The task is gone: its record that was put here may be swept from now on.
     pub(super) fn orphan(&mut self, scope: ScopeId, place: Place, task: &TaskId) {
         // Others are met here, too. Any of this task's may go: it has none that stays.
-        let here = self.kept.iter_hash(place.0);
+        let here = self.kept.near(place.0);
         let its_own = here.filter(|kept| kept.scope == scope && kept.task.as_ref() == Some(task));
         self.orphans.extend(its_own.map(|kept| (kept.at, scope, kept.id.clone(), kept.hash)));
     }
@@ -107,7 +107,7 @@ impl Records {
         before: Timestamp,
         limit: u32,
         lives: impl Fn(ScopeId, &TaskId) -> bool,
-    ) -> Vec<Box<Kept>> {
+    ) -> Vec<Kept> {
         let gone = |(_, scope, id, hash): &&Orphan| {
             let task = self.find(*scope, id, hash).and_then(|record| record.task);
             !task.is_some_and(|task| lives(*scope, &task))
@@ -117,11 +117,10 @@ impl Records {
         chosen.into_iter().filter_map(|orphan| self.remove(&orphan)).collect()
     }
 
-    fn remove(&mut self, orphan: &Orphan) -> Option<Box<Kept>> {
+    fn remove(&mut self, orphan: &Orphan) -> Option<Kept> {
         self.orphans.remove(orphan);
         let (_, scope, id, hash) = orphan;
         let place = place(&self.hasher, *scope, id, hash);
-        let found = self.kept.find_entry(place.0, |kept| kept.is(*scope, id, hash)).ok()?;
-        Some(found.remove().0)
+        self.kept.remove(place.0, |kept| kept.is(*scope, id, hash)).map(|kept| *kept)
     }
 }

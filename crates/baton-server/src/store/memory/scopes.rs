@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use baton_protocol::domain::{Scope, TaskId};
 
-use super::entry::Tasks;
 use super::lists::Lists;
 use super::names::Names;
+use super::tasks::Tasks;
 use crate::own_keys::OwnKeys;
 use crate::store::TaskKey;
 

@@ -5,11 +5,12 @@ use std::ops::Bound;
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 
-use super::entry::{Entry, Pending, Standing, Tasks, task};
+use super::entry::{Entry, Pending, Standing};
 use super::lists::Row;
 use super::log::Log;
 use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
+use super::tasks::Tasks;
 use crate::store::{
     Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
     Requested, StoredEvent, TaskKey,
@@ -80,14 +81,14 @@ impl State {
             current: append.head,
         };
         let entry = Entry { scope, id: id.clone(), head, log: Log::default(), told: 0, messages: Vec::new() };
-        self.tasks.insert(key, Box::new(entry));
+        self.tasks.insert(Box::new(entry));
         self.scopes.get_mut(scope).names.insert(&self.tasks, key);
         key
     }
 
     /// The one place that changes a task. Everything has been compared; nothing can fail any more.
     fn write(&mut self, key: TaskKey, before: Option<Standing>, append: Append) -> Appended {
-        let entry = self.tasks.get_mut(&key).expect("the caller found it");
+        let entry = self.tasks.named_mut(key);
         debug_assert!(
             (append.expected + 1..).zip(&append.events).all(|(number, event)| event.number == number),
             "events must be numbered from {} on",
@@ -123,7 +124,7 @@ impl State {
             return Requested::Duplicate(first);
         }
         let Some(key) = self.scopes.task(&self.tasks, scope, task) else { return Requested::NotFound };
-        let entry = self.tasks.get_mut(&key).expect("a scope names only tasks that are there");
+        let entry = self.tasks.named_mut(key);
         if entry.head.current.state.is_terminal() {
             return Requested::Ended(entry.head.clone());
         }
@@ -200,7 +201,7 @@ impl State {
     /// Answers the dropped logs, one per task.
     pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
         let fold = |(_, key): (Timestamp, TaskKey)| {
-            let entry = self.tasks.get_mut(&key).expect("sweeps name only tasks that are there");
+            let entry = self.tasks.named_mut(key);
             let standing = entry.standing();
             let events = entry.fold();
             (key, standing, entry.standing(), events)
@@ -228,7 +229,7 @@ impl State {
         self.restand(key, Some(standing), None);
         let scope = self.task(key).scope;
         self.scopes.get_mut(scope).names.remove(&self.tasks, key);
-        let entry = self.tasks.remove(&key)?;
+        let entry = self.tasks.remove(key)?;
         for message in &entry.messages {
             self.records.orphan(scope, *message, &entry.id);
         }
@@ -237,7 +238,7 @@ impl State {
     }
 
     /// Answers the removed records.
-    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Box<Kept>> {
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Kept> {
         let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(&self.tasks, scope, task).is_some();
         let purged = self.records.purge(before, limit, lives);
         for record in &purged {
@@ -250,7 +251,7 @@ impl State {
     }
 
     fn task(&self, key: TaskKey) -> &Entry {
-        task(&self.tasks, key)
+        self.tasks.named(key)
     }
 
     /// Moves a task from where it stood in the indexes to where it stands now.
@@ -258,7 +259,7 @@ impl State {
         if before == after {
             return;
         }
-        let Entry { scope, id, .. } = task(&self.tasks, key);
+        let Entry { scope, id, .. } = self.tasks.named(key);
         let place = |standing: Option<Standing>| standing.map(|s| (s.state, s.status_at));
         let (from, to) = (place(before), place(after));
         if from != to {

@@ -1,5 +1,7 @@
 //! The verbs that read. Those of several statements hold one snapshot of the database meanwhile.
 
+use std::cmp::Reverse;
+
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 use rusqlite::{Connection, Params, params};
 
@@ -77,7 +79,7 @@ pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> S
         }
     }
     let position = |task: &Loaded| (task.head.current.status_at, task.id.clone());
-    tasks.sort_by(|one, other| position(other).cmp(&position(one)));
+    tasks.sort_by_key(|task| Reverse(position(task)));
     tasks.truncate(query.limit as usize);
     load_tails(&snapshot, &mut tasks)?;
     Ok(tasks)
@@ -160,11 +162,13 @@ fn load_heads(
     tasks: &mut Vec<Loaded>,
 ) -> StoreResult<()> {
     let mut statement = connection.prepare_cached(query)?;
-    let rows = statement.query_and_then(params, |row| {
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
         let (id, head) = sql::head(row)?;
-        Ok(Loaded { id, head, snapshot: sql::snapshot(row, sql::AFTER_HEAD)?, tail: Vec::new() })
-    })?;
-    rows.map(|task| task.map(|task| tasks.push(task))).collect()
+        let snapshot = sql::snapshot(row, sql::AFTER_HEAD)?;
+        tasks.push(Loaded { id, head, snapshot, tail: Vec::new() });
+    }
+    Ok(())
 }
 
 /// The events each snapshot lacks.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::run as execute;
 use crate::workspace::{Workspace, colours};
-use crate::{deny, interop, mission, servers, setup, tidy};
+use crate::{bench, deny, interop, mission, servers, setup, tidy};
 
 struct Stage {
     name: &'static str,
@@ -27,6 +27,7 @@ const STAGES: &[Stage] = &[
             execute(&mut w.cargo(&args))
         },
     },
+    Stage { name: "bench", tools: false, run: bench::lint },
     Stage {
         name: "nextest",
         tools: true,

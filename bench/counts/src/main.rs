@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, MessageId, Part, Role, Scope,
-    StatusUpdate, Task, TaskId, TaskState, Timestamp,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, ListFilter, Message, MessageId, Part,
+    Role, Scope, StatusUpdate, Task, TaskId, TaskState, Timestamp,
 };
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::operation::{Operation, Reply};
+use baton_protocol::operation::{ListTasks, Operation, Reply};
 use baton_protocol::wire::jsonrpc::{self, RpcId};
 use baton_protocol::wire::{sse, v1};
 use baton_server::store::memory::MemoryStore;
-use baton_server::store::{Append, Appended, Birth, HeadState, Store, StoredEvent, Work};
+use baton_server::store::{
+    Append, Appended, Birth, HeadState, ListQuery, Store, StoredEvent, StoredSnapshot, Work,
+};
 use bytes::BytesMut;
 use tokio::runtime::Runtime;
 
@@ -27,6 +29,7 @@ const BENCHES: &[Bench] = &[
     ("encode-reply", encode_reply),
     ("frame", frame),
     ("lifecycle", lifecycle),
+    ("list", list),
 ];
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":"000000000001","method":"SendMessage","params":{"message":{"messageId":"0018a1b2c3d4e5f6071-000000000001","role":"ROLE_USER","parts":[{"text":"Please tell me what I have told you."}]}}}"#;
@@ -110,59 +113,93 @@ fn lifecycle(turns: u64) {
     }
 }
 
-/// The two appends of a short task, in memory.
+/// A short task, from its events to its place in memory: encoded, folded, two appends.
 fn append(turns: u64) {
-    let runtime: Runtime =
-        tokio::runtime::Builder::new_current_thread().build().expect("a runtime without threads");
     let store = MemoryStore::new();
-    let scope = Scope::new("agent", "", "owner");
-    let context = context_id();
-    let events = events();
-    let encode = |task: &TaskId, events: &[Event]| -> Vec<StoredEvent> {
-        events.iter().map(|event| StoredEvent::encode(task, &context, event)).collect()
-    };
-    runtime.block_on(async {
+    runtime().block_on(async {
         for turn in 0..turns {
-            let task = TaskId::parse(&format!("0194f2c0-0000-7000-8000-{turn:012}")).expect("a good id");
-            let mut head = HeadState {
-                state: TaskState::Working,
-                status_at: at(),
-                work: Work::Running,
-                attempts: 1,
-                holder: None,
-                fence: 0,
-            };
-            let birth = Birth { context_id: context.clone(), generation: Generation::V1, created_at: at() };
-            let first = Append {
-                task: task.clone(),
-                birth: Some(birth),
-                expected: 0,
-                fence: 0,
-                events: encode(&task, &events[..2]),
-                head,
-                snapshot: None,
-                message: None,
-                settled: Vec::new(),
-            };
-            let written = store.append(&scope, first).await.expect("memory does not fail");
-            assert!(matches!(written, Appended::Written(_)), "{written:?}");
-            head.state = TaskState::Completed;
-            head.work = Work::Idle;
-            let second = Append {
-                events: encode(&task, &events[2..]),
-                task,
-                birth: None,
-                expected: 2,
-                fence: 0,
-                head,
-                snapshot: None,
-                message: None,
-                settled: Vec::new(),
-            };
-            let written = store.append(&scope, second).await.expect("memory does not fail");
-            assert!(matches!(written, Appended::Written(_)), "{written:?}");
+            live(&store, turn).await;
         }
     });
+}
+
+/// A page of fifty tasks from memory, as 1.0 spells it.
+fn list(turns: u64) {
+    let store = MemoryStore::new();
+    let query =
+        ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 50 };
+    runtime().block_on(async {
+        for turn in 0..1000 {
+            live(&store, turn).await;
+        }
+        for _ in 0..turns {
+            let found = store.list(&scope(), black_box(&query)).await.expect("memory does not fail");
+            let mut page = v1::PageWriter::new(&ListTasks::default(), 64 * 1024);
+            for loaded in &found {
+                let json = loaded.snapshot.as_ref().and_then(|stored| stored.task_json());
+                assert!(json.is_some_and(|json| page.stored(&json)), "a task that rests is stored as JSON");
+            }
+            black_box(page.end("", 50, 1000));
+        }
+    });
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime without threads")
+}
+
+fn scope() -> Scope {
+    Scope::new("agent", "", "owner")
+}
+
+/// The life of a short task.
+async fn live(store: &MemoryStore, turn: u64) {
+    let (scope, context, events) = (scope(), context_id(), events());
+    let task = TaskId::parse(&format!("0194f2c0-0000-7000-8000-{turn:012}")).expect("a good id");
+    let encode = |events: &[Event]| -> Vec<StoredEvent> {
+        events.iter().map(|event| StoredEvent::encode(&task, &context, event)).collect()
+    };
+    let mut head = HeadState {
+        state: TaskState::Working,
+        status_at: at(),
+        work: Work::Running,
+        attempts: 1,
+        holder: None,
+        fence: 0,
+    };
+    let birth = Birth { context_id: context.clone(), generation: Generation::V1, created_at: at() };
+    let first = Append {
+        task: task.clone(),
+        birth: Some(birth),
+        expected: 0,
+        fence: 0,
+        events: encode(&events[..2]),
+        head,
+        snapshot: None,
+        message: None,
+        settled: Vec::new(),
+    };
+    let written = store.append(&scope, first).await.expect("memory does not fail");
+    assert!(matches!(written, Appended::Written(_)), "{written:?}");
+    head.state = TaskState::Completed;
+    head.work = Work::Idle;
+    let mut snapshot = Snapshot::begin(task.clone(), context.clone(), at());
+    for event in &events {
+        snapshot.apply(event.clone()).expect("an order that is allowed");
+    }
+    let second = Append {
+        events: encode(&events[2..]),
+        snapshot: Some(StoredSnapshot::encode(&snapshot)),
+        task: task.clone(),
+        birth: None,
+        expected: 2,
+        fence: 0,
+        head,
+        message: None,
+        settled: Vec::new(),
+    };
+    let written = store.append(&scope, second).await.expect("memory does not fail");
+    assert!(matches!(written, Appended::Written(_)), "{written:?}");
 }
 
 fn at() -> Timestamp {

@@ -14,6 +14,8 @@ use crate::workspace::Workspace;
 /// Each built by itself: built together, they would share the features that any of them asks a dependency for.
 const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
 const RUNNER: &str = "bench-run";
+/// Those that need hardly more than the project does. The others need other people's SDKs.
+const OWN: &[&str] = &["baton-echo", "bench-host", "bench-load", RUNNER, "controls", "counts"];
 /// In a workspace of its own.
 const APART: &str = "a2a-protocol-sdk";
 
@@ -93,6 +95,18 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     };
     command.arg("--write").arg(page);
     execute(&mut command)
+}
+
+/// A stage of the test command: what uses our crates must not rot between two benches.
+pub fn lint(workspace: &Workspace) -> Result<(), String> {
+    let manifest = workspace.root.join("bench/Cargo.toml").display().to_string();
+    // Where the project's own checks are, so that dependencies are not checked twice.
+    let target = workspace.target.display().to_string();
+    let mut args = vec!["clippy", "--all-targets", "--locked"];
+    args.extend(["--target-dir", &target, "--manifest-path", &manifest]);
+    args.extend(OWN.iter().flat_map(|package| ["--package", package]));
+    args.extend(["--", "-D", "warnings"]);
+    execute(&mut workspace.cargo(&args))
 }
 
 /// Where things of the bench are.

@@ -136,6 +136,16 @@ proptest! {
         prop_assert_eq!(String::from_utf8(mixed).unwrap(), expected);
     }
 
+    /// Cutting a task's text gives what writing less of the task gives.
+    #[test]
+    fn p01_a_cut_history_is_the_same_from_text(task in strategies::task(), most in 0..4u32) {
+        let text = written(|out| v1::write_task(out, &task));
+        let mut expected = task;
+        HistoryLength::Last(most).trim(&mut expected.history);
+        let cut = v1::cut_history(text.as_bytes(), HistoryLength::Last(most)).expect("what was just written");
+        prop_assert_eq!(String::from_utf8(cut).unwrap(), written(|out| v1::write_task(out, &expected)));
+    }
+
     #[test]
     fn p04_stream_items_survive(
         task in strategies::task(),

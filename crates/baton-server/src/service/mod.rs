@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use arc_swap::{ArcSwap, Guard};
 use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, Reply};
+use baton_protocol::wire::v1;
 use baton_protocol::{Error, ErrorKind, Generation};
 use bytes::Bytes;
 
@@ -278,7 +279,7 @@ fn reply(reply: Reply) -> Outcome {
     Outcome::Reply { reply, replayed: false }
 }
 
-/// A task as the answer to a call: in 1.0 as it is stored, where nothing of it is to be left out.
+/// A task as the answer to a call: in 1.0 as it is stored, where it is.
 fn shown(
     context: &CallContext,
     view: View,
@@ -287,11 +288,16 @@ fn shown(
     kind: Shown,
 ) -> Result<Outcome, Error> {
     if context.generation == Generation::V1
-        && history_length == HistoryLength::All
         && let Some(json) = view.v1_json()
     {
-        let sent = kind == Shown::Sent;
-        return Ok(Outcome::Stored { json, sent, replayed });
+        let json = match history_length {
+            HistoryLength::All => Some(json),
+            less => v1::cut_history(&json, less).map(Bytes::from),
+        };
+        if let Some(json) = json {
+            let sent = kind == Shown::Sent;
+            return Ok(Outcome::Stored { json, sent, replayed });
+        }
     }
     let mut task = Arc::unwrap_or_clone(view.snapshot()?).task;
     history_length.trim(&mut task.history);

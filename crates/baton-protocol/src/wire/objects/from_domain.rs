@@ -59,7 +59,7 @@ fn write_status<G: Spelling>(out: &mut Vec<u8>, state: TaskState, message: Optio
 }
 
 /// Whether a task shows its artifacts.
-enum Artifacts {
+pub(crate) enum Artifacts {
     IfAny,
     Always,
     Never,

@@ -20,7 +20,7 @@ use crate::operation::HistoryLength;
 
 pub(crate) use self::card::{write_extension, write_provider, write_signature, write_skill};
 pub(crate) use self::from_domain::{
-    wrapped, write_artifact_event, write_listed_task, write_message, write_metadata, write_page,
+    Artifacts, wrapped, write_artifact_event, write_listed_task, write_message, write_metadata, write_page,
     write_page_end, write_status_event, write_task,
 };
 pub(crate) use self::methods::{list_tasks, present, write_history_length, write_list, write_page_request};

@@ -4,9 +4,9 @@
 //! proto names, and say in their errors which member is wrong and what it must be.
 
 mod card;
+mod cut;
 mod details;
 mod from_domain;
-mod listed;
 mod methods;
 mod names;
 mod security;
@@ -22,12 +22,12 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::{Operation, Reply};
 
 pub use self::card::write_card;
+pub use self::cut::{PageWriter, cut_history};
 pub use self::details::write_error_details;
 pub use self::from_domain::{
     write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,
     write_stream_status, write_stream_task, write_task,
 };
-pub use self::listed::PageWriter;
 pub use self::methods::{decode_call, write_call};
 pub use self::names::{parse_state, state_name};
 pub use super::Decoded;

@@ -1,4 +1,4 @@
-//! A page of a list, for whoever has its tasks as JSON already: what a list leaves out of a task is cut out of the
+//! Tasks of which less is shown than there is, for whoever has them as JSON already: what is left out is cut out of the
 //! text, and nothing of it is read.
 
 use memchr::memchr2;
@@ -6,8 +6,17 @@ use memchr::memchr2;
 use super::V1;
 use crate::domain::Task;
 use crate::operation::{HistoryLength, ListTasks};
-use crate::wire::objects::{write_listed_task, write_page_end};
+use crate::wire::objects::{Artifacts, write_listed_task, write_page_end};
 use crate::wire::write::Object;
+
+/// A task's JSON with less of its history, from what [`write_task`](super::write_task) made of it. `None`: it was not
+/// made by that.
+pub fn cut_history(json: &[u8], history_length: HistoryLength) -> Option<Vec<u8>> {
+    let cuts = Cuts::of(json, history_length)?;
+    let mut out = Vec::with_capacity(json.len());
+    cuts.write(&mut out, json, Artifacts::IfAny);
+    Some(out)
+}
 
 /// A page being written, task by task.
 #[derive(Debug)]
@@ -34,30 +43,13 @@ impl PageWriter {
         write_listed_task::<V1>(&mut self.out, &task, self.with_artifacts);
     }
 
-    /// The next task, from what [`write_task`](super::write_task) made of it. `false`: it was not made by that, and nothing was written.
+    /// The next task, from what [`write_task`](super::write_task) made of it. `false`: it was not made by that, and
+    /// nothing was written.
     pub fn stored(&mut self, json: &[u8]) -> bool {
-        let Some(Cuts { status, artifacts, history }) = Cuts::of(json, self.history_length) else {
-            return false;
-        };
+        let Some(cuts) = Cuts::of(json, self.history_length) else { return false };
         self.comma();
-        let out = &mut self.out;
-        out.extend_from_slice(&json[..status]);
-        if self.with_artifacts && status == artifacts {
-            out.extend_from_slice(b",\"artifacts\":[]");
-        } else if self.with_artifacts {
-            out.extend_from_slice(&json[status..artifacts]);
-        }
-        let rest = match history {
-            History::All => artifacts,
-            History::From { first, end } => {
-                out.extend_from_slice(HISTORY);
-                out.push(b'[');
-                out.extend_from_slice(&json[first..end]);
-                end
-            }
-            History::None { end } => end,
-        };
-        out.extend_from_slice(&json[rest..]);
+        let artifacts = if self.with_artifacts { Artifacts::Always } else { Artifacts::Never };
+        cuts.write(&mut self.out, json, artifacts);
         true
     }
 
@@ -121,6 +113,28 @@ impl Cuts {
             HistoryLength::Last(most) => scan.history(most as usize)?,
         };
         Some(Cuts { status, artifacts, history })
+    }
+
+    /// Copies what is between the cuts.
+    fn write(&self, out: &mut Vec<u8>, json: &[u8], artifacts: Artifacts) {
+        let Cuts { status, artifacts: artifacts_end, history } = self;
+        out.extend_from_slice(&json[..*status]);
+        match artifacts {
+            Artifacts::Always if status == artifacts_end => out.extend_from_slice(b",\"artifacts\":[]"),
+            Artifacts::Always | Artifacts::IfAny => out.extend_from_slice(&json[*status..*artifacts_end]),
+            Artifacts::Never => {}
+        }
+        let rest = match history {
+            History::All => artifacts_end,
+            History::From { first, end } => {
+                out.extend_from_slice(HISTORY);
+                out.push(b'[');
+                out.extend_from_slice(&json[*first..*end]);
+                end
+            }
+            History::None { end } => end,
+        };
+        out.extend_from_slice(&json[*rest..]);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::own_keys::OwnKeys;
 use crate::store::{StoreError, StoredEvent, TaskKey};
 
 /// Newest events kept per bell, by number and by size.
-const TAIL_EVENTS: usize = 256;
+const TAIL_EVENTS: usize = 1024;
 const TAIL_BYTES: usize = 256 * 1024;
 
 const SHARDS: usize = 16;

@@ -59,9 +59,6 @@ impl Socket<TcpStream, Http1Filter> {
     /// Ready when the client has hung up; to be asked only while hyper does not read. Nothing is read: what a client
     /// sends ahead of its turn stays where it is, and hides the end that comes after it.
     pub(super) fn poll_hung_up(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.filter.held.is_empty() {
-            return Poll::Pending;
-        }
         let mut byte = [0];
         match self.stream.poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),

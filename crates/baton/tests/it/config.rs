@@ -130,7 +130,7 @@ fn a_misspelt_variable_is_warned_of() {
 
     let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:"];
     let server = Served::of(folder.baton(&args).env("BATON_LISTNE", "x"));
-    assert!(server.log().contains("did you mean `BATON_LISTEN`?"), "{}", server.log());
+    server.log_with("did you mean `BATON_LISTEN`?");
 }
 
 /// What is in `examples` is for copying.

@@ -10,8 +10,12 @@ use super::entry::Pending;
 use super::phrases;
 use crate::store::{RequestId, StoredEvent, StoredSnapshot};
 
-/// Longer ones stay as they are: copying them is dear and what is around them no longer matters.
+/// Longer ones stay as they are: copying them is dear and what is around them no longer matters…
 const MOST_PACKED: usize = 16 * 1024;
+
+/// …but for those of many small records, such as streamed text: up to here half of their bytes are around and in ids.
+const MOST_PACKED_SMALL: usize = 512 * 1024;
+const SMALL: usize = 512;
 
 pub(super) enum Log {
     /// Boxed: most tasks rest.
@@ -145,10 +149,11 @@ impl Packed {
         let records = open.events.iter().map(StoredEvent::record);
         let records = records.chain(open.snapshot.as_ref().map(StoredSnapshot::record));
         let bytes: usize = records.clone().map(Bytes::len).sum();
-        if bytes == 0 || bytes > MOST_PACKED {
+        let count = open.events.len();
+        let most = if bytes / (count + 1) <= SMALL { MOST_PACKED_SMALL } else { MOST_PACKED };
+        if bytes == 0 || bytes > most {
             return None;
         }
-        let count = open.events.len();
         let mut block = Vec::with_capacity(bytes + (count + 1) * WIDTH);
         let mut ends = Vec::with_capacity(count + 1);
         let ids = Sought::both(ids);
@@ -261,9 +266,30 @@ fn whole(ids: Ids<'_>, short: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use baton_protocol::domain::{Event, EventBody, StatusUpdate, TaskState, Timestamp};
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_long_log_of_small_events_is_packed_and_comes_back() {
+        let (task, context) = (TaskId::parse("task-1").unwrap(), ContextId::parse("context-1").unwrap());
+        let ids = Ids { task: &task, context: &context };
+        let event = |number| {
+            let update = StatusUpdate { state: TaskState::Working, message: None, metadata: None };
+            let event = Event { number, at: Timestamp::from_millis(0), body: EventBody::Status(update) };
+            StoredEvent::encode(&task, &context, &event)
+        };
+        let events: Vec<_> = (1..=1000).map(event).collect();
+        let mut log = Log::default();
+        log.extend(ids, 1, events.clone(), None);
+        log.pack(ids);
+        assert!(matches!(log, Log::Packed(_)));
+        assert!(log.from(ids, 1, 0).eq(events.iter().cloned()));
+        assert!(log.from(ids, 1, 997).eq(events[997..].iter().cloned()));
+        log.extend(ids, 1, vec![event(1001)], None);
+        assert_eq!(log.from(ids, 1, 0).count(), 1001);
+    }
 
     proptest! {
         /// Whatever the ids are: parts of each other, of the text around them, single letters, long.

@@ -22,9 +22,15 @@ use crate::points::{Point, reached};
 use crate::store::{Measures, StoreError, StoreResult};
 use crate::telemetry::histogram::{BATCH_BOUNDS, Histogram};
 
-/// Pages in the log that make folding it worth its syncs (32 MiB). Small commits rewrite the same pages again and again:
-/// the longer the log, the fewer of them are copied.
-const FOLD_AT: usize = 8000;
+/// Pages to copy that make folding the log worth its syncs (4 MiB). Writers wait while they are copied.
+const FOLD_AT: usize = 1000;
+
+/// Pages that a commit writes and the next one writes again: the last ones of the tables and indexes that a small
+/// append touches. Only one of each is copied, so a log of small commits may be long before folding it is work.
+const REWRITTEN: usize = 8;
+
+/// Pages in the log that are folded in any case (32 MiB).
+const LONGEST_LOG: usize = 8000;
 
 /// After a log that could not be folded: how soon it is tried again.
 const FOLD_AGAIN: Duration = Duration::from_secs(1);
@@ -60,8 +66,14 @@ impl Writer {
     ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let counters = Arc::new(Counters { tasks, batches: Histogram::new(BATCH_BOUNDS) });
-        let committer =
-            Committer { session, room, counters: Arc::clone(&counters), failed: None, fold_again: None };
+        let committer = Committer {
+            session,
+            room,
+            counters: Arc::clone(&counters),
+            failed: None,
+            commits_in_log: 0,
+            fold_again: None,
+        };
         let thread = thread::Builder::new()
             .name("store-write".to_owned())
             .spawn(move || committer.serve(jobs, batch))
@@ -149,6 +161,7 @@ struct Committer {
     counters: Arc<Counters>,
     /// Once durability is in doubt no write is tried again.
     failed: Option<StoreError>,
+    commits_in_log: usize,
     /// The log could not be folded: not before this time is it tried again.
     fold_again: Option<Instant>,
 }
@@ -170,7 +183,7 @@ impl Committer {
                 reached(Point::AnswerBetween);
             }
             reached(Point::AnswerAfter);
-            if self.session.log_pages() >= FOLD_AT {
+            if is_long(self.session.log_pages(), self.commits_in_log) {
                 self.fold_log(Fold::Passive);
             }
         }
@@ -238,6 +251,7 @@ impl Committer {
         match run.and_then(commit) {
             Ok(()) => {
                 reached(Point::CommitAfter);
+                self.commits_in_log += 1;
                 self.counters.batches.observe(jobs.len() as u64);
                 self.counters.tasks.apply(std::mem::take(&mut self.session.moves));
                 Ok(())
@@ -267,6 +281,9 @@ impl Committer {
             Ok(whole) => {
                 reached(Point::LogFoldAfter);
                 self.fold_again = None;
+                if whole {
+                    self.commits_in_log = 0;
+                }
                 whole
             }
             Err(error) => {
@@ -295,5 +312,23 @@ impl Committer {
             self.failed = Some(error.clone());
         }
         error
+    }
+}
+
+/// Is the log to be folded?
+fn is_long(pages: usize, commits: usize) -> bool {
+    pages.saturating_sub(commits.saturating_mul(REWRITTEN)) >= FOLD_AT || pages >= LONGEST_LOG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_folded_by_what_there_is_to_copy() {
+        assert!(is_long(FOLD_AT, 0) && !is_long(FOLD_AT - 1, 0));
+        assert!(is_long(FOLD_AT + 10 * REWRITTEN, 10) && !is_long(FOLD_AT + 9 * REWRITTEN, 10));
+        assert!(!is_long(LONGEST_LOG - 1, LONGEST_LOG), "small commits, again and again");
+        assert!(is_long(LONGEST_LOG, LONGEST_LOG), "but not for ever");
     }
 }

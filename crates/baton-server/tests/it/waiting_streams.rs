@@ -113,12 +113,13 @@ async fn a_client_that_wants_no_more_is_let_go_with_the_end() {
 async fn a_reader_that_hangs_up_while_nothing_happens_makes_room() {
     let gate = Gate::new();
     let server = serve_hesitant(&gate, 1).await;
-    for half_closed in [false, true] {
+    let half_a_head = &CARD[..CARD.len() / 2];
+    for (ahead, half_closed) in [(&b""[..], false), (b"", true), (half_a_head, true), (b"", true)] {
         let (mut stream, mut seen) = (socket::connect(&server).await, Vec::new());
         // The place of the reader before is free as soon as the server has noticed.
         let start = std::time::Instant::now();
         loop {
-            stream.write_all(&ask_for_stream("")).await.unwrap();
+            stream.write_all(&[&ask_for_stream("")[..], ahead].concat()).await.unwrap();
             if read_to(&mut stream, &mut seen, "\r\n\r\n").await.starts_with("HTTP/1.1 200") {
                 break;
             }

@@ -31,6 +31,7 @@ mod signal;
 mod size;
 mod stream;
 pub(crate) mod stream_places;
+mod stream_starts;
 mod turn_span;
 mod view;
 mod wait;
@@ -75,6 +76,7 @@ use options::Options;
 use retention::ClockDoubt;
 use runs::Runs;
 use signal::Signal;
+use stream_starts::StreamStarts;
 
 /// A cheap handle; all clones are one engine.
 #[derive(Clone, Debug)]
@@ -101,6 +103,7 @@ pub(crate) struct Inner {
     stopping: Signal,
     /// Streams end now.
     closing: Signal,
+    stream_starts: StreamStarts,
     tracker: TaskTracker,
 }
 
@@ -146,6 +149,7 @@ impl Engine {
                 untended: Arc::default(),
                 stopping: Signal::default(),
                 closing: Signal::default(),
+                stream_starts: StreamStarts::default(),
                 tracker: TaskTracker::new(),
             }
         });

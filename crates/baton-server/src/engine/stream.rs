@@ -1,8 +1,6 @@
 //! A stream of one task's events: first the task, or where a reader left off, then the log as it grows.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
@@ -258,7 +256,7 @@ impl Engine {
             _ => {
                 let stream = self.stream_placed(turn, last_seen, close).await?;
                 if turn.start.is_some() {
-                    run_first().await;
+                    self.inner.stream_starts.begin().await;
                 }
                 Ok(stream)
             }
@@ -417,20 +415,6 @@ impl Inner {
         }
         Ok(false)
     }
-}
-
-/// Lets others on this thread go first, once; the run that was just started is the next of them. What an agent says at
-/// once leaves together with the task it belongs to: a write of its own costs more than all that was said.
-async fn run_first() {
-    let mut waited = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 fn check_seen(seen: u64, head: &Head) -> Result<(), Error> {

@@ -34,7 +34,7 @@ pub struct Options {
     pub max_parts: usize,
     /// Most referenced tasks handed to an agent.
     pub max_references: usize,
-    /// A snapshot is kept every so many events, or bytes of events.
+    /// A snapshot is kept every so many events, or bytes of events; of a long log only where an eighth of it is new.
     pub snapshot_events: u64,
     /// See `snapshot_events`.
     pub snapshot_bytes: usize,

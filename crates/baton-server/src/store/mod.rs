@@ -299,6 +299,9 @@ pub struct Measures {
 /// What a store answers.
 pub type StoreResult<T> = Result<T, StoreError>;
 
+/// What one page of a log may weigh. Every reader of a stream that is behind holds one, and there may be thousands.
+pub const EVENTS_BYTES: usize = 64 * 1024;
+
 /// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug + 'static {
@@ -318,7 +321,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The task as of one moment.
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
 
-    /// Up to `limit` events numbered above `after`, in order. Stops early at about 256 KiB, never before the first.
+    /// Up to `limit` events numbered above `after`, in order. Stops early at about
+    /// [`EVENTS_BYTES`], never before the first.
     async fn events(
         &self,
         scope: &Scope,

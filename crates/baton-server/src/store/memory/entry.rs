@@ -6,10 +6,9 @@ use super::lists::Row;
 use super::log::{Ids, Log};
 use super::records::Place;
 use super::scopes::ScopeId;
-use crate::store::{Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work};
-
-/// Where [`Entry::events_after`] stops early.
-const PAGE_BYTES: usize = 256 * 1024;
+use crate::store::{
+    EVENTS_BYTES, Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work,
+};
 
 pub(super) struct Entry {
     pub(super) scope: ScopeId,
@@ -69,7 +68,7 @@ impl Entry {
         let fits = |event: &StoredEvent| {
             let first = bytes == 0;
             bytes += event.record().len();
-            first || bytes <= PAGE_BYTES
+            first || bytes <= EVENTS_BYTES
         };
         self.above(after).take(limit as usize).take_while(fits).collect()
     }

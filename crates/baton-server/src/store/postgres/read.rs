@@ -8,12 +8,9 @@ use tokio_postgres::types::ToSql;
 
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
-    TaskKey,
+    EVENTS_BYTES, Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult,
+    StoredEvent, TaskKey,
 };
-
-/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
-const EVENTS_BYTES: i64 = 256 * 1024;
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -47,7 +44,7 @@ pub(super) async fn events(
         &task.as_str(),
         &signed(after),
         &i64::from(limit),
-        &EVENTS_BYTES,
+        &(EVENTS_BYTES as i64),
     ];
     let rows = query(client, sql::EVENTS, params).await?;
     rows.iter().map(|row| sql::event(row.try_get("number")?, row.try_get("record")?)).collect()

@@ -8,12 +8,9 @@ use super::RedisStore;
 use super::keys::{Bucket, path, place, read_path, reference, scope_name};
 use super::scripts::{self, HEAD_FIELDS};
 use crate::store::{
-    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent,
-    TaskKey,
+    EVENTS_BYTES, Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult,
+    StoredEvent, TaskKey,
 };
-
-/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
-const EVENTS_BYTES: usize = 256 * 1024;
 
 /// Beyond this a Lua number is not exact. No log is that long.
 const MOST_EVENTS: u64 = 1 << 53;

@@ -9,11 +9,9 @@ use super::event_rows;
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, StoreResult, StoredEvent, TaskKey,
+    EVENTS_BYTES, Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, StoreResult, StoredEvent,
+    TaskKey,
 };
-
-/// What one page of events may weigh, so that a reader of a long log holds little of it in memory.
-const EVENTS_BYTES: usize = 256 * 1024;
 
 pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
     match session.scope(scope)? {

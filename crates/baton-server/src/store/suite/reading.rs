@@ -8,7 +8,7 @@ use baton_protocol::domain::{
 use baton_protocol::lifecycle::Snapshot;
 
 use super::fixture::*;
-use crate::store::{Store, StoredEvent, StoredSnapshot, record};
+use crate::store::{EVENTS_BYTES, Store, StoredEvent, StoredSnapshot, record};
 
 pub(super) async fn nothing_is_read_of_an_unknown_task(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
@@ -63,7 +63,7 @@ pub(super) async fn events_stop_early_by_bytes(store: &Arc<dyn Store>) {
         assert!(!page.is_empty(), "after {}", read.len());
         // "About": the event that crosses the line may be the last of this page or the first of the next.
         let bytes: usize = page[..page.len() - 1].iter().map(|event| event.record().len()).sum();
-        assert!(bytes <= 256 * 1024, "{bytes} bytes before the last of {} events", page.len());
+        assert!(bytes <= EVENTS_BYTES, "{bytes} bytes before the last of {} events", page.len());
         read.extend(page);
         pages += 1;
     }

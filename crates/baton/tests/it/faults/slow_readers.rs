@@ -21,8 +21,9 @@ for n in range(int(os.environ["COUNT"])):
     print(json.dumps({"progress": str(n) + " " + "x" * 16000}), flush=True)
 "#;
 
-/// What a stuck reader may cost the server, in KiB, and what all else may grow by meanwhile: the log's tail and SQLite.
-const EACH_KIB: u64 = 256;
+/// What a reader may cost the server, in KiB, and what all else may grow by meanwhile: the log's tail and SQLite. On a
+/// busy machine every reader may be behind, and those that are behind hold as much as those that are stuck.
+const EACH_KIB: u64 = 160;
 const REST_KIB: u64 = 96 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,8 +92,8 @@ async fn s06_readers_that_stop_hold_nobody_up_and_resume_without_a_gap() {
     assert!(right.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(shown.iter().all(|numbers| *numbers == right), "healthy readers saw different things");
     let grown = most.saturating_sub(before);
-    let allowed = stuck.len() as u64 * EACH_KIB + REST_KIB;
-    assert!(grown < allowed, "{grown} KiB for {} stuck readers; {allowed} are allowed", stuck.len());
+    let allowed = readers * EACH_KIB + REST_KIB;
+    assert!(grown < allowed, "{grown} KiB for {readers} readers; {allowed} are allowed");
     let count = stuck.len();
     for mut stream in stuck {
         // What was on its way, then from a new connection what was not.

@@ -49,21 +49,24 @@ pub(crate) async fn record(
         }
         Traced::start(&command, &field.path(&format!("trace-{life}")))
     };
+    let mut add = |life: u64| {
+        let text = fs::read_to_string(field.path(&format!("trace-{life}"))).unwrap();
+        trace.add(&text, &field.path(""));
+    };
     let mut server = start(0);
     let mut load = Load::start(&server.served.url, 4, run.seed, wishes);
     for life in 1..=kills {
         load.more(messages / (kills + 1)).await;
         server.kill().await;
+        // Before the next one writes: the files tell how far the last writes of this one came.
+        add(life - 1);
         server = start(life);
         load.moved(&server.served);
     }
     load.more(messages / (kills + 1)).await;
     load.finish().await;
     server.kill().await;
-    for life in 0..=kills {
-        let text = fs::read_to_string(field.path(&format!("trace-{life}"))).unwrap();
-        trace.add(&text, &field.path(""));
-    }
+    add(kills);
     let acked = load.journal.count(|entry| matches!(entry, Entry::Acked { .. }));
     let told = trace.told();
     Recording { trace, told, field, acked }
@@ -264,4 +267,36 @@ async fn s06_a_disk_that_forgets_unsynced_writes_loses_nothing() {
     run.figure("cuts that lost something", 0);
     run.figure("control, synchronous=OFF: cuts that lost something", format!("{} of {each}", lost.len()));
     run.end();
+}
+
+/// The model itself: what a dying process was writing has happened or not by the time of the next one. It is no write that
+/// may still come, over what the next one wrote in its place.
+#[test]
+fn what_a_dying_process_was_writing_does_not_come_later() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("data");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("log");
+    let hex = |text: &str| text.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+    let (name, above) = (hex(file.to_str().unwrap()), hex(folder.to_str().unwrap()));
+    let write = |data: &str, end: &str| format!("7 pwrite64(5<{name}>, \"{}\", 3, 0{end}", hex(data));
+    let mut trace = Trace::default();
+    fs::write(&file, "old").unwrap();
+    let life = [
+        format!("7 openat(AT_FDCWD, \"{name}\", O_RDWR|O_CREAT, 0600) = 5<{name}>"),
+        format!("7 fsync(6<{above}>) = 0"),
+        write("old", " <unfinished ...>"),
+        "7 +++ killed by SIGKILL +++".to_owned(),
+    ];
+    trace.add(&life.join("\n"), root.path());
+    fs::write(&file, "new").unwrap();
+    trace.add(&[write("new", ") = 3"), format!("7 fdatasync(5<{name}>) = 0")].join("\n"), root.path());
+    let mut random = Random::new(7);
+    for _ in 0..100 {
+        let disk = disk_after(&trace, root.path(), trace.end(), &mut random);
+        assert_eq!(disk.get(&file).map(Vec::as_slice), Some(&b"new"[..]));
+        // Before the second life it may be there or not.
+        let disk = disk_after(&trace, root.path(), life.len() + 1, &mut random);
+        assert!(matches!(disk.get(&file).map(Vec::as_slice), Some(b"old" | b"")), "{disk:?}");
+    }
 }

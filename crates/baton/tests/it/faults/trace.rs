@@ -67,9 +67,32 @@ fn kill(process: u32) {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) begin: usize,
-    /// None: it was not over when the process died.
+    /// None: it was not over when the process died, and nobody can tell what it did.
     pub(crate) end: Option<usize>,
     pub(crate) what: What,
+}
+
+impl Call {
+    /// It was under way when the process died, and the kernel may have done it all the same, or a part: then the next
+    /// process found it done, and a later sync is one of it, too. `false`: nothing came of it.
+    fn came_to(&mut self, death: usize) -> bool {
+        let done = match &mut self.what {
+            What::Wrote { path, at, data } => {
+                let content = fs::read(path).unwrap_or_default();
+                let there = content.get(*at as usize..).unwrap_or_default();
+                data.truncate(data.iter().zip(there).take_while(|(wanted, found)| wanted == found).count());
+                !data.is_empty()
+            }
+            What::Cut { path, length } => fs::metadata(path).is_ok_and(|file| file.len() == *length),
+            What::Opened { path } | What::Folder { path } => path.exists(),
+            What::Removed { path } => !path.exists(),
+            What::Synced { .. } => false,
+            // Its client may have read it.
+            What::Said { .. } => true,
+        };
+        self.end = self.end.or(done.then_some(death));
+        done
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -110,7 +133,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Reads one process's life, behind those read before.
+    /// Reads one process's life, behind those read before. It has ended just now: what was under way then is looked up in
+    /// the files.
     pub(crate) fn add(&mut self, text: &str, root: &Path) {
         let mut pending: HashMap<&str, (usize, String)> = HashMap::new();
         let mut places: HashMap<PathBuf, u64> = HashMap::new();
@@ -132,10 +156,11 @@ impl Trace {
             };
             self.note(&call, begin, Some(self.lines), root, &mut places);
         }
-        // What was under way when the process died may have happened.
         for (begin, call) in pending.into_values() {
             self.note(&call, begin, None, root, &mut places);
         }
+        self.lines += 1;
+        self.calls.retain_mut(|call| call.end.is_some() || call.came_to(self.lines));
         self.calls.sort_by_key(|call| call.begin);
         self.lines += 1;
     }
@@ -150,9 +175,11 @@ impl Trace {
     ) {
         let Some((name, arguments)) = call.split_once('(') else { return };
         let result = call.rsplit_once(" = ").map(|(_, result)| result);
-        if result.is_some_and(|result| result.starts_with('-') || result.starts_with('?')) {
+        if result.is_some_and(|result| result.starts_with('-')) {
             return;
         }
+        // So it is told, too, when a process dies meanwhile.
+        let end = end.filter(|_| !result.is_some_and(|result| result.starts_with('?')));
         let file = || subject(arguments).map(PathBuf::from).filter(|path| path.starts_with(root));
         let named = || {
             strings(arguments).pop().and_then(text).map(PathBuf::from).filter(|path| path.starts_with(root))

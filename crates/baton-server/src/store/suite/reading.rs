@@ -51,7 +51,7 @@ pub(super) async fn events_come_after_a_number_up_to_a_limit(store: &Arc<dyn Sto
 }
 
 pub(super) async fn events_stop_early_by_bytes(store: &Arc<dyn Store>) {
-    let sizes = [400_000, 100_000, 100_000, 100_000, 10, 300_000, 10];
+    let sizes = [100_000, 25_000, 25_000, 25_000, 10, 75_000, 10];
     let append = birth("t").with(|append| {
         append.events = (1..).zip(sizes).map(|(number, bytes)| large_event(number, bytes)).collect();
     });

@@ -75,8 +75,9 @@ async fn carried(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, way: &mut Wa
         let mut burst = &room[..length];
         while !burst.is_empty() {
             let (now, later) = burst.split_at(burst.len().min(until_next(so_far, &way.faults)));
-            write(to, now, way).await?;
+            // Counted first: whoever gets it may be asked about it before this goes on.
             (way.count)(way.side, now.len());
+            write(to, now, way).await?;
             so_far += u64::try_from(now.len()).unwrap_or(u64::MAX);
             burst = later;
             if let Some(end) = due(so_far, from, to, way).await? {

@@ -120,9 +120,7 @@ impl Hub {
         shard.insert(key, Arc::downgrade(&bell));
         bell
     }
-}
 
-impl Hub {
     /// Wakes all waiters.
     pub(crate) fn nudge_all(&self) {
         for shard in &self.shards {

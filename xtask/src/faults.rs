@@ -38,6 +38,8 @@ const KINDS: &[Kind] = &[
     kind("T9", "slow-readers", &["faults::slow_readers"], &["slow-readers"]),
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
+    // One name of figures for each attack, in the order of the page.
+    kind("attacks", "attacks", &["attacks::"], &[]),
     // The longest comes last.
     kind("T1", "kills", &["faults::kills"], &["kills"]),
 ];

@@ -10,6 +10,9 @@ mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
 mod small_disk;
 
+/// Attacks with a size: what one hostile client may cost the server and everybody else.
+#[cfg(target_os = "linux")]
+mod attacks;
 /// `baton config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.

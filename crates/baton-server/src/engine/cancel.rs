@@ -8,13 +8,12 @@ use baton_protocol::domain::{Event, EventBody, JsonObject, Scope, StatusUpdate, 
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 
+use super::commit::{Committed, Draft};
 use super::desk::Desk;
 use super::detach::finish;
-use super::{Engine, Inner, from_store, not_found, write_down};
+use super::{Engine, Inner, from_store, not_found};
 use crate::points::{Point, reached};
-use crate::store::{
-    Append, Appended, EventBatch, NewRequest, Requested, StoredEvent, StoredSnapshot, Work, record,
-};
+use crate::store::{NewRequest, Requested, StoredEvent, Work, record};
 
 const TRIES: usize = 16;
 
@@ -114,41 +113,27 @@ impl Inner {
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, desk) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
-        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
+        let snapshot = record::fold(&loaded).map_err(from_store)?;
         if snapshot.state().is_terminal() {
             return Ok(None);
         }
-        let (expected, fence) = (snapshot.version, loaded.head.current.fence);
         let at = self.time_for(&snapshot);
+        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
         let canceled = StatusUpdate { state: TaskState::Canceled, message: None, metadata: None };
-        let bodies = [EventBody::CancelRequested { metadata: metadata.clone() }, EventBody::Status(canceled)];
-        let mut events = EventBatch::with_room_for(bodies.len());
-        for body in bodies {
-            let written = write_down(&mut snapshot, at, body, &mut events);
-            written.map_err(|refused| not_cancelable(id).with_log(refused))?;
+        for body in [EventBody::CancelRequested { metadata: metadata.clone() }, EventBody::Status(canceled)] {
+            draft.write(body).map_err(|refused| not_cancelable(id).with_log(refused))?;
         }
-        let events = events.finish();
-        let append = Append {
-            task: id.clone(),
-            birth: None,
-            expected,
-            fence,
-            events: events.clone(),
-            head: self.head_state(&snapshot, Work::Idle, fence + 1),
-            snapshot: Some(StoredSnapshot::encode(&snapshot)),
-            message: None,
-            settled: Vec::new(),
-        };
-        match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => {
-                let snapshot = Arc::new(snapshot);
-                self.hub.bell(key).ring(snapshot.version, &events, Some(Arc::clone(&snapshot).into()));
+        let next_fence = draft.fence() + 1;
+        let decision = draft.decide(Work::Idle, next_fence, None);
+        let snapshot = Arc::clone(&decision.snapshot);
+        match self.commit(scope, decision).await.map_err(from_store)? {
+            Committed::Written(_) => {
                 if registration.leave() {
                     self.attend(scope, id);
                 }
                 Ok(Some(snapshot))
             }
-            Appended::Conflict | Appended::Duplicate(_) => Ok(None),
+            Committed::Lost | Committed::Repeat(_) => Ok(None),
         }
     }
 }

@@ -14,15 +14,12 @@ use tokio::runtime::Handle;
 
 use super::Inner;
 use super::admission::{Permit, Place};
+use super::begin_turn::TurnStart;
+use super::commit::{Committed, Draft};
 use super::desk::Desk;
-use super::send::working;
 use super::turn::agent_message;
-use super::write_down;
 use crate::points::{Point, reached};
-use crate::store::{
-    Append, Appended, EventBatch, Head, PendingRequest, Settled, StoreError, StoredEvent, StoredSnapshot,
-    TaskKey, Work, record,
-};
+use crate::store::{Head, PendingRequest, Settled, StoreError, StoredEvent, TaskKey, Work, record};
 
 const PAGE: u32 = 256;
 const LOST: &str = "The server stopped while the agent was working on this task, and the agent does not allow a turn \
@@ -128,82 +125,60 @@ impl Inner {
         };
         let Some(loaded) = self.store.load(scope, id).await? else { return Ok(true) };
         let pending = self.store.requests(scope, id).await?;
-        let mut snapshot = record::fold(&loaded)?;
-        let head = loaded.head;
-        let plan = self.plan(scope, &head, &snapshot, &pending);
-        let expected = snapshot.version;
-        let everything =
-            || pending.iter().map(|request| Settled { request: request.request, event: None }).collect();
-        let (bodies, settled): (Vec<EventBody>, Vec<Settled>) = match &plan {
-            Plan::Nothing => return Ok(!registration.leave()),
-            Plan::Settle => (Vec::new(), everything()),
-            Plan::Cancel => (cancel_events(), everything()),
-            Plan::Fail(reason) => (vec![failed(&snapshot, reason)], everything()),
-            Plan::Turn(request) => {
-                if permit.is_none() {
-                    match self.admission.reserve(&scope.agent) {
-                        Ok(Place::Run(place)) if !self.stopping.is_given() => *permit = Some(place),
-                        _ => {
-                            drop(registration);
-                            self.admission.enqueue(scope.clone(), id.clone());
-                            // A place may have come free since.
-                            self.admit_waiting();
-                            return Ok(true);
-                        }
-                    }
-                }
-                let mut bodies = Vec::new();
-                let mut settled = Vec::new();
-                if let Some(request) = request {
-                    bodies.push(request.event.decode()?.body);
-                    settled.push(Settled { request: request.request, event: Some(expected + 1) });
-                }
-                bodies.push(self.attempt(scope, &snapshot));
-                if snapshot.state() != TaskState::Working {
-                    bodies.push(working());
-                }
-                (bodies, settled)
-            }
-        };
+        let snapshot = record::fold(&loaded)?;
+        let plan = self.plan(scope, &loaded.head, &snapshot, &pending);
+        if matches!(plan, Plan::Nothing) {
+            return Ok(!registration.leave());
+        }
         let at = self.time_for(&snapshot);
-        let mut events = EventBatch::with_room_for(bodies.len());
-        for body in bodies {
-            let written = write_down(&mut snapshot, at, body, &mut events);
-            written.map_err(|refused| StoreError::Damaged(format!("task {id}: {refused}")))?;
-        }
-        let events = events.finish();
-        let starts = matches!(plan, Plan::Turn(_));
-        let work = if starts { Work::Running } else { Work::Idle };
-        let fence = head.current.fence + 1;
-        let append = Append {
-            task: id.clone(),
-            birth: None,
-            expected,
-            fence: head.current.fence,
-            events: events.clone(),
-            head: self.head_state(&snapshot, work, fence),
-            snapshot: (!starts && !events.is_empty()).then(|| StoredSnapshot::encode(&snapshot)),
-            message: None,
-            settled,
-        };
-        reached(Point::TendPlanned);
-        if !matches!(self.store.append(scope, append).await?, Appended::Written(_)) {
-            return Ok(false);
-        }
-        reached(Point::TendStored);
-        let bell = self.hub.bell(head.key);
-        let snapshot = Arc::new(snapshot);
-        bell.ring(snapshot.version, &events, (!starts).then(|| Arc::clone(&snapshot).into()));
-        if let (true, Some(permit)) = (starts, permit.take()) {
-            if pending.len() > 1 || (pending.len() == 1 && matches!(plan, Plan::Turn(None))) {
-                registration.handle.ring();
+        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
+        let end = match &plan {
+            Plan::Nothing | Plan::Settle => None,
+            Plan::Cancel => Some(canceled()),
+            Plan::Fail(reason) => Some(failed(&draft.snapshot, reason)),
+            Plan::Turn(request) => {
+                let Some(permit) = permit.take().or_else(|| self.place_now(scope)) else {
+                    drop(registration);
+                    self.admission.enqueue(scope.clone(), id.clone());
+                    // A place may have come free since.
+                    self.admit_waiting();
+                    return Ok(true);
+                };
+                if let Some(request) = request {
+                    let event = write(&mut draft, id, request.event.decode()?.body)?;
+                    draft.settled.push(Settled { request: request.request, event: Some(event) });
+                }
+                reached(Point::TendPlanned);
+                let start = TurnStart {
+                    registration,
+                    desk,
+                    place: Place::Run(permit),
+                    draft,
+                    origin: origin(&plan, &loaded.tail),
+                    has_requests: pending.len() > usize::from(request.is_some()),
+                    stored: Point::TendStored,
+                };
+                let committed = self.begin_turn(start).await?;
+                return Ok(matches!(committed, Committed::Written(_)));
             }
-            let origin = origin(&plan, &loaded.tail);
-            self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
-        } else if registration.leave() {
-            return Ok(false);
+        };
+        if let Some(end) = end {
+            write(&mut draft, id, end)?;
         }
-        Ok(true)
+        draft.settled.extend(pending.iter().map(|request| Settled { request: request.request, event: None }));
+        reached(Point::TendPlanned);
+        let next_fence = draft.fence() + 1;
+        let decision = draft.decide(Work::Idle, next_fence, Some(Point::TendStored));
+        let committed = self.commit(scope, decision).await?;
+        Ok(matches!(committed, Committed::Written(_)) && !registration.leave())
+    }
+
+    /// A place for a turn, if one is free and turns are still begun.
+    fn place_now(&self, scope: &Scope) -> Option<Permit> {
+        match self.admission.reserve(&scope.agent) {
+            Ok(Place::Run(permit)) if !self.stopping.is_given() => Some(permit),
+            _ => None,
+        }
     }
 
     fn plan(&self, scope: &Scope, head: &Head, snapshot: &Snapshot, pending: &[PendingRequest]) -> Plan {
@@ -246,6 +221,10 @@ fn failed(snapshot: &Snapshot, reason: &str) -> EventBody {
     EventBody::Status(StatusUpdate { state: TaskState::Failed, message: Some(message), metadata: None })
 }
 
-fn cancel_events() -> Vec<EventBody> {
-    vec![EventBody::Status(StatusUpdate { state: TaskState::Canceled, message: None, metadata: None })]
+fn canceled() -> EventBody {
+    EventBody::Status(StatusUpdate { state: TaskState::Canceled, message: None, metadata: None })
+}
+
+fn write(draft: &mut Draft, id: &TaskId, body: EventBody) -> Result<u64, StoreError> {
+    draft.write(body).map_err(|refused| StoreError::Damaged(format!("task {id}: {refused}")))
 }

@@ -7,12 +7,13 @@ use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 use tracing::Span;
 
-use super::admission::Place;
+use super::begin_turn::TurnStart;
+use super::commit::Draft;
 use super::desk::Desk;
-use super::send::{Accepted, Begun, Incoming, TurnRef, message_record, stopping, working};
-use super::{Inner, from_store, not_found, write_down};
+use super::send::{Accepted, Incoming, NewTurn, TurnRef, message_record, stopping};
+use super::{Inner, from_store, not_found};
 use crate::points::{Point, reached};
-use crate::store::{Append, EventBatch, Head, NewRequest, Requested, StoredEvent, Work, record};
+use crate::store::{Head, NewRequest, Requested, StoredEvent, Work, record};
 use crate::telemetry::trace;
 
 /// How often a lost race is decided anew before giving up.
@@ -137,46 +138,30 @@ impl Inner {
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;
-        let mut snapshot = record::fold(&loaded).map_err(from_store)?;
-        let (expected, old_fence) = (snapshot.version, loaded.head.current.fence);
+        let snapshot = record::fold(&loaded).map_err(from_store)?;
         put_request_below(&snapshot, incoming);
         let at = self.time_for(&snapshot);
-        let mut bodies = vec![incoming.said()];
-        let (work, fence) = match &place {
-            Place::Run(_) => {
-                bodies.extend([self.attempt(scope, &snapshot), working()]);
-                (Work::Running, old_fence + 1)
-            }
-            Place::Wait(_) => (Work::Queued, old_fence),
+        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
+        let event = draft.write(incoming.said()).map_err(|refused| ended(id).with_log(refused))?;
+        draft.record(message_record(incoming, Some(id.clone()), Some(event), at));
+        let turn = NewTurn {
+            id: id.clone(),
+            context_id: loaded.head.context_id,
+            message: (incoming.record_id.clone(), incoming.hash),
+            event,
+            start: incoming.shows_start.then(|| Arc::new(draft.snapshot.clone())),
         };
-        let mut events = EventBatch::with_room_for(bodies.len());
-        let mut start = None;
-        for body in bodies {
-            let written = write_down(&mut snapshot, at, body, &mut events);
-            written.map_err(|refused| ended(id).with_log(refused))?;
-            if incoming.shows_start && start.is_none() {
-                start = Some(Arc::new(snapshot.clone()));
-            }
-        }
-        let append = Append {
-            task: id.clone(),
-            birth: None,
-            expected,
-            fence: old_fence,
-            events: events.finish(),
-            head: self.head_state(&snapshot, work, fence),
-            snapshot: None,
-            message: Some(message_record(incoming, Some(id.clone()), Some(expected + 1), at)),
-            settled: Vec::new(),
+        let start = TurnStart {
+            registration,
+            desk,
+            place,
+            draft,
+            origin: trace::here(),
+            has_requests: false,
+            stored: Point::SendStored,
         };
-        let snapshot = Arc::new(snapshot);
-        let turn = match self.begin(scope, append, &snapshot, start).await? {
-            Begun::Turn(turn) => turn,
-            Begun::Repeat(accepted) => return Ok(Some(accepted)),
-            Begun::Lost => return Ok(None),
-        };
-        self.take_place(place, registration, desk, &turn, snapshot, fence).await;
-        Ok(Some(Accepted::Turn(turn)))
+        let committed = self.begin_turn(start).await.map_err(from_store)?;
+        self.accepted(scope, committed, turn).await
     }
 }
 

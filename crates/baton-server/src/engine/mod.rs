@@ -10,7 +10,9 @@ pub mod options;
 pub mod turn;
 
 mod admission;
+mod begin_turn;
 mod cancel;
+mod commit;
 mod content;
 mod crash;
 mod desk;
@@ -35,7 +37,6 @@ mod stream_starts;
 mod turn_span;
 mod view;
 mod wait;
-mod watched_store;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,8 +44,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use baton_protocol::domain::{AgentCard, Event, EventBody, Scope, Task, TaskId, Timestamp};
-use baton_protocol::lifecycle::{Refused, Snapshot};
+use baton_protocol::domain::{AgentCard, Scope, Task, TaskId, Timestamp};
+use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -52,6 +53,7 @@ use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
 pub use cancel::Canceled;
+pub use commit::WatchedStore;
 pub use content::{Content, NotJson};
 pub use desk::Stop;
 pub use health::Health;
@@ -60,11 +62,10 @@ pub use logic::AgentLogic;
 pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 pub use view::View;
-pub use watched_store::WatchedStore;
 
 use crate::own_keys::OwnKeys;
 use crate::points::{Point, reached};
-use crate::store::{EventBatch, ReplicaId, Store, StoreError, record};
+use crate::store::{ReplicaId, Store, StoreError, record};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
@@ -180,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// The store, as the engine sees it.
+    /// The store, to read: writing is the engine's alone.
     pub fn store(&self) -> &WatchedStore {
         &self.inner.store
     }
@@ -296,21 +297,6 @@ impl Inner {
     fn time_for(&self, snapshot: &Snapshot) -> Timestamp {
         self.clock.now().max(snapshot.task.status.timestamp)
     }
-}
-
-/// Gives a body its number and time, encodes it for the store, and folds it in. Answers the number.
-fn write_down(
-    snapshot: &mut Snapshot,
-    at: Timestamp,
-    body: EventBody,
-    events: &mut EventBatch,
-) -> Result<u64, Refused> {
-    snapshot.check(&body)?;
-    let number = snapshot.version + 1;
-    let event = Event { number, at, body };
-    events.push(&snapshot.task.id, &snapshot.task.context_id, &event);
-    snapshot.apply(event)?;
-    Ok(number)
 }
 
 pub(crate) fn not_found(id: &TaskId) -> Error {

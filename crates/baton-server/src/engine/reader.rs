@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{Scope, TaskId};
 
+use super::commit::WatchedStore;
 use super::hub::{Bell, Heard};
-use super::watched_store::WatchedStore;
 use crate::store::{StoreError, StoredEvent};
 
 /// Events taken at once: from the bell for nothing, from the store with one call.

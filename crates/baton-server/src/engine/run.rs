@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
-use baton_protocol::domain::{EventBody, EventKind, Scope, TraceContext};
+use baton_protocol::domain::{EventBody, Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -20,6 +20,7 @@ use tracing::{Instrument as _, Span};
 use super::Inner;
 use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic, Skill};
+use super::commit::{Committed, Decision, Prepared, SinceSnapshot};
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
@@ -27,11 +28,8 @@ use super::options::Options;
 use super::runs::Registration;
 use super::turn::Turn;
 use super::turn_span;
-use super::view::View;
 use crate::points::{Point, reached};
-use crate::store::{
-    Append, Appended, EventBatch, RequestId, Settled, StoreError, StoredEvent, StoredSnapshot, Work,
-};
+use crate::store::{EventBatch, RequestId, Settled, StoreError, StoreResult, StoredEvent, Work};
 use crate::telemetry::{labels, milliseconds, trace};
 
 /// A store that fails is tried again after a pause that doubles from the first to the longest.
@@ -58,8 +56,7 @@ struct Run {
     bell: Arc<Bell>,
     snapshot: Arc<Snapshot>,
     fence: u64,
-    /// Events and bytes since the last kept snapshot.
-    unsnapped: (u64, usize),
+    since_snapshot: SinceSnapshot,
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
@@ -79,10 +76,9 @@ struct Run {
     stuck_since: Option<Instant>,
 }
 
-/// An append under way, with what it takes to finish or repeat it.
-struct Commit {
-    append: Append,
-    future: Pin<Box<dyn Future<Output = Result<Appended, StoreError>> + Send>>,
+/// A commit under way. It gives back what it was to write, so that it can be tried again.
+struct UnderWay {
+    future: Pin<Box<dyn Future<Output = (Prepared, StoreResult<Committed>)> + Send>>,
     tries: u32,
 }
 
@@ -133,7 +129,7 @@ impl Inner {
             desk,
             bell,
             fence,
-            unsnapped: (snapshot.version, 0),
+            since_snapshot: SinceSnapshot::at_turn_start(snapshot.version),
             snapshot,
             to_settle: Vec::new(),
             seen: None,
@@ -205,7 +201,7 @@ impl Run {
         });
         let mut work = Box::pin(work.catch_unwind());
         let mut end: Option<End> = None;
-        let mut commit: Option<Commit> = None;
+        let mut commit: Option<UnderWay> = None;
         let mut closed_by_end = false;
         loop {
             // An agent that never pauses, on a store that answers at once, must leave the thread to others too.
@@ -218,9 +214,9 @@ impl Run {
                 self.time_passed(&mut end).await;
             }
             if commit.is_none() {
-                if let Some(append) = self.gather(&mut end, &mut closed_by_end) {
+                if let Some(prepared) = self.gather(&mut end, &mut closed_by_end) {
                     reached(Point::RunGathered);
-                    commit = Some(self.commit(append, 0));
+                    commit = Some(self.commit(prepared, 0));
                 } else if end.is_some() {
                     break;
                 }
@@ -234,11 +230,11 @@ impl Run {
                         Err(_panic) => End::Panicked,
                     });
                 }
-                result = under_way(&mut commit), if commit.is_some() => {
-                    let done = commit.take().expect("it was under way");
-                    match self.committed(done, result) {
+                (prepared, result) = under_way(&mut commit), if commit.is_some() => {
+                    let tries = commit.take().map_or(0, |done| done.tries);
+                    match self.committed(prepared, tries, result) {
                         Next::Go => {}
-                        Next::Again(again) => commit = Some(*again),
+                        Next::Again(again) => commit = Some(again),
                         Next::Leave => break,
                     }
                 }
@@ -276,7 +272,7 @@ impl Run {
     }
 
     /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.
-    fn gather(&mut self, end: &mut Option<End>, closed: &mut bool) -> Option<Append> {
+    fn gather(&mut self, end: &mut Option<End>, closed: &mut bool) -> Option<Prepared> {
         if *closed {
             return None;
         }
@@ -315,101 +311,73 @@ impl Run {
         if events.is_empty() && settled.is_empty() && !self.hands_over {
             return None;
         }
-        Some(self.append(expected, events.finish(), settled))
+        Some(self.prepared(expected, events.finish(), settled))
     }
 
-    fn append(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Append {
+    fn prepared(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Prepared {
         let state = self.snapshot.state();
         let rests = state.is_terminal() || state.is_interrupted();
-        self.unsnapped.0 += events.len() as u64;
-        self.unsnapped.1 += events.iter().map(|event| event.record().len()).sum::<usize>();
-        let options = &self.options;
-        let due = self.unsnapped.0 >= options.snapshot_events || self.unsnapped.1 >= options.snapshot_bytes;
-        // A snapshot grows with its log: at a fixed distance all of them together would grow with its square.
-        let due = due && self.unsnapped.0 >= self.snapshot.version / 8;
-        let snapshot = (rests || due).then(|| {
-            self.unsnapped = (0, 0);
-            StoredSnapshot::encode(&self.snapshot)
-        });
-        let work = if rests || self.hands_over { Work::Idle } else { Work::Running };
-        Append {
-            task: self.registration.id().clone(),
+        let decision = Decision {
+            snapshot: Arc::clone(&self.snapshot),
             birth: None,
             expected,
             fence: self.fence,
             events,
-            head: self.engine.head_state(&self.snapshot, work, self.fence),
-            snapshot,
+            work: if rests || self.hands_over { Work::Idle } else { Work::Running },
+            next_fence: self.fence,
             message: None,
             settled,
-        }
+            bell: Some(Arc::clone(&self.bell)),
+            stored: Some(Point::RunStored),
+        };
+        self.engine.prepared(decision, &mut self.since_snapshot, &self.options)
     }
 
-    fn commit(&self, append: Append, tries: u32) -> Commit {
-        let store = self.engine.store.clone();
-        let (scope, written) = (self.registration.scope().clone(), append.clone());
+    fn commit(&self, prepared: Prepared, tries: u32) -> UnderWay {
+        let (engine, scope) = (Arc::clone(&self.engine), self.registration.scope().clone());
         let future = Box::pin(async move {
             if tries > 0 {
                 tokio::time::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2u32.pow(tries.min(6) - 1))).await;
             }
-            let (task, fence) = (written.task.clone(), written.fence);
-            let version = written.expected + written.events.len() as u64;
-            match store.append(&scope, written).await {
-                // The try before may have been written and only its answer lost: then the conflict is with ourselves.
-                Ok(Appended::Conflict) if tries > 0 => match store.head(&scope, &task).await? {
-                    Some(head) if head.version == version && head.current.fence == fence => {
-                        Ok(Appended::Written(head.key))
-                    }
-                    _ => Ok(Appended::Conflict),
-                },
-                answer => answer,
-            }
+            let result = engine.write(&scope, &prepared, tries > 0).await;
+            (prepared, result)
         });
-        Commit { append, future, tries }
+        UnderWay { future, tries }
     }
 
-    fn committed(&mut self, done: Commit, result: Result<Appended, StoreError>) -> Next {
+    fn committed(&mut self, prepared: Prepared, tries: u32, result: StoreResult<Committed>) -> Next {
         match result {
-            Ok(Appended::Written(_)) => {
-                reached(Point::RunStored);
+            Ok(Committed::Written(_)) => {
+                reached(Point::RunRung);
                 self.last_commit = Instant::now();
                 if self.stuck_since.take().is_some() {
                     self.last_said = self.last_commit;
                 }
-                let version = done.append.expected + done.append.events.len() as u64;
-                let rests = done.append.events.iter().any(|event| match event.kind {
-                    EventKind::Status(state) => state.is_terminal() || state.is_interrupted(),
-                    _ => false,
-                });
-                let settled = (rests && version == self.snapshot.version)
-                    .then(|| View::left(Arc::clone(&self.snapshot), done.append.snapshot));
-                self.bell.ring(version, &done.append.events, settled);
-                reached(Point::RunRung);
                 Next::Go
             }
-            Ok(Appended::Conflict | Appended::Duplicate(_)) => {
+            Ok(Committed::Lost | Committed::Repeat(_)) => {
                 // Somebody else holds the task now: a lost race is never merged.
                 tracing::warn!(task.id = %self.registration.id(), fence = self.fence, "lost the task to another writer");
                 self.bell.nudge();
                 Next::Leave
             }
-            Err(error) => self.again_or_leave(done, error),
+            Err(error) => self.again_or_leave(prepared, tries, error),
         }
     }
 
     /// Nothing was written, so nobody has to be told: readers wait a little longer, and a reader that must answer
     /// shows the task as it is. Only when the run gives up they must not hang on it.
-    fn again_or_leave(&mut self, failed: Commit, error: StoreError) -> Next {
+    fn again_or_leave(&mut self, failed: Prepared, tries: u32, error: StoreError) -> Next {
         let id = self.registration.id();
         let now = Instant::now();
         let since = *self.stuck_since.get_or_insert(now);
         let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
         // What the agent has done is worth more than the memory it takes.
         if may_pass && now < self.deadline.max(since + self.options.store_patience) {
-            if failed.tries == 0 {
+            if tries == 0 {
                 tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
             }
-            return Next::Again(Box::new(self.commit(failed.append, failed.tries + 1)));
+            return Next::Again(self.commit(failed, tries + 1));
         }
         tracing::error!(task.id = %id, %error, "gave up writing a turn");
         self.bell.trouble(error);
@@ -517,11 +485,11 @@ impl Run {
 
 enum Next {
     Go,
-    Again(Box<Commit>),
+    Again(UnderWay),
     Leave,
 }
 
-async fn under_way(commit: &mut Option<Commit>) -> Result<Appended, StoreError> {
+async fn under_way(commit: &mut Option<UnderWay>) -> (Prepared, StoreResult<Committed>) {
     match commit {
         Some(commit) => (&mut commit.future).await,
         None => std::future::pending().await,

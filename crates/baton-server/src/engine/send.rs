@@ -11,17 +11,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::admission::Place;
 use super::agent::Logic;
+use super::begin_turn::TurnStart;
 use super::clock::{fresh_context_id, fresh_task_id};
+use super::commit::{Committed, Draft};
 use super::desk::Desk;
 use super::detach::finish;
 use super::hub::Bell;
-use super::runs::Registration;
 use super::turn::agent_message;
-use super::{Engine, Inner, from_store, write_down};
+use super::{Engine, Inner, from_store};
 use crate::points::{Point, reached};
-use crate::store::{
-    Append, Appended, Birth, EventBatch, HeadState, MessageRecord, StoredSnapshot, Work, record,
-};
+use crate::store::{Birth, MessageRecord, Work, record};
 use crate::telemetry::trace;
 
 /// A checked message on its way in.
@@ -250,88 +249,48 @@ impl Inner {
         incoming: Incoming,
         place: Place,
     ) -> Result<Option<Accepted>, Error> {
-        let mut new = NewTask::begin(incoming, self.clock.now());
+        let new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
-        let Some(registration) = self.runs.register(scope, &new.id, Arc::clone(&desk)) else {
+        let Some(registration) = self.runs.register(scope, &new.turn.id, Arc::clone(&desk)) else {
             return Ok(None);
         };
-        let (work, fence) = match &place {
-            Place::Run(_) => {
-                let attempt = self.attempt(scope, &new.snapshot);
-                new.add(attempt);
-                new.add(working());
-                (Work::Running, 1)
-            }
-            Place::Wait(_) => (Work::Queued, 0),
+        let start = TurnStart {
+            registration,
+            desk,
+            place,
+            draft: new.draft,
+            origin: trace::here(),
+            has_requests: false,
+            stored: Point::SendStored,
         };
-        let start = new.start.take();
-        let (snapshot, append) = new.append(self, work, fence);
-        let snapshot = Arc::new(snapshot);
-        let turn = match self.begin(scope, append, &snapshot, start).await? {
-            Begun::Turn(turn) => turn,
-            Begun::Repeat(accepted) => return Ok(Some(accepted)),
-            Begun::Lost => return Ok(None),
-        };
-        self.take_place(place, registration, desk, &turn, snapshot, fence).await;
-        Ok(Some(Accepted::Turn(turn)))
+        let committed = self.begin_turn(start).await.map_err(from_store)?;
+        self.accepted(scope, committed, new.turn).await
     }
 
-    /// Stores the beginning of a turn, with its message's record, and tells of it.
-    pub(super) async fn begin(
+    /// What a message's sender is told of the turn it began. `None`: nothing was begun, look again.
+    pub(super) async fn accepted(
         &self,
         scope: &Scope,
-        append: Append,
-        snapshot: &Arc<Snapshot>,
-        start: Option<Arc<Snapshot>>,
-    ) -> Result<Begun, Error> {
-        let (events, record) = (append.events.clone(), append.message.clone());
-        let key = match self.store.append(scope, append).await.map_err(from_store)? {
-            Appended::Written(key) => key,
-            Appended::Duplicate(found) => return self.replay(scope, found).await.map(Begun::Repeat),
-            Appended::Conflict => return Ok(Begun::Lost),
+        committed: Committed,
+        turn: NewTurn,
+    ) -> Result<Option<Accepted>, Error> {
+        let bell = match committed {
+            Committed::Written(bell) => bell,
+            Committed::Repeat(found) => return self.replay(scope, found).await.map(Some),
+            Committed::Lost => return Ok(None),
         };
-        reached(Point::SendStored);
-        let task = &snapshot.task;
-        trace::about(&task.id, Some(&task.context_id));
-        let bell = self.hub.bell(key);
-        // A task that waits for a place may still look interrupted: only an end is a rest here.
-        let settled = snapshot.state().is_terminal().then(|| Arc::clone(snapshot).into());
-        bell.ring(snapshot.version, &events, settled);
-        let record = record.expect("a turn begins with a message");
-        Ok(Begun::Turn(TurnRef {
+        reached(Point::SendLaunched);
+        let NewTurn { id, context_id, message, event, start } = turn;
+        trace::about(&id, Some(&context_id));
+        Ok(Some(Accepted::Turn(TurnRef {
             scope: scope.clone(),
-            id: task.id.clone(),
+            id,
             bell,
-            message: (record.message_id, record.hash),
-            event: record.event,
+            message,
+            event: Some(event),
             start,
             replayed: false,
-        }))
-    }
-
-    /// Runs a turn that was begun, or lets it wait.
-    #[allow(clippy::too_many_arguments, reason = "handed on to `launch`, which owns the turn")]
-    pub(super) async fn take_place(
-        self: &Arc<Self>,
-        place: Place,
-        registration: Registration,
-        desk: Arc<Desk>,
-        turn: &TurnRef,
-        snapshot: Arc<Snapshot>,
-        fence: u64,
-    ) {
-        match place {
-            Place::Run(permit) => {
-                let bell = Arc::clone(&turn.bell);
-                let origin = trace::here();
-                self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
-                reached(Point::SendLaunched);
-            }
-            Place::Wait(place) => {
-                self.admission.enqueue(turn.scope.clone(), turn.id.clone());
-                drop((registration, place));
-            }
-        }
+        })))
     }
 
     /// No skill fits: the task exists and says so.
@@ -341,51 +300,30 @@ impl Inner {
         incoming: Incoming,
         reason: String,
     ) -> Result<Option<Accepted>, Error> {
-        let mut new = NewTask::begin(incoming, self.clock.now());
-        let message = Some(agent_message(&new.id, &new.snapshot.task.context_id, reason));
-        new.add(EventBody::Status(StatusUpdate { state: TaskState::Failed, message, metadata: None }));
-        let start = new.start.take();
-        let (snapshot, mut append) = new.append(self, Work::Idle, 0);
-        append.snapshot = Some(StoredSnapshot::encode(&snapshot));
-        Ok(match self.begin(scope, append, &Arc::new(snapshot), start).await? {
-            Begun::Turn(turn) => Some(Accepted::Turn(turn)),
-            Begun::Repeat(accepted) => Some(accepted),
-            Begun::Lost => None,
-        })
-    }
-
-    pub(super) fn head_state(&self, snapshot: &Snapshot, work: Work, fence: u64) -> HeadState {
-        HeadState {
-            state: snapshot.state(),
-            status_at: snapshot.task.status.timestamp,
-            work,
-            attempts: snapshot.attempts,
-            // Between turns nobody holds a task: whoever gets the next message may take it.
-            holder: (work == Work::Running).then_some(self.me),
-            fence,
-        }
+        let NewTask { mut draft, turn } = NewTask::begin(incoming, self.clock.now());
+        let message = Some(agent_message(&turn.id, &turn.context_id, reason));
+        let failed = StatusUpdate { state: TaskState::Failed, message, metadata: None };
+        draft.write(EventBody::Status(failed)).expect("a submitted task may fail");
+        let decision = draft.decide(Work::Idle, 0, Some(Point::SendStored));
+        let committed = self.commit(scope, decision).await.map_err(from_store)?;
+        self.accepted(scope, committed, turn).await
     }
 }
 
-/// What became of the beginning of a turn.
-pub(super) enum Begun {
-    Turn(TurnRef),
-    /// The same message came before; nothing was written.
-    Repeat(Accepted),
-    /// The task is not what it was when this was decided.
-    Lost,
+/// A turn in the making, as its message's sender will know it.
+pub(super) struct NewTurn {
+    pub(super) id: TaskId,
+    pub(super) context_id: ContextId,
+    pub(super) message: (MessageId, [u8; 32]),
+    pub(super) event: u64,
+    /// The task as of the message, where somebody may want to see it.
+    pub(super) start: Option<Arc<Snapshot>>,
 }
 
-/// A task in the making.
+/// A task in the making, with its first message.
 struct NewTask {
-    id: TaskId,
-    snapshot: Snapshot,
-    /// As of the first event, where somebody may want to see it.
-    start: Option<Arc<Snapshot>>,
-    record: MessageRecord,
-    birth: Birth,
-    events: EventBatch,
-    at: Timestamp,
+    draft: Draft,
+    turn: NewTurn,
 }
 
 impl NewTask {
@@ -395,40 +333,14 @@ impl NewTask {
         incoming.message.task_id = Some(id.clone());
         incoming.message.context_id = Some(context_id.clone());
         let record = message_record(&incoming, Some(id.clone()), Some(1), at);
-        let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
+        let message = (record.message_id.clone(), record.hash);
         let (generation, shows_start) = (incoming.generation, incoming.shows_start);
-        let mut events = EventBatch::with_room_for(3);
-        write_down(&mut snapshot, at, incoming.into_said(), &mut events)
-            .expect("a new task takes its first message");
-        NewTask {
-            id,
-            start: shows_start.then(|| Arc::new(snapshot.clone())),
-            snapshot,
-            record,
-            birth: Birth { context_id, generation, created_at: at },
-            events,
-            at,
-        }
-    }
-
-    fn add(&mut self, body: EventBody) {
-        write_down(&mut self.snapshot, self.at, body, &mut self.events)
-            .expect("a submitted task may start or fail");
-    }
-
-    fn append(self, engine: &Inner, work: Work, fence: u64) -> (Snapshot, Append) {
-        let append = Append {
-            task: self.id,
-            birth: Some(self.birth),
-            expected: 0,
-            fence: 0,
-            events: self.events.finish(),
-            head: engine.head_state(&self.snapshot, work, fence),
-            snapshot: None,
-            message: Some(self.record),
-            settled: Vec::new(),
-        };
-        (self.snapshot, append)
+        let birth = Birth { context_id: context_id.clone(), generation, created_at: at };
+        let mut draft = Draft::of_new(Snapshot::begin(id.clone(), context_id.clone(), at), birth);
+        draft.record(record);
+        let event = draft.write(incoming.into_said()).expect("a new task takes its first message");
+        let start = shows_start.then(|| Arc::new(draft.snapshot.clone()));
+        NewTask { draft, turn: NewTurn { id, context_id, message, event, start } }
     }
 }
 
@@ -450,10 +362,6 @@ pub(super) fn message_record(
         reply: None,
         at,
     }
-}
-
-pub(super) fn working() -> EventBody {
-    EventBody::Status(StatusUpdate { state: TaskState::Working, message: None, metadata: None })
 }
 
 pub(super) fn stopping() -> Error {

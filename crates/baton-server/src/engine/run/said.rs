@@ -5,9 +5,10 @@ use std::sync::Arc;
 use baton_protocol::domain::{Artifact, ArtifactUpdate, EventBody, Part, StatusUpdate, TaskState};
 use baton_protocol::lifecycle::Refused;
 
+use super::super::commit::write_down;
 use super::super::desk::{Said, Stop};
+use super::super::size;
 use super::super::turn::agent_message;
-use super::super::{size, write_down};
 use super::{End, Run};
 use crate::store::{EventBatch, Settled};
 

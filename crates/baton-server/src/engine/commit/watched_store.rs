@@ -1,5 +1,7 @@
 //! The engine's way to its store. Every answer is seen here, so that no failure that concerns the whole server is
 //! known to one request alone: a store that has failed for good, and a store without room. What is seen is counted.
+//!
+//! Everybody may read. Writing is the engine's, and appending to a task's log is [`super`]'s alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,14 +47,14 @@ struct News {
 
 #[allow(missing_docs, reason = "each is what the method of `Store` is")]
 impl WatchedStore {
-    pub(super) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
+    pub(in crate::engine) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);
         let seen = Arc::new(Seen { fatal, full: false.into(), news: Mutex::default() });
         WatchedStore { store, seen, telemetry }
     }
 
     /// Waits until the store has failed for good, and says how.
-    pub(super) fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+    pub(in crate::engine) fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
         let seen = Arc::clone(&self.seen);
         async move {
             let mut fatal = seen.fatal.subscribe();
@@ -61,11 +63,11 @@ impl WatchedStore {
         }
     }
 
-    pub(super) fn failure(&self) -> Option<StoreError> {
+    pub(in crate::engine) fn failure(&self) -> Option<StoreError> {
         self.seen.fatal.borrow().clone()
     }
 
-    pub async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+    pub(super) async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
         let (start, written) = (Instant::now(), Written::of(&append));
         let span = tracing::debug_span!(
             target: "baton_server::store",
@@ -82,7 +84,12 @@ impl WatchedStore {
         self.wrote(result)
     }
 
-    pub async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+    pub(in crate::engine) async fn request(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        request: NewRequest,
+    ) -> StoreResult<Requested> {
         self.wrote(self.store.request(scope, task, request).await)
     }
 
@@ -125,7 +132,7 @@ impl WatchedStore {
         self.saw(self.store.message(scope, id, hash).await)
     }
 
-    pub async fn put_reply(
+    pub(in crate::engine) async fn put_reply(
         &self,
         scope: &Scope,
         record: MessageRecord,
@@ -137,7 +144,7 @@ impl WatchedStore {
         self.saw(self.store.open_tasks(after, limit).await)
     }
 
-    pub async fn check(&self) -> StoreResult<()> {
+    pub(in crate::engine) async fn check(&self) -> StoreResult<()> {
         self.wrote(self.store.check().await)
     }
 
@@ -145,15 +152,15 @@ impl WatchedStore {
         self.saw(self.store.task_count().await)
     }
 
-    pub async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    pub(in crate::engine) async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.saw(self.store.fold_ended(before, limit).await)
     }
 
-    pub async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    pub(in crate::engine) async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.saw(self.store.purge_ended(before, limit).await)
     }
 
-    pub async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    pub(in crate::engine) async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.saw(self.store.purge_records(before, limit).await)
     }
 

@@ -1,0 +1,74 @@
+//! How every turn begins: of a new task, after a follow-up, and after a crash.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{EventBody, StatusUpdate, TaskState, TraceContext};
+
+use super::Inner;
+use super::admission::Place;
+use super::commit::{Committed, Draft};
+use super::desk::Desk;
+use super::runs::Registration;
+use crate::points::Point;
+use crate::store::{StoreError, Work};
+
+/// A turn about to begin. The task is claimed in this process before anything is written.
+#[derive(Debug)]
+pub(super) struct TurnStart {
+    pub(super) registration: Registration,
+    pub(super) desk: Arc<Desk>,
+    pub(super) place: Place,
+    /// With the message that begins the turn, unless the log has it already.
+    pub(super) draft: Draft,
+    /// The trace of that message.
+    pub(super) origin: Option<TraceContext>,
+    /// More requests wait for the run.
+    pub(super) has_requests: bool,
+    /// Where a fault test may kill: stored, and the run not started.
+    pub(super) stored: Point,
+}
+
+impl Inner {
+    /// Stores the beginning of a turn and starts its run, or lets the task wait for a place.
+    pub(super) async fn begin_turn(self: &Arc<Self>, start: TurnStart) -> Result<Committed, StoreError> {
+        let TurnStart { registration, desk, place, mut draft, origin, has_requests, stored } = start;
+        let scope = registration.scope().clone();
+        let (work, fence) = match &place {
+            Place::Run(_) => {
+                let is_working = draft.snapshot.state() == TaskState::Working;
+                let attempt = self.attempt(&scope, &draft.snapshot);
+                for body in [Some(attempt), (!is_working).then(working)].into_iter().flatten() {
+                    let written = draft.write(body);
+                    written.map_err(|refused| {
+                        StoreError::Damaged(format!("task {}: {refused}", registration.id()))
+                    })?;
+                }
+                (Work::Running, draft.fence() + 1)
+            }
+            Place::Wait(_) => (Work::Queued, draft.fence()),
+        };
+        let decision = draft.decide(work, fence, Some(stored));
+        let snapshot = Arc::clone(&decision.snapshot);
+        let bell = match self.commit(&scope, decision).await? {
+            Committed::Written(bell) => bell,
+            not_written => return Ok(not_written),
+        };
+        match place {
+            Place::Run(permit) => {
+                if has_requests {
+                    registration.handle.ring();
+                }
+                self.launch(registration, desk, snapshot, fence, Arc::clone(&bell), permit, origin).await;
+            }
+            Place::Wait(place) => {
+                self.admission.enqueue(scope, registration.id().clone());
+                drop((registration, place));
+            }
+        }
+        Ok(Committed::Written(bell))
+    }
+}
+
+fn working() -> EventBody {
+    EventBody::Status(StatusUpdate { state: TaskState::Working, message: None, metadata: None })
+}

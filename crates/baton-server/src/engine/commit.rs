@@ -1,0 +1,245 @@
+//! The one way into a task's log.
+//!
+//! Whoever decides what a task becomes (send, cancel, crash, run) hands over a [`Decision`]. Here its head is made and,
+//! where one is due, its snapshot; it is appended, and readers are told. `WatchedStore::append` is visible in this
+//! module only, so nothing else can write to a task.
+
+mod snapshot_policy;
+mod watched_store;
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{Event, EventBody, EventKind, Scope, TaskState, Timestamp};
+use baton_protocol::lifecycle::{Refused, Snapshot};
+
+pub(super) use snapshot_policy::SinceSnapshot;
+pub use watched_store::WatchedStore;
+
+use super::Inner;
+use super::hub::Bell;
+use super::options::Options;
+use super::view::View;
+use crate::points::{Point, reached};
+use crate::store::{
+    Append, Appended, Birth, EventBatch, HeadState, MessageRecord, Settled, StoreResult, StoredEvent,
+    StoredSnapshot, Work,
+};
+
+/// A change to one task, in the making: events are encoded and folded in one by one.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// The task with every event of the draft.
+    pub(super) snapshot: Snapshot,
+    /// Requests that the change answers.
+    pub(super) settled: Vec<Settled>,
+    birth: Option<Birth>,
+    expected: u64,
+    fence: u64,
+    events: EventBatch,
+    /// The time of all its events.
+    at: Timestamp,
+    message: Option<MessageRecord>,
+}
+
+impl Draft {
+    /// For a task that is to come to life.
+    pub(super) fn of_new(snapshot: Snapshot, birth: Birth) -> Self {
+        let at = birth.created_at;
+        Draft { birth: Some(birth), ..Draft::of(snapshot, 0, at) }
+    }
+
+    /// For a task as it was read, with the fence it had.
+    pub(super) fn of(snapshot: Snapshot, fence: u64, at: Timestamp) -> Self {
+        Draft {
+            expected: snapshot.version,
+            fence,
+            snapshot,
+            settled: Vec::new(),
+            birth: None,
+            events: EventBatch::with_room_for(3),
+            at,
+            message: None,
+        }
+    }
+
+    /// Adds an event; answers its number.
+    pub(super) fn write(&mut self, body: EventBody) -> Result<u64, Refused> {
+        write_down(&mut self.snapshot, self.at, body, &mut self.events)
+    }
+
+    /// Has the message recorded with the change: a repeat of it will write nothing.
+    pub(super) fn record(&mut self, message: MessageRecord) {
+        self.message = Some(message);
+    }
+
+    /// The fence the task was read with.
+    pub(super) fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// Done: the task's work and fence from now on.
+    pub(super) fn decide(self, work: Work, next_fence: u64, stored: Option<Point>) -> Decision {
+        Decision {
+            snapshot: Arc::new(self.snapshot),
+            birth: self.birth,
+            expected: self.expected,
+            fence: self.fence,
+            events: self.events.finish(),
+            work,
+            next_fence,
+            message: self.message,
+            settled: self.settled,
+            bell: None,
+            stored,
+        }
+    }
+}
+
+/// What a task becomes, in one atomic write.
+#[derive(Debug)]
+pub(super) struct Decision {
+    /// The task after all events.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// `Some` for a task that comes to life.
+    pub(super) birth: Option<Birth>,
+    /// The version and the fence it was decided on; a task that has others by now is left alone.
+    pub(super) expected: u64,
+    pub(super) fence: u64,
+    pub(super) events: Vec<StoredEvent>,
+    /// What is left to do afterwards.
+    pub(super) work: Work,
+    pub(super) next_fence: u64,
+    /// The message that caused it, to be recorded with it.
+    pub(super) message: Option<MessageRecord>,
+    pub(super) settled: Vec<Settled>,
+    /// The task's bell, if it is at hand.
+    pub(super) bell: Option<Arc<Bell>>,
+    /// Where a fault test may kill: stored, and nobody told.
+    pub(super) stored: Option<Point>,
+}
+
+/// A decision as it goes to the store. Kept until it is written, so that it can be tried again.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    append: Append,
+    snapshot: Arc<Snapshot>,
+    bell: Option<Arc<Bell>>,
+    stored: Option<Point>,
+}
+
+/// What became of a decision.
+#[derive(Debug)]
+pub(super) enum Committed {
+    /// Stored, and its readers told.
+    Written(Arc<Bell>),
+    /// The same message came before; nothing was written.
+    Repeat(MessageRecord),
+    /// The task is not what it was when this was decided; nothing was written.
+    Lost,
+}
+
+impl Inner {
+    /// Writes a decision to the store, and tells whoever reads the task.
+    pub(super) async fn commit(&self, scope: &Scope, decision: Decision) -> StoreResult<Committed> {
+        let keeps_snapshot = decision.rests();
+        self.write(scope, &self.prepare(decision, keeps_snapshot), false).await
+    }
+
+    /// As a run needs it, which knows what it has written before, and may have to try several times.
+    pub(super) fn prepared(
+        &self,
+        decision: Decision,
+        since: &mut SinceSnapshot,
+        options: &Options,
+    ) -> Prepared {
+        let version = decision.snapshot.version;
+        let keeps_snapshot = since.is_due(&decision.events, version, decision.rests(), options);
+        self.prepare(decision, keeps_snapshot)
+    }
+
+    fn prepare(&self, decision: Decision, keeps_snapshot: bool) -> Prepared {
+        let Decision { snapshot, work, .. } = decision;
+        let append = Append {
+            task: snapshot.task.id.clone(),
+            birth: decision.birth,
+            expected: decision.expected,
+            fence: decision.fence,
+            events: decision.events,
+            head: HeadState {
+                state: snapshot.state(),
+                status_at: snapshot.task.status.timestamp,
+                work,
+                attempts: snapshot.attempts,
+                // Between turns nobody holds a task: whoever gets the next message may take it.
+                holder: (work == Work::Running).then_some(self.me),
+                fence: decision.next_fence,
+            },
+            snapshot: keeps_snapshot.then(|| StoredSnapshot::encode(&snapshot)),
+            message: decision.message,
+            settled: decision.settled,
+        };
+        Prepared { append, snapshot, bell: decision.bell, stored: decision.stored }
+    }
+
+    /// `again`: an earlier try ended in an error.
+    pub(super) async fn write(
+        &self,
+        scope: &Scope,
+        prepared: &Prepared,
+        again: bool,
+    ) -> StoreResult<Committed> {
+        let Prepared { append, snapshot, bell, stored } = prepared;
+        let key = match self.store.append(scope, append.clone()).await? {
+            Appended::Written(key) => key,
+            Appended::Duplicate(found) => return Ok(Committed::Repeat(found)),
+            // The try before may have been written and only its answer lost: then the conflict is with ourselves.
+            Appended::Conflict if again => match self.store.head(scope, &append.task).await? {
+                Some(head) if head.version == snapshot.version && head.current.fence == append.head.fence => {
+                    head.key
+                }
+                _ => return Ok(Committed::Lost),
+            },
+            Appended::Conflict => return Ok(Committed::Lost),
+        };
+        if let Some(stored) = stored {
+            reached(*stored);
+        }
+        let bell = match bell {
+            Some(bell) => Arc::clone(bell),
+            None => self.hub.bell(key),
+        };
+        let settled = append
+            .events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::Status(state) if is_rest(state)))
+            .then(|| View::left(Arc::clone(snapshot), append.snapshot.clone()));
+        bell.ring(snapshot.version, &append.events, settled);
+        Ok(Committed::Written(bell))
+    }
+}
+
+impl Decision {
+    /// Is it the task's turn to wait, for ever or for its client? One that waits for a place may still look so.
+    fn rests(&self) -> bool {
+        self.work == Work::Idle && !self.events.is_empty() && is_rest(self.snapshot.state())
+    }
+}
+
+fn is_rest(state: TaskState) -> bool {
+    state.is_terminal() || state.is_interrupted()
+}
+
+/// Gives a body its number and time, encodes it for the store, and folds it in. Answers the number.
+pub(super) fn write_down(
+    snapshot: &mut Snapshot,
+    at: Timestamp,
+    body: EventBody,
+    events: &mut EventBatch,
+) -> Result<u64, Refused> {
+    snapshot.check(&body)?;
+    let number = snapshot.version + 1;
+    let event = Event { number, at, body };
+    events.push(&snapshot.task.id, &snapshot.task.context_id, &event);
+    snapshot.apply(event)?;
+    Ok(number)
+}

@@ -3,11 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body as Answer;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -37,62 +37,143 @@ impl Drop for UnderWay {
 #[derive(Debug)]
 pub(super) struct Watch {
     epoch: Instant,
-    /// Milliseconds, plus one, at which a part of the answer was handed over; 0 while the next part is awaited.
-    handed_over: AtomicU64,
+    /// Milliseconds, plus one, at which the reader was offered a part of the answer or last took a byte of it; 0 while
+    /// there is nothing to take.
+    offered_at: AtomicU64,
     fault: AtomicU8,
 }
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Watch { epoch: Instant::now(), handed_over: AtomicU64::new(0), fault: AtomicU8::new(0) }
+        Watch { epoch: Instant::now(), offered_at: AtomicU64::new(0), fault: AtomicU8::new(0) }
     }
 
-    /// Since when the last part of the answer has waited to be sent.
+    /// Since when the reader has taken no byte of what is there for it.
     pub(super) fn stuck_since(&self) -> Option<Instant> {
-        let at = self.handed_over.load(Relaxed).checked_sub(1)?;
+        let at = self.offered_at.load(Relaxed).checked_sub(1)?;
         Some(self.epoch + Duration::from_millis(at))
     }
 
     pub(super) fn found_fault(&self) -> Option<Refusal> {
         Refusal::from_byte(self.fault.load(Relaxed))
     }
+
+    fn offered(&self) {
+        self.offered_at.store(self.epoch.elapsed().as_millis() as u64 + 1, Relaxed);
+    }
+
+    fn nothing_offered(&self) {
+        self.offered_at.store(0, Relaxed);
+    }
+
+    fn took(&self) {
+        // The last bytes of a part may leave when nothing more is there for the reader.
+        if self.offered_at.load(Relaxed) > 0 {
+            self.offered();
+        }
+    }
 }
+
+/// A part of an answer in hyper's hands. The h2 crate moves it on by as many bytes as the stream's window takes: that
+/// is where a slow reader shows that it reads.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    bytes: Bytes,
+    watch: Option<Arc<Watch>>,
+}
+
+impl Parcel {
+    pub(super) fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+}
+
+impl Buf for Parcel {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(watch) = &self.watch {
+            watch.took();
+        }
+    }
+}
+
+/// Largest part of an answer that hyper is given at once in HTTP/2. It asks for the next one when the window has room
+/// for more than this.
+const PIECE: usize = 16 * 1024;
+
+/// hyper lets go of an HTTP/2 stream when it is given the end of the answer, whether that can be sent or not, and then
+/// nobody can cut it. So the last byte of an answer is given by itself: hyper asks for it when the window has room for
+/// it. What is smaller than this costs less than the stream itself, and is given whole.
+const WHOLE: usize = 1024;
 
 /// An answer on its way out.
 #[derive(Debug)]
 pub(super) struct Observed {
     body: Answer,
     watch: Option<Arc<Watch>>,
+    /// HTTP/2 only: what hyper has yet to ask for.
+    held: Bytes,
     _under_way: UnderWay,
 }
 
 impl Observed {
     pub(super) fn new(body: Answer, under_way: UnderWay, watch: Option<Arc<Watch>>) -> Self {
-        Observed { body, watch, _under_way: under_way }
+        // While the window is shut hyper does not even ask for the beginning.
+        if let Some(watch) = watch.as_ref().filter(|_| !body.is_end_stream()) {
+            watch.offered();
+        }
+        Observed { body, watch, held: Bytes::new(), _under_way: under_way }
+    }
+
+    /// The next piece of what is held.
+    fn piece(&mut self) -> Parcel {
+        let Some(watch) = &self.watch else { return Parcel::from(std::mem::take(&mut self.held)) };
+        watch.offered();
+        let last = self.body.is_end_stream() && self.held.len() > WHOLE;
+        let most = self.held.len() - usize::from(last);
+        Parcel { bytes: self.held.split_to(most.min(PIECE)), watch: Some(Arc::clone(watch)) }
+    }
+}
+
+impl From<Bytes> for Parcel {
+    fn from(bytes: Bytes) -> Self {
+        Parcel { bytes, watch: None }
     }
 }
 
 impl Body for Observed {
-    type Data = Bytes;
+    type Data = Parcel;
     type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if let Some(watch) = &self.watch {
-            let at = match &polled {
-                Poll::Ready(Some(Ok(_))) => watch.epoch.elapsed().as_millis() as u64 + 1,
-                _ => 0,
-            };
-            watch.handed_over.store(at, Relaxed);
+    ) -> Poll<Option<Result<Frame<Parcel>, axum::Error>>> {
+        let this = &mut *self;
+        if this.held.is_empty() {
+            let polled = Pin::new(&mut this.body).poll_frame(cx);
+            if let (Some(watch), Poll::Pending | Poll::Ready(None | Some(Err(_)))) = (&this.watch, &polled) {
+                watch.nothing_offered();
+            }
+            let Some(frame) = ready!(polled) else { return Poll::Ready(None) };
+            match frame?.into_data() {
+                Ok(data) => this.held = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers.map_data(Parcel::from)))),
+            }
         }
-        polled
+        Poll::Ready(Some(Ok(Frame::data(this.piece()))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.held.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

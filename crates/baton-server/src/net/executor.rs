@@ -46,7 +46,7 @@ where
                 if stream.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
-                // A part of the answer is in hyper's hands, and the stream waits: the reader has to make room.
+                // There is a part of the answer to be had, and the stream waits: for its reader to take some of it.
                 loop {
                     let Some(since) = watch.as_ref().and_then(|watch| watch.stuck_since()) else {
                         return Poll::Pending;

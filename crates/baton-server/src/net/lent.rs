@@ -18,7 +18,7 @@ use http::{HeaderMap, Response, Version};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::AsyncWrite;
 
-use super::bodies::Observed;
+use super::bodies::{Observed, Parcel};
 
 /// Where a connection's event stream lies, while it has one.
 #[derive(Debug, Default)]
@@ -134,13 +134,13 @@ impl Drop for Lent {
 }
 
 impl Body for Outgoing {
-    type Data = Bytes;
+    type Data = Parcel;
     type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<Parcel>, axum::Error>>> {
         match &mut *self {
             Outgoing::Owned(body) => Pin::new(body).poll_frame(cx),
             Outgoing::Lent(Lent(tray)) => {
@@ -218,9 +218,8 @@ impl Chunks {
                 return Poll::Ready(Ok(None));
             };
             // An empty chunk would be the end, and event streams have no trailers.
-            if let Some(data) =
-                frame.map_err(io::Error::other)?.into_data().ok().filter(|data| !data.is_empty())
-            {
+            let data = frame.map_err(io::Error::other)?.into_data().ok().map(Parcel::into_bytes);
+            if let Some(data) = data.filter(|data| !data.is_empty()) {
                 return Poll::Ready(Ok(Some(data)));
             }
         }

@@ -73,6 +73,8 @@ mod hostile_paths;
 mod hosts;
 /// HTTP/2 on the same port, and clients that abuse it.
 mod http2_floods;
+/// HTTP/2 streams that are read slowly, and streams that are not read.
+mod http2_readers;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
 /// Task and context ids: who makes them, which go together, what they may hold.

@@ -1,0 +1,124 @@
+//! Readers of HTTP/2 are judged stream by stream: one that takes a little all the time is served to the end, one that
+//! takes nothing is cut off, whatever else its connection does.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::agents::obedient;
+use crate::frames::{
+    self, Came, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame,
+    header_block,
+};
+use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::socket;
+use crate::speakers::envelope;
+use crate::stage::connections;
+
+const STALL: Duration = Duration::from_millis(1500);
+
+async fn server() -> TestServer {
+    serve(with_agent(obedient).connections(connections(|all| all.reader_stall = STALL))).await
+}
+
+/// A connection on which every stream may send so many bytes until its window is opened.
+async fn connect(server: &TestServer, window: u32) -> TcpStream {
+    const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
+    let mut stream = socket::connect(server).await;
+    stream.set_nodelay(true).unwrap();
+    let setting = [&INITIAL_WINDOW_SIZE[..], &window.to_be_bytes()].concat();
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &setting)].concat()).await.unwrap();
+    stream
+}
+
+async fn post(connection: &mut TcpStream, stream: u32, method: &str, params: &Value) {
+    let more = [("content-type", "application/json"), ("a2a-version", "1.0")];
+    let head = frame(HEADERS, END_HEADERS, stream, &header_block("POST", "/", &more));
+    let body = envelope(method, params).into_bytes();
+    let parts: Vec<u8> = body.chunks(16_000).flat_map(|part| frame(DATA, 0, stream, part)).collect();
+    let end = frame(DATA, END_STREAM, stream, b"");
+    connection.write_all(&[head, parts, end].concat()).await.unwrap();
+}
+
+/// Lets a stream send so many bytes more, or with 0 the connection.
+async fn open(connection: &mut TcpStream, stream: u32, bytes: u32) {
+    connection.write_all(&frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())).await.unwrap();
+}
+
+async fn next(connection: &mut TcpStream) -> Came {
+    frames::next(connection).await.expect("the connection goes on")
+}
+
+#[tokio::test]
+async fn one_that_takes_a_little_all_the_time_gets_everything() {
+    const STEP: u32 = 1000;
+    let server = server().await;
+    let mut connection = connect(&server, STEP).await;
+    // The task comes first, with the message in it: one part of the answer takes longer than a reader may be stuck.
+    post(&mut connection, 1, "SendStreamingMessage", &message(&format!("say {}", "x".repeat(30_000)))).await;
+    let mut took = 0;
+    loop {
+        let came = next(&mut connection).await;
+        match came.kind {
+            DATA if came.flags & END_STREAM != 0 => break,
+            DATA => {
+                took += came.payload.len();
+                tokio::time::sleep(STALL / 20).await; // tidy: allow-sleep what a slow reader does
+                open(&mut connection, 1, came.payload.len() as u32).await;
+                open(&mut connection, 0, came.payload.len() as u32).await;
+            }
+            RST_STREAM => panic!("cut off after {took} bytes"),
+            _ => {}
+        }
+    }
+    assert!(took > 60_000, "{took}");
+}
+
+/// Answers a request on a stream of its own, and tells whether another was reset meanwhile.
+async fn another(connection: &mut TcpStream, stream: u32, watched: u32) -> bool {
+    let head = header_block("GET", "/.well-known/agent-card.json", &[]);
+    connection.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).await.unwrap();
+    open(connection, stream, 1 << 20).await;
+    let mut reset = false;
+    loop {
+        let came = next(connection).await;
+        assert!(came.kind != RST_STREAM || came.stream == watched, "{came:?}");
+        reset |= came.kind == RST_STREAM;
+        if came.kind == DATA && came.stream == stream {
+            if !came.payload.is_empty() {
+                open(connection, 0, came.payload.len() as u32).await;
+            }
+            if came.flags & END_STREAM != 0 {
+                return reset;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_that_takes_nothing_is_cut_off_while_its_connection_is_busy() {
+    let server = server().await;
+    let small = server.send(&format!("say {}", "x".repeat(2000))).await;
+    let large = server.send(&format!("say {}", "x".repeat(200_000))).await;
+    let get = |task: &Value| ("GetTask", json!({"id": task["id"]}));
+    let watch = ("SendStreamingMessage", message("hold"));
+    // The window is shut from the start, in the middle of an answer, or within its last part.
+    let cases =
+        [(0, get(&small)), (0, watch), (1000, get(&small)), (70, get(&large)), (100_000, get(&large))];
+    let cut_off = cases.into_iter().map(async |(window, (method, params))| {
+        let mut connection = connect(&server, window).await;
+        open(&mut connection, 0, 1 << 20).await;
+        post(&mut connection, 1, method, &params).await;
+        let give_up = tokio::time::Instant::now() + HANG;
+        let mut stream = 3;
+        while !another(&mut connection, stream, 1).await {
+            stream += 2;
+            assert!(tokio::time::Instant::now() < give_up, "kept with a window of {window}: {method}");
+        }
+        // Its neighbours are none the worse for it.
+        assert!(!another(&mut connection, stream + 2, 1).await);
+    });
+    futures_util::future::join_all(cut_off).await;
+}

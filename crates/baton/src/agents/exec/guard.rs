@@ -35,6 +35,7 @@ use rustix::process::{
 use super::children;
 use super::one_run::{self, Taken};
 use super::report::Report;
+use super::shortage;
 
 /// The hidden subcommand; `main` looks for it before anything else.
 pub(crate) const SUBCOMMAND: &str = "__guard";
@@ -84,10 +85,15 @@ fn guard(grace: Duration, program: &OsString, args: impl Iterator<Item = OsStrin
         }
     };
     // A group of its own: it can be signalled as a whole, and we are not in it.
-    let spawned = Command::new(program).args(args).stdin(Stdio::from(stdin)).process_group(0).spawn();
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::from(stdin)).process_group(0);
+    let spawned = shortage::spawn(&mut command, &lifeline);
+    // The program's copy of its stdin must be the only one.
+    drop(command);
     let group = match spawned {
         // Nobody waits through `Child`: the keeper does it for all.
-        Ok(child) => Pid::from_child(&child),
+        Ok(Some(child)) => Pid::from_child(&child),
+        Ok(None) => return Ok(true),
         Err(error) => {
             let code = error.raw_os_error().unwrap_or_default();
             lifeline.write_all(Report::CannotStart(code).line().as_bytes())?;

@@ -11,6 +11,7 @@
 //! | `turn`, `reply` | a program at work on a task; one that answers a message |
 //! | `stderr`, `ending` | what it complains about, and how its end is told |
 //! | `process` | its processes as the server sees them |
+//! | `shortage` | waiting when there is no file descriptor or process to spare |
 //! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
 //! | `one_run` | no two runs of a task at once, whoever was killed |
 
@@ -44,6 +45,8 @@ mod process;
 mod reply;
 #[cfg(unix)]
 mod report;
+#[cfg(unix)]
+mod shortage;
 #[cfg(unix)]
 mod stderr;
 #[cfg(unix)]
@@ -182,6 +185,8 @@ pub(crate) struct ExecReplies(Arc<Program>);
 struct Program {
     options: ExecOptions,
     environment: Environment,
+    #[cfg(unix)]
+    shortage: shortage::Told,
 }
 
 impl Program {
@@ -195,7 +200,12 @@ impl Program {
         command::check(&options, environment.path())?;
         #[cfg(unix)]
         children::adopt_orphans().map_err(|error| format!("processes cannot be adopted: {error}"))?;
-        Ok(Arc::new(Program { options, environment }))
+        Ok(Arc::new(Program {
+            options,
+            environment,
+            #[cfg(unix)]
+            shortage: shortage::Told::default(),
+        }))
     }
 }
 

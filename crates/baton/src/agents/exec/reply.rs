@@ -11,7 +11,7 @@ use super::says::{self, Says};
 use super::stderr::Complaints;
 use super::text::Decoder;
 use super::turn::Break;
-use super::{ExecOptions, Input, Output, Program, ending, input};
+use super::{ExecOptions, Input, Output, Program, ending, input, shortage};
 
 /// Dropping this ends the program: the engine does so when the answer takes too long.
 pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, AgentError> {
@@ -22,7 +22,8 @@ pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, 
     };
     let environment =
         program.environment.for_message(&options.skill, &asked.context_id, asked.trace.as_ref());
-    let mut process = Process::start(options, &environment).map_err(|error| {
+    let started = shortage::start(options, &environment, &program.shortage).await;
+    let mut process = started.map_err(|error| {
         tracing::error!(target: "exec", { context.id = %asked.context_id, %error }, "a guard could not be started");
         AgentError::new(format!("its program could not be started: {error}"))
     })?;

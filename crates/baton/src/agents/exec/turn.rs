@@ -13,7 +13,7 @@ use super::feed::Feed;
 use super::process::{Ended, Process};
 use super::stderr::Complaints;
 use super::text_artifact::TextArtifact;
-use super::{ExecOptions, Input, Output, Program, ending, input};
+use super::{ExecOptions, Input, Output, Program, ending, input, shortage};
 
 /// How long output is still read when everybody who could write it is gone.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
@@ -80,7 +80,12 @@ async fn run_once(
 ) -> Result<Next, AgentError> {
     let options = &program.options;
     let environment = program.environment.for_turn(&options.skill, turn);
-    let mut process = Process::start(options, &environment).map_err(|error| {
+    let started = tokio::select! {
+        biased;
+        () = told_to_stop(turn, options.rerunnable) => return Err(Stopped.into()),
+        started = shortage::start(options, &environment, &program.shortage) => started,
+    };
+    let mut process = started.map_err(|error| {
         tracing::error!(target: "exec", { task.id = %turn.task_id(), %error }, "a guard could not be started");
         AgentError::new(format!("The agent's program could not be started: {error}"))
     })?;

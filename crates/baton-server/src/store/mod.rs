@@ -354,6 +354,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The secret of that name; `fresh` is kept when there is none yet.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
 
+    /// A small text that the engine keeps for itself, under a short name. With `put` it is replaced. Answers what is
+    /// kept then.
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>>;
+
     /// Can it be written right now? Costs one small write where that is the only way to know, so whoever asks on
     /// behalf of others keeps the answer for a moment. Changes nothing that another verb shows.
     async fn check(&self) -> StoreResult<()>;

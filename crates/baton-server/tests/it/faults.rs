@@ -207,6 +207,11 @@ impl Store for FaultyStore {
         self.inner.secret(name, fresh).await
     }
 
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        self.rule("note", None)?;
+        self.inner.note(name, put).await
+    }
+
     async fn task_count(&self) -> StoreResult<u64> {
         self.inner.task_count().await
     }

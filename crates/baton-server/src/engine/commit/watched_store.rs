@@ -144,6 +144,14 @@ impl WatchedStore {
         self.saw(self.store.open_tasks(after, limit).await)
     }
 
+    pub(in crate::engine) async fn note(
+        &self,
+        name: &str,
+        put: Option<String>,
+    ) -> StoreResult<Option<String>> {
+        self.saw(self.store.note(name, put).await)
+    }
+
     pub(in crate::engine) async fn check(&self) -> StoreResult<()> {
         self.wrote(self.store.check().await)
     }

@@ -115,6 +115,10 @@ impl Store for MemoryStore {
         Ok(self.state()?.secret(name, fresh))
     }
 
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        Ok(self.state()?.note(name, put))
+    }
+
     async fn check(&self) -> StoreResult<()> {
         self.state().map(drop)
     }

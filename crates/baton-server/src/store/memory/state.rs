@@ -25,6 +25,7 @@ pub(super) struct State {
     by_state: [u64; TaskState::ALL.len()],
     records: Records,
     secrets: HashMap<String, Vec<u8>>,
+    notes: HashMap<String, String>,
     /// Keys are never given twice, not even after a purge: webhook ids are made of them.
     last_key: u64,
     last_request: u64,
@@ -188,6 +189,13 @@ impl State {
 
     pub(super) fn secret(&mut self, name: &str, fresh: Vec<u8>) -> Vec<u8> {
         self.secrets.entry(name.to_owned()).or_insert(fresh).clone()
+    }
+
+    pub(super) fn note(&mut self, name: &str, put: Option<String>) -> Option<String> {
+        if let Some(text) = put {
+            self.notes.insert(name.to_owned(), text);
+        }
+        self.notes.get(name).cloned()
     }
 
     pub(super) fn task_count(&self) -> u64 {

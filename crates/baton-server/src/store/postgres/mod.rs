@@ -160,6 +160,10 @@ impl Store for PostgresStore {
         write::secret(&self.client().await?, name, &fresh).await
     }
 
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        write::note(&self.client().await?, name, put.as_deref()).await
+    }
+
     async fn check(&self) -> StoreResult<()> {
         read::answers(&self.client().await?).await
     }

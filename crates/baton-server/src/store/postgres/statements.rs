@@ -154,6 +154,11 @@ pub(super) const INSERT_SECRET: &str =
     "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = $1";
 
+/// Beside what the store itself keeps there.
+pub(super) const FIND_NOTE: &str = "SELECT value FROM meta WHERE name = 'note:' || $1::text";
+pub(super) const PUT_NOTE: &str = "INSERT INTO meta (name, value) VALUES ('note:' || $1::text, $2) \
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
 /// PostgreSQL knows signed numbers only; the bits are kept.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()

@@ -127,6 +127,14 @@ pub(super) async fn secret(client: &Client, name: &str, fresh: &[u8]) -> StoreRe
     Ok(row.try_get("value")?)
 }
 
+pub(super) async fn note(client: &Client, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {
+    if let Some(text) = put {
+        query(client, sql::PUT_NOTE, &[&name, &text]).await?;
+    }
+    let rows = query(client, sql::FIND_NOTE, &[&name]).await?;
+    Ok(rows.first().map(|row| row.try_get("value")).transpose()?)
+}
+
 pub(super) async fn fold_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
     execute(client, sql::FOLD_ENDED, before, limit).await
 }

@@ -211,6 +211,10 @@ impl Store for RedisStore {
         write::secret(self, name, &fresh).await
     }
 
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        write::note(self, name, put.as_deref()).await
+    }
+
     async fn check(&self) -> StoreResult<()> {
         Ok(redis::cmd("PING").query_async(&mut self.connection()).await?)
     }

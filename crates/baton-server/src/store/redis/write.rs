@@ -108,6 +108,17 @@ pub(super) async fn secret(store: &RedisStore, name: &str, fresh: &[u8]) -> Stor
     Ok(kept)
 }
 
+pub(super) async fn note(store: &RedisStore, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {
+    let key = store.global("notes");
+    let mut both = redis::pipe();
+    if let Some(text) = put {
+        both.cmd("HSET").arg(&key).arg(name).arg(text).ignore();
+    }
+    both.cmd("HGET").arg(&key).arg(name);
+    let (kept,): (Option<String>,) = both.query_async(&mut store.connection()).await?;
+    Ok(kept)
+}
+
 pub(super) async fn fold_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
     sweep(store, &store.scripts.fold, before, limit).await
 }

@@ -308,6 +308,11 @@ impl Store for SqliteStore {
         self.writer.run(move |session| write::secret(session, &name, &fresh)).await
     }
 
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        let name = name.to_owned();
+        self.writer.run(move |session| write::note(session, &name, put.as_deref())).await
+    }
+
     async fn check(&self) -> StoreResult<()> {
         self.writer.run(write::check).await
     }

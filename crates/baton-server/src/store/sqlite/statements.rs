@@ -170,6 +170,11 @@ pub(super) const REMOVE_RECORD: &str =
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
 pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";
 
+/// Beside what the store itself keeps there.
+pub(super) const FIND_NOTE: &str = "SELECT value FROM meta WHERE name = 'note:' || ?1";
+pub(super) const PUT_NOTE: &str = "INSERT INTO meta (name, value) VALUES ('note:' || ?1, ?2) \
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
 /// ?1 and ?2 take turns: SQLite writes no page that stays the same.
 pub(super) const PUT_CHECK: &str = "INSERT INTO meta (name, value) VALUES ('check', ?1) \
     ON CONFLICT (name) DO UPDATE SET value = iif(value = ?1, ?2, ?1)";

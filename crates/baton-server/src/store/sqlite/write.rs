@@ -148,6 +148,14 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
     }
 }
 
+pub(super) fn note(session: &mut Session, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {
+    let connection = &session.connection;
+    if let Some(text) = put {
+        connection.prepare_cached(sql::PUT_NOTE)?.execute([name, text])?;
+    }
+    Ok(connection.prepare_cached(sql::FIND_NOTE)?.query_row([name], |row| row.get(0)).optional()?)
+}
+
 /// Rewrites a row that takes about as much room as a new task does: a smaller one would still fit where no
 /// task does any more, and the answer would be wrong.
 pub(super) fn check(session: &mut Session) -> StoreResult<()> {

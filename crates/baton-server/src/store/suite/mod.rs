@@ -134,6 +134,7 @@ macro_rules! for_every_case {
                 open_tasks_come_page_by_page_by_key
                 the_first_secret_is_kept
                 secrets_are_any_bytes_under_any_name
+                the_last_note_is_kept
             }
             check {
                 a_store_that_works_says_so

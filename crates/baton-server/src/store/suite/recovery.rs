@@ -1,4 +1,4 @@
-//! `open_tasks` and `secret`: what a restart needs.
+//! `open_tasks`, `secret` and `note`: what a restart needs.
 
 use std::sync::Arc;
 
@@ -75,4 +75,20 @@ pub(super) async fn secrets_are_any_bytes_under_any_name(store: &Arc<dyn Store>)
         store.secret(name, bytes.clone()).await.unwrap();
         assert_eq!(store.secret(name, Vec::new()).await.unwrap(), bytes, "{name}");
     }
+}
+
+pub(super) async fn the_last_note_is_kept(store: &Arc<dyn Store>) {
+    let put = |text: &str| Some(text.to_owned());
+    assert_eq!(store.note("clock", None).await.unwrap(), None);
+    assert_eq!(store.note("clock", put("1 it's ☀")).await.unwrap(), put("1 it's ☀"));
+    assert_eq!(store.note("clock", put("2")).await.unwrap(), put("2"));
+    assert_eq!(store.note("other", put("")).await.unwrap(), put(""));
+    assert_eq!(store.note("clock", None).await.unwrap(), put("2"));
+    // Names that a store may use for itself.
+    for name in ["last_key", "format", "check"] {
+        assert_eq!(store.note(name, None).await.unwrap(), None, "{name}");
+        store.note(name, put("mine")).await.unwrap();
+    }
+    store.check().await.unwrap();
+    assert_eq!(store.secret("clock", vec![1]).await.unwrap(), [1], "a secret is something else");
 }

@@ -48,7 +48,6 @@ use baton_protocol::domain::{AgentCard, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
@@ -74,7 +73,6 @@ use health::LastCheck;
 use hub::Hub;
 use message_agent::InFlight;
 use options::Options;
-use retention::ClockDoubt;
 use runs::Runs;
 use signal::Signal;
 use stream_starts::StreamStarts;
@@ -229,7 +227,7 @@ impl Engine {
         if found > 0 {
             tracing::info!(tasks = found, "looked after tasks an earlier run left open");
         }
-        let doubt = ClockDoubt::since(Instant::now(), self.inner.clock.now());
+        let doubt = self.inner.clock_doubt().await?;
         self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), doubt));
         Ok(())
     }

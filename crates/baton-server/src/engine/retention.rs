@@ -5,6 +5,7 @@ mod clock_doubt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use baton_protocol::domain::Timestamp;
 use tokio::time::Instant;
 
 pub(super) use clock_doubt::ClockDoubt;
@@ -30,7 +31,7 @@ pub struct Swept {
 impl Engine {
     /// One sweep now; the engine does this by itself from time to time.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
-        self.inner.sweep().await
+        self.inner.sweep(self.inner.clock.now()).await
     }
 }
 
@@ -55,9 +56,10 @@ impl Inner {
             let Some(engine) = engine.upgrade() else { return };
             if next <= Instant::now() {
                 next = Instant::now() + every;
-                if doubt.allows(Instant::now(), engine.clock.now()) {
-                    engine.sweep_and_tell().await;
+                if let Some(time) = doubt.time_to_go_by(Instant::now(), engine.clock.now()) {
+                    engine.sweep_and_tell(time).await;
                 }
+                engine.keep(&mut doubt).await;
             }
             // Tasks whose run gave up on a failing store.
             if let Err(error) = engine.tend_open_tasks().await {
@@ -66,8 +68,27 @@ impl Inner {
         }
     }
 
-    async fn sweep_and_tell(&self) {
-        match self.sweep().await {
+    /// How far the clock is to be believed after what earlier processes saw of it.
+    pub(super) async fn clock_doubt(&self) -> Result<ClockDoubt, StoreError> {
+        let (now, wall) = (Instant::now(), self.clock.now());
+        let kept = self.store.note(clock_doubt::NOTE, None).await?;
+        let is_empty = self.store.task_count().await? == 0;
+        let mut doubt = ClockDoubt::at_start(now, wall, kept.as_deref(), is_empty);
+        doubt.time_to_go_by(now, wall);
+        self.keep(&mut doubt).await;
+        Ok(doubt)
+    }
+
+    async fn keep(&self, doubt: &mut ClockDoubt) {
+        let Some(note) = doubt.note(Instant::now()) else { return };
+        // The next round tries again.
+        if let Err(error) = self.store.note(clock_doubt::NOTE, Some(note)).await {
+            tracing::debug!(%error, "the time could not be noted");
+        }
+    }
+
+    async fn sweep_and_tell(&self, now: Timestamp) {
+        match self.sweep(now).await {
             Ok(swept) if swept != Swept::default() => {
                 tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
             }
@@ -76,9 +97,9 @@ impl Inner {
         }
     }
 
-    async fn sweep(&self) -> Result<Swept, StoreError> {
+    /// What is old at that time goes.
+    async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         let (retention, store) = (self.options().retention.clone(), &self.store);
-        let now = self.clock.now();
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();
         reached(Point::SweepBegin);

@@ -9,6 +9,8 @@
 //! | `known_heads` | what the writer remembers of open tasks |
 //! | `checksum` | a sum beside what is stored |
 //! | `census` | how many tasks stand in which state |
+//! | `lock` | one process at a time |
+//! | `place` | whether the files are still where they were opened |
 //! | `room` | whether a failure is one of a full disk |
 //! | `old_log` | whether the log that an earlier process left is damaged |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
@@ -22,7 +24,9 @@ mod checksum;
 mod error;
 mod event_rows;
 mod known_heads;
+mod lock;
 mod old_log;
+mod place;
 mod read;
 mod reader;
 mod room;
@@ -35,17 +39,20 @@ mod write;
 mod writer;
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 
 use self::census::Census;
+use self::lock::Lock;
+use self::place::{Place, Watch};
 use self::reader::Readers;
 use self::room::Room;
 use self::session::{Fold, Session};
-use self::writer::Writer;
+use self::writer::{Ground, Writer};
 use super::{
     Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
@@ -68,6 +75,8 @@ pub struct Options {
     pub read_queue: usize,
     /// Writes that may share one commit.
     pub batch: usize,
+    /// How long a lock that another process holds is waited for: one that was killed may take a moment to die.
+    pub lock_wait: Duration,
 }
 
 impl Default for Options {
@@ -78,6 +87,7 @@ impl Default for Options {
             write_queue: 1024,
             read_queue: 1024,
             batch: 256,
+            lock_wait: Duration::from_secs(2),
         }
     }
 }
@@ -106,9 +116,12 @@ impl Synchronous {
 pub struct SqliteStore {
     // Dropped in this order: the last writer can only fold the log when no reader holds it, and the
     // file is free for others after that.
+    _watch: Watch,
     readers: Readers,
     writer: Writer,
-    _lock: File,
+    #[cfg(test)]
+    place: Arc<Place>,
+    _lock: Lock,
 }
 
 impl SqliteStore {
@@ -120,10 +133,12 @@ impl SqliteStore {
                 "SQLite {version} is linked; 3.51.3 is the oldest safe one"
             )));
         }
+        // First in, last out: see `lock`.
+        let lock = Lock::take(path, options.lock_wait)?;
+        reached(Point::OpenLocked);
+        let (as_given, path) = (path, lock.real_path());
         let room = Room::beside(path);
         let at_path = |error: StoreError| room.name_file(room.judge(error));
-        let lock = create_and_lock(path)?;
-        reached(Point::OpenLocked);
         old_log::look(path);
         let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
         schema::migrate(&mut session.connection).map_err(at_path)?;
@@ -132,8 +147,20 @@ impl SqliteStore {
         reached(Point::OpenFolded);
         let tasks = Census::take(&session.connection).map_err(at_path)?;
         let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
-        let writer = Writer::start(session, room, tasks, options.write_queue.max(1), options.batch)?;
-        Ok(SqliteStore { readers, writer, _lock: lock })
+        let place = Place::of(as_given, &lock);
+        let watch = Watch::start(Arc::clone(&place))?;
+        #[cfg(test)]
+        let kept = Arc::clone(&place);
+        let ground = Ground { room, place };
+        let writer = Writer::start(session, ground, tasks, options.write_queue.max(1), options.batch)?;
+        Ok(SqliteStore {
+            _watch: watch,
+            readers,
+            writer,
+            #[cfg(test)]
+            place: kept,
+            _lock: lock,
+        })
     }
 
     /// Commits since opening: with the number of writes it tells how many share one.
@@ -154,80 +181,6 @@ fn fold_what_is_left(session: &Session) -> StoreResult<()> {
         }
         Ok(_) => Ok(()),
     }
-}
-
-/// Makes folder, database file and lock file as needed and takes the lock. It goes with the returned file.
-fn create_and_lock(path: &Path) -> StoreResult<File> {
-    let failed = |what: &Path, error: std::io::Error| {
-        let text = format!("{}: {error}", what.display());
-        if room::is_full(&error) { StoreError::Full(text) } else { StoreError::Unavailable(text) }
-    };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    create_folder(folder).map_err(|error| failed(folder, error))?;
-    let lock_path = with_suffix(path, ".lock");
-    let lock = owner_only(&mut OpenOptions::new()).create(true).append(true).open(&lock_path);
-    let lock = lock.map_err(|error| failed(&lock_path, error))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::Unavailable(format!("another Baton runs on {}", path.display())));
-        }
-        Err(TryLockError::Error(error)) => return Err(failed(&lock_path, error)),
-    }
-    if path.exists() {
-        warn_if_others_may_read(path);
-    } else {
-        let made = owner_only(&mut OpenOptions::new()).write(true).create_new(true).open(path);
-        made.map_err(|error| failed(path, error))?;
-        // The file's name must be as durable as what will be in it.
-        sync_names(folder).map_err(|error| failed(folder, error))?;
-    }
-    Ok(lock)
-}
-
-/// The store holds secrets and what people say, so only its owner may enter what is made for it.
-fn create_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let made: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-    builder.create(folder)?;
-    // A synced file in a folder whose own name is not synced is gone with the folder.
-    made.into_iter().filter_map(Path::parent).try_for_each(sync_names)
-}
-
-/// The names in a folder become as durable as what is behind them.
-fn sync_names(folder: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        File::open(folder)?.sync_all()?;
-    }
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
-}
-
-/// New files are the owner's alone. SQLite gives its log files the mode of the database.
-fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
-/// A mode that somebody chose is not changed: it may be there for a backup.
-fn warn_if_others_may_read(path: &Path) {
-    #[cfg(unix)]
-    if let Ok(file) = fs::metadata(path) {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777;
-        if mode & 0o077 != 0 {
-            let (file, mode) = (path.display(), format!("{mode:o}"));
-            tracing::warn!(%file, mode, "others may read the store; `chmod 600` keeps it to its owner");
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = path;
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

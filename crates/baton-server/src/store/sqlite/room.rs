@@ -9,7 +9,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{owner_only, with_suffix};
+use super::lock::owner_only;
+use super::with_suffix;
 use crate::store::StoreError;
 
 /// More than the log's index takes at once (32 KiB), which SQLite may need before it can do anything.

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::census::Census;
 use super::error;
+use super::place::Place;
 use super::room::Room;
 use super::session::{Fold, Session};
 use crate::points::{Point, reached};
@@ -47,6 +48,13 @@ pub(super) struct Writer {
     counters: Arc<Counters>,
 }
 
+/// What the database stands on.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) room: Room,
+    pub(super) place: Arc<Place>,
+}
+
 /// What has been committed since the store was opened.
 #[derive(Debug)]
 struct Counters {
@@ -59,16 +67,18 @@ impl Writer {
     /// `tasks` are those the database holds; `batch` how many writes may share a commit.
     pub(super) fn start(
         session: Session,
-        room: Room,
+        ground: Ground,
         tasks: Census,
         queue: usize,
         batch: usize,
     ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let counters = Arc::new(Counters { tasks, batches: Histogram::new(BATCH_BOUNDS) });
+        let Ground { room, place } = ground;
         let committer = Committer {
             session,
             room,
+            place,
             counters: Arc::clone(&counters),
             failed: None,
             commits_in_log: 0,
@@ -158,6 +168,7 @@ where
 struct Committer {
     session: Session,
     room: Room,
+    place: Arc<Place>,
     counters: Arc<Counters>,
     /// Once durability is in doubt no write is tried again.
     failed: Option<StoreError>,
@@ -188,7 +199,9 @@ impl Committer {
             }
         }
         self.fold_again = None;
-        if self.failed.is_none() && !self.fold_log(Fold::Truncate) {
+        // Closing removes the log by its name, which may be another server's by now.
+        let gone = self.place.look();
+        if gone || self.failed.is_none() && !self.fold_log(Fold::Truncate) {
             // Closing would try once more. Nothing is lost: the next opening reads the log.
             self.session.leave_log_alone();
         }
@@ -235,6 +248,9 @@ impl Committer {
     fn transact(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Failure> {
         if let Some(failed) = &self.failed {
             return Err(Failure::Begin(failed.clone()));
+        }
+        if let Some(refusal) = self.place.refusal() {
+            return Err(Failure::Begin(refusal));
         }
         reached(Point::WriteBegin);
         self.session.begin().map_err(|error| Failure::Begin(self.note(error)))?;

@@ -35,18 +35,6 @@ async fn everything(store: &SqliteStore, scope: &Scope) -> (Vec<Loaded>, Vec<Ope
 }
 
 #[test]
-fn one_process_at_a_time() {
-    let (folder, store) = store();
-    let path = folder.path().join("baton.db");
-    let second = SqliteStore::open(&path, Options::default()).unwrap_err();
-    let said = second.to_string();
-    assert!(matches!(second, StoreError::Unavailable(_)), "{second:?}");
-    assert!(said.contains("another Baton runs on") && said.contains("baton.db"), "{said}");
-    drop(store);
-    open(&path);
-}
-
-#[test]
 fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
     let (folder, store) = store();
     let path = folder.path().join("baton.db");

@@ -4,6 +4,9 @@ mod commits;
 mod files;
 mod full;
 mod golden_file;
+mod one_process;
+#[cfg(unix)]
+mod place;
 mod plans;
 mod rows;
 

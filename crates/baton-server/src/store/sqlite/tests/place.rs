@@ -1,0 +1,79 @@
+//! Files that are deleted, moved or replaced under an open store.
+
+use super::*;
+use std::fs;
+
+/// Looks now, as the thread does once a second.
+fn look(store: &SqliteStore) -> bool {
+    store.place.look()
+}
+
+async fn write(store: &SqliteStore, task: &str) -> StoreResult<Appended> {
+    store.append(&scope("o"), append(task, 0, TaskState::Working)).await
+}
+
+#[tokio::test]
+async fn a_store_that_was_deleted_takes_no_writes_and_can_be_read() {
+    for file in ["baton.db", "baton.db-wal"] {
+        let (folder, store) = store();
+        write(&store, "t").await.unwrap();
+        assert!(!look(&store));
+        fs::remove_file(folder.path().join(file)).unwrap();
+        assert!(look(&store), "{file}");
+        let refused = write(&store, "lost").await.unwrap_err();
+        assert!(matches!(refused, StoreError::Unavailable(_)), "{file}: {refused:?}");
+        assert!(refused.to_string().contains("deleted or replaced"), "{refused}");
+        assert!(matches!(store.check().await, Err(StoreError::Unavailable(_))), "{file}");
+        assert_eq!(store.head(&scope("o"), &id("t")).await.unwrap().unwrap().version, 1, "{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_was_moved_is_found_when_it_is_back() {
+    let outer = TempDir::new().unwrap();
+    let (folder, moved) = (outer.path().join("data"), outer.path().join("moved"));
+    let store = open(&folder.join("baton.db"));
+    fs::rename(&folder, &moved).unwrap();
+    assert!(look(&store));
+    write(&store, "t").await.unwrap_err();
+    fs::rename(&moved, &folder).unwrap();
+    assert!(!look(&store));
+    write(&store, "t").await.unwrap();
+}
+
+/// What is at the path now is another store's, and SQLite removes a log by its name.
+#[tokio::test]
+async fn a_store_that_was_replaced_leaves_the_other_one_alone() {
+    let outer = TempDir::new().unwrap();
+    let folder = outer.path().join("data");
+    let path = folder.join("baton.db");
+    let first = open(&path);
+    write(&first, "of the first").await.unwrap();
+    fs::rename(&folder, outer.path().join("moved")).unwrap();
+    let second = open(&path);
+    write(&second, "of the second").await.unwrap();
+    let log = fs::metadata(folder.join("baton.db-wal")).unwrap().len();
+    assert!(log > 0);
+    drop(first);
+    assert_eq!(fs::metadata(folder.join("baton.db-wal")).unwrap().len(), log);
+    assert!(folder.join("baton.db-shm").exists() && !look(&second));
+    write(&second, "more").await.unwrap();
+    drop(second);
+    assert_eq!(open(&path).task_count().await.unwrap(), 2);
+    assert_eq!(open(&outer.path().join("moved/baton.db")).task_count().await.unwrap(), 1, "nothing was lost");
+}
+
+/// Nobody asks; the thread looks by itself.
+#[tokio::test]
+async fn a_store_looks_after_its_files_by_itself() {
+    let (folder, store) = store();
+    fs::remove_file(folder.path().join("baton.db")).unwrap();
+    let refused = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+        loop {
+            if let Err(refused) = store.check().await {
+                return refused;
+            }
+        }
+    });
+    assert!(refused.await.expect("it is noticed").to_string().contains("deleted or replaced"));
+}

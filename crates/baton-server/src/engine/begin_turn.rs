@@ -48,9 +48,8 @@ impl Inner {
             Place::Wait(_) => (Work::Queued, draft.fence()),
         };
         let decision = draft.decide(work, fence, Some(stored));
-        let snapshot = Arc::clone(&decision.snapshot);
-        let bell = match self.commit(&scope, decision).await? {
-            Committed::Written(bell) => bell,
+        let written = match self.commit(&scope, decision).await? {
+            Committed::Written(written) => written,
             not_written => return Ok(not_written),
         };
         match place {
@@ -58,14 +57,15 @@ impl Inner {
                 if has_requests {
                     registration.handle.ring();
                 }
-                self.launch(registration, desk, snapshot, fence, Arc::clone(&bell), permit, origin).await;
+                let (bell, snapshot) = (Arc::clone(&written.bell), Arc::clone(&written.snapshot));
+                self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(scope, registration.id().clone());
                 drop((registration, place));
             }
         }
-        Ok(Committed::Written(bell))
+        Ok(Committed::Written(written))
     }
 }
 

@@ -125,13 +125,12 @@ impl Inner {
         }
         let next_fence = draft.fence() + 1;
         let decision = draft.decide(Work::Idle, next_fence, None);
-        let snapshot = Arc::clone(&decision.snapshot);
         match self.commit(scope, decision).await.map_err(from_store)? {
-            Committed::Written(_) => {
+            Committed::Written(written) => {
                 if registration.leave() {
                     self.attend(scope, id);
                 }
-                Ok(Some(snapshot))
+                Ok(Some(written.snapshot))
             }
             Committed::Lost | Committed::Repeat(_) => Ok(None),
         }

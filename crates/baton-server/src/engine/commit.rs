@@ -4,6 +4,7 @@
 //! where one is due, its snapshot; it is appended, and readers are told. `WatchedStore::append` is visible in this
 //! module only, so nothing else can write to a task.
 
+mod ending;
 mod snapshot_policy;
 mod watched_store;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use baton_protocol::domain::{Event, EventBody, EventKind, Scope, TaskState, Timestamp};
 use baton_protocol::lifecycle::{Refused, Snapshot};
 
+pub use ending::NOT_TAKEN;
 pub(super) use snapshot_policy::SinceSnapshot;
 pub use watched_store::WatchedStore;
 
@@ -21,8 +23,8 @@ use super::options::Options;
 use super::view::View;
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Birth, EventBatch, HeadState, MessageRecord, Settled, StoreResult, StoredEvent,
-    StoredSnapshot, Work,
+    Append, Appended, Birth, EventBatch, Head, HeadState, MessageRecord, Settled, StoreResult, StoredEvent,
+    StoredSnapshot, TaskKey, Work,
 };
 
 /// A change to one task, in the making: events are encoded and folded in one by one.
@@ -89,6 +91,7 @@ impl Draft {
             next_fence,
             message: self.message,
             settled: self.settled,
+            may_go_on: false,
             bell: None,
             stored,
         }
@@ -112,6 +115,8 @@ pub(super) struct Decision {
     /// The message that caused it, to be recorded with it.
     pub(super) message: Option<MessageRecord>,
     pub(super) settled: Vec<Settled>,
+    /// It ends the task because there is nothing more to do: not if a message waits by then.
+    pub(super) may_go_on: bool,
     /// The task's bell, if it is at hand.
     pub(super) bell: Option<Arc<Bell>>,
     /// Where a fault test may kill: stored, and nobody told.
@@ -123,6 +128,7 @@ pub(super) struct Decision {
 pub(super) struct Prepared {
     append: Append,
     snapshot: Arc<Snapshot>,
+    may_go_on: bool,
     bell: Option<Arc<Bell>>,
     stored: Option<Point>,
 }
@@ -130,19 +136,26 @@ pub(super) struct Prepared {
 /// What became of a decision.
 #[derive(Debug)]
 pub(super) enum Committed {
-    /// Stored, and its readers told.
-    Written(Arc<Bell>),
+    /// Stored, and its readers told. Where it ends the task, messages that nobody took stand before the end.
+    Written(Written),
     /// The same message came before; nothing was written.
     Repeat(MessageRecord),
     /// The task is not what it was when this was decided; nothing was written.
     Lost,
 }
 
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) bell: Arc<Bell>,
+    /// The task as it was stored.
+    pub(super) snapshot: Arc<Snapshot>,
+}
+
 impl Inner {
     /// Writes a decision to the store, and tells whoever reads the task.
     pub(super) async fn commit(&self, scope: &Scope, decision: Decision) -> StoreResult<Committed> {
         let keeps_snapshot = decision.rests();
-        self.write(scope, &self.prepare(decision, keeps_snapshot), false).await
+        self.write(scope, &mut self.prepare(decision, keeps_snapshot), false).await
     }
 
     /// As a run needs it, which knows what it has written before, and may have to try several times.
@@ -178,29 +191,34 @@ impl Inner {
             message: decision.message,
             settled: decision.settled,
         };
-        Prepared { append, snapshot, bell: decision.bell, stored: decision.stored }
+        let Decision { may_go_on, bell, stored, .. } = decision;
+        Prepared { append, snapshot, may_go_on, bell, stored }
     }
 
     /// `again`: an earlier try ended in an error.
     pub(super) async fn write(
         &self,
         scope: &Scope,
-        prepared: &Prepared,
+        prepared: &mut Prepared,
         again: bool,
     ) -> StoreResult<Committed> {
-        let Prepared { append, snapshot, bell, stored } = prepared;
-        let key = match self.store.append(scope, append.clone()).await? {
-            Appended::Written(key) => key,
-            Appended::Duplicate(found) => return Ok(Committed::Repeat(found)),
+        let key = loop {
+            match self.store.append(scope, prepared.append.clone()).await? {
+                Appended::Written(key) => break key,
+                Appended::Duplicate(found) => return Ok(Committed::Repeat(found)),
+                Appended::Conflict => {}
+            }
             // The try before may have been written and only its answer lost: then the conflict is with ourselves.
-            Appended::Conflict if again => match self.store.head(scope, &append.task).await? {
-                Some(head) if head.version == snapshot.version && head.current.fence == append.head.fence => {
-                    head.key
-                }
-                _ => return Ok(Committed::Lost),
-            },
-            Appended::Conflict => return Ok(Committed::Lost),
+            if again && let Some(key) = self.is_stored(scope, prepared).await? {
+                break key;
+            }
+            // Ends after a few rounds: only so many messages may wait, and each round takes one more of them.
+            match self.with_waiting_messages(scope, prepared).await? {
+                Some(decided_again) => *prepared = decided_again,
+                None => return Ok(Committed::Lost),
+            }
         };
+        let Prepared { append, snapshot, bell, stored, .. } = prepared;
         if let Some(stored) = stored {
             reached(*stored);
         }
@@ -214,7 +232,14 @@ impl Inner {
             .any(|event| matches!(event.kind, EventKind::Status(state) if is_rest(state)))
             .then(|| View::left(Arc::clone(snapshot), append.snapshot.clone()));
         bell.ring(snapshot.version, &append.events, settled);
-        Ok(Committed::Written(bell))
+        Ok(Committed::Written(Written { bell, snapshot: Arc::clone(snapshot) }))
+    }
+
+    async fn is_stored(&self, scope: &Scope, prepared: &Prepared) -> StoreResult<Option<TaskKey>> {
+        let Prepared { append, snapshot, .. } = prepared;
+        let head = self.store.head(scope, &append.task).await?;
+        let ours = |head: &Head| (head.version, head.current.fence) == (snapshot.version, append.head.fence);
+        Ok(head.filter(ours).map(|head| head.key))
     }
 }
 

@@ -28,7 +28,7 @@ const LOST: &str = "The server stopped while the agent was working on this task,
 /// What to do for a task, decided from its head and its pending requests.
 enum Plan {
     Nothing,
-    /// Ended: what still waits is settled into nothing.
+    /// Ended: what still waits is settled into nothing. Only a cancel can, or a message that an older version lost.
     Settle,
     Cancel,
     /// For that reason.
@@ -165,7 +165,12 @@ impl Inner {
         if let Some(end) = end {
             write(&mut draft, id, end)?;
         }
-        draft.settled.extend(pending.iter().map(|request| Settled { request: request.request, event: None }));
+        // A message is no part of this unless the task has ended before: the commit that ends it writes it down.
+        let is_answered = |request: &&PendingRequest| {
+            matches!(plan, Plan::Settle) || request.event.kind != EventKind::UserMessage
+        };
+        let answered = pending.iter().filter(is_answered);
+        draft.settled.extend(answered.map(|request| Settled { request: request.request, event: None }));
         reached(Point::TendPlanned);
         let next_fence = draft.fence() + 1;
         let decision = draft.decide(Work::Idle, next_fence, Some(Point::TendStored));

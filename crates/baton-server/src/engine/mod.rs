@@ -52,7 +52,7 @@ use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
 pub use cancel::Canceled;
-pub use commit::WatchedStore;
+pub use commit::{NOT_TAKEN, WatchedStore};
 pub use content::{Content, NotJson};
 pub use desk::Stop;
 pub use health::Health;

@@ -66,6 +66,8 @@ struct Run {
     cancel: bool,
     /// The turn is over, the task is not: messages wait for the next turn.
     hands_over: bool,
+    /// The task ends because its agent returned, not because it said so.
+    ends_unsaid: bool,
     /// When the agent, told to stop, is left behind.
     grace_ends: Option<Instant>,
     deadline: Instant,
@@ -136,6 +138,7 @@ impl Inner {
             traces: Vec::new(),
             cancel: false,
             hands_over: false,
+            ends_unsaid: false,
             grace_ends: None,
             deadline: now + options.turn_deadline,
             last_said: now,
@@ -255,7 +258,7 @@ impl Run {
         let rung = registration.leave();
         drop(permit);
         // Messages that came too late for this turn start the next one.
-        if rung || self.seen.is_some() || self.look_again.is_some() {
+        if rung || self.hands_over || self.seen.is_some() || self.look_again.is_some() {
             engine.attend(&scope, &id);
         }
         engine.admit_waiting();
@@ -327,19 +330,20 @@ impl Run {
             next_fence: self.fence,
             message: None,
             settled,
+            may_go_on: self.ends_unsaid,
             bell: Some(Arc::clone(&self.bell)),
             stored: Some(Point::RunStored),
         };
         self.engine.prepared(decision, &mut self.since_snapshot, &self.options)
     }
 
-    fn commit(&self, prepared: Prepared, tries: u32) -> UnderWay {
+    fn commit(&self, mut prepared: Prepared, tries: u32) -> UnderWay {
         let (engine, scope) = (Arc::clone(&self.engine), self.registration.scope().clone());
         let future = Box::pin(async move {
             if tries > 0 {
                 tokio::time::sleep(LONGEST_PAUSE.min(FIRST_PAUSE * 2u32.pow(tries.min(6) - 1))).await;
             }
-            let result = engine.write(&scope, &prepared, tries > 0).await;
+            let result = engine.write(&scope, &mut prepared, tries > 0).await;
             (prepared, result)
         });
         UnderWay { future, tries }
@@ -347,8 +351,10 @@ impl Run {
 
     fn committed(&mut self, prepared: Prepared, tries: u32, result: StoreResult<Committed>) -> Next {
         match result {
-            Ok(Committed::Written(_)) => {
+            Ok(Committed::Written(written)) => {
                 reached(Point::RunRung);
+                self.hands_over |= self.ends_unsaid && !written.snapshot.state().is_terminal();
+                self.snapshot = written.snapshot;
                 self.last_commit = Instant::now();
                 if self.stuck_since.take().is_some() {
                     self.last_said = self.last_commit;

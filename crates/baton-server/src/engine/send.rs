@@ -275,7 +275,7 @@ impl Inner {
         turn: NewTurn,
     ) -> Result<Option<Accepted>, Error> {
         let bell = match committed {
-            Committed::Written(bell) => bell,
+            Committed::Written(written) => written.bell,
             Committed::Repeat(found) => return self.replay(scope, found).await.map(Some),
             Committed::Lost => return Ok(None),
         };

@@ -143,6 +143,19 @@ pub struct Append {
     pub settled: Vec<Settled>,
 }
 
+impl Append {
+    /// Does it end its task? Then every message that waits for the task must be among `settled` with the number of its
+    /// event: an acknowledged message is never lost. Otherwise the answer is [`Appended::Conflict`].
+    pub fn ends_task(&self) -> bool {
+        self.birth.is_none() && self.head.state.is_terminal() && !self.events.is_empty()
+    }
+
+    /// Does a request become one of its events?
+    pub fn writes(&self, request: RequestId) -> bool {
+        self.settled.iter().any(|settled| settled.request == request && settled.event.is_some())
+    }
+}
+
 /// A request that has been turned into an event, or into nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
@@ -158,7 +171,8 @@ pub struct Settled {
 pub enum Appended {
     /// Done; the task has this key.
     Written(TaskKey),
-    /// Version or fence moved on, or the id exists already, or does not exist: read again and decide again.
+    /// Version or fence moved on, or the id exists already, or does not exist, or the append ends the task and a
+    /// message that waits for it is not one of its events: read again and decide again.
     Conflict,
     /// The same message came before; nothing was written.
     Duplicate(MessageRecord),
@@ -186,7 +200,8 @@ pub struct MessageRecord {
 pub struct NewRequest {
     /// The event-to-be: a user message or a cancel request. Its number means nothing yet.
     pub event: StoredEvent,
-    /// For messages: their idempotency record (`event` is `None` until settled).
+    /// For messages: their idempotency record (`event` is `None` until settled). With one, the task cannot end
+    /// before the message is in its log.
     pub message: Option<MessageRecord>,
     /// Refuse with [`Requested::Full`] when this many requests are pending already.
     pub most_pending: u32,

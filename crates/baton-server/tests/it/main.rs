@@ -99,6 +99,8 @@ mod metrics;
 mod mounted;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
+/// Messages that were acknowledged and never taken: in the history, marked, however their task ended.
+mod not_taken;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
 /// Agents that share the places of one server, with caps of their own.

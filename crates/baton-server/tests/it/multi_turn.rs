@@ -206,12 +206,13 @@ async fn s12_the_seventeenth_waiting_message_is_refused() {
     let refused = server.call("SendMessage", message_to(&task, "one too many")).await;
     assert_eq!((refused.status, refused.error_code()), (429, -32050));
     assert_eq!(refused.header("retry-after"), Some("1"));
-    // The task ends without having taken them: who waits is told, and nothing is left behind.
+    // The task ends without having taken them: they are in its history all the same.
     let waiting = server.call("CancelTask", json!({"id": id(&task)}));
     let (canceled, ()) = tokio::join!(waiting, async { gate.let_pass(1) });
     let ended = server.get(id(&task)).await;
     assert!(["CANCELED", "COMPLETED"].contains(&state(&ended)), "{ended} {}", canceled.body);
-    assert_eq!(history(&ended), ["work"]);
+    let expected: Vec<_> = ["work".to_owned()].into_iter().chain((0..16).map(|n| n.to_string())).collect();
+    assert_eq!(history(&ended), expected);
 }
 
 #[tokio::test]
@@ -235,6 +236,7 @@ async fn a_message_still_waiting_when_the_task_ends_answers_with_the_ended_task(
     match blocking.body.get("result") {
         Some(result) => {
             assert_eq!(state(&result["task"]), "COMPLETED");
+            assert!(history(&result["task"]).contains(&"late".to_owned()), "{result}");
             let again = server.call("SendMessage", late).await;
             assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
             assert_eq!(again.result()["task"], result["task"]);
@@ -242,7 +244,11 @@ async fn a_message_still_waiting_when_the_task_ends_answers_with_the_ended_task(
         None => assert_eq!(blocking.error_code(), -32004),
     }
     match stream {
-        Ok(mut stream) => assert_eq!(state(&stream.rest().await[0].result()["task"]), "COMPLETED"),
+        Ok(mut stream) => {
+            let events = stream.rest().await;
+            assert_eq!(kinds(&events), ["task", "completed"]);
+            assert_eq!(history(&events[0].result()["task"]).last().unwrap(), "later");
+        }
         Err(refused) => assert_eq!(refused.error_code(), -32004),
     }
 }

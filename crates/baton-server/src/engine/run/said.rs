@@ -90,7 +90,10 @@ impl Run {
                     self.hands_over = true;
                     return;
                 }
-                End::Returned(Ok(())) => (TaskState::Completed, None),
+                End::Returned(Ok(())) => {
+                    self.ends_unsaid = true;
+                    (TaskState::Completed, None)
+                }
                 // Told to stop because the server goes down: the crash rule decides at the next start.
                 End::Returned(Err(_)) | End::Stopped if told == Some(Stop::Shutdown) => return,
                 // Nobody answered: the agent goes, the question stays.

@@ -61,6 +61,11 @@ impl State {
                 if (*version, current.fence) != (append.expected, append.fence) {
                     return Appended::Conflict;
                 }
+                let left_out =
+                    |waiting: &Pending| waiting.message.is_some() && !append.writes(waiting.request);
+                if append.ends_task() && entry.log.pending().iter().any(left_out) {
+                    return Appended::Conflict;
+                }
                 self.write(key, Some(entry.standing()), append)
             }
             _ => Appended::Conflict,

@@ -17,6 +17,8 @@ pub(super) struct Stored {
     pub(super) state: u8,
     pub(super) status_at: i64,
     pub(super) work: u8,
+    /// How many requests were ever noted for it.
+    pub(super) requests: i64,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +42,13 @@ impl KnownHeads {
             self.heads.clear();
         }
         self.heads.insert(task, stored);
+    }
+
+    /// A request was noted for the task, the `requests`th.
+    pub(super) fn noted(&mut self, task: &(i64, TaskId), requests: i64) {
+        if let Some(stored) = self.heads.get_mut(task) {
+            stored.requests = requests;
+        }
     }
 
     /// What was written has been undone.

@@ -198,6 +198,7 @@ impl Session {
                 state: row.get(3)?,
                 status_at: row.get(4)?,
                 work: row.get(5)?,
+                requests: row.get(6)?,
             })
         });
         Ok(stored.optional()?)

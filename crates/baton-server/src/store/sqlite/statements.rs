@@ -24,7 +24,7 @@ pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) 
 
 // Writing a task.
 pub(super) const COMPARE: &str =
-    "SELECT key, version, fence, state, status_at, work FROM task WHERE scope = ?1 AND id = ?2";
+    "SELECT key, version, fence, state, status_at, work, requests FROM task WHERE scope = ?1 AND id = ?2";
 /// Nothing is inserted if the id is taken.
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
     (key, scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, \
@@ -62,6 +62,7 @@ pub(super) const INSERT_REQUEST: &str =
     "INSERT INTO request (task, id, record, message_id, hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const SETTLE_REQUEST: &str =
     "DELETE FROM request WHERE task = ?1 AND id = ?2 RETURNING message_id, hash";
+pub(super) const WAITING_MESSAGES: &str = "SELECT id FROM request WHERE task = ?1 AND message_id IS NOT NULL";
 pub(super) const REQUESTS: &str = "SELECT r.id, r.record, r.sum FROM task t CROSS JOIN request r ON r.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 ORDER BY r.id";
 

@@ -27,7 +27,7 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         return Ok(Appended::Duplicate(earlier));
     }
     let version = append.expected + append.events.len() as u64;
-    let (scope, key, in_row) = match (&append.birth, known) {
+    let (scope, key, in_row, requests) = match (&append.birth, known) {
         (Some(birth), _) => {
             let scope = session.intern(scope)?;
             let key = session.next_key()?;
@@ -36,7 +36,7 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
                 return Ok(Appended::Conflict);
             }
             session.moves.born(append.head.state);
-            (scope, key, message.is_some())
+            (scope, key, message.is_some(), 0)
         }
         (None, Some(scope)) => {
             let stored = session.stored(scope, &append.task)?;
@@ -45,13 +45,16 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             else {
                 return Ok(Appended::Conflict);
             };
+            if stored.requests > 0 && append.ends_task() && leaves_message_out(session, stored.key, append)? {
+                return Ok(Appended::Conflict);
+            }
             session.moves.moved(stored.state, append.head.state);
             update_head(&session.connection, &stored, &append.task, version, &append.head)?;
-            (scope, stored.key, false)
+            (scope, stored.key, false, stored.requests)
         }
         (None, None) => return Ok(Appended::Conflict),
     };
-    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head));
+    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head, requests));
     let connection = &session.connection;
     reached(Point::AppendHead);
     if !append.events.is_empty() {
@@ -118,6 +121,7 @@ pub(super) fn request(
     if let Some(message) = message {
         insert_message(connection, scope, message)?;
     }
+    session.heads.noted(&(scope, task.clone()), id);
     Ok(Requested::Noted { request: RequestId(id.cast_unsigned()), head })
 }
 
@@ -221,7 +225,19 @@ fn fits_row(message: &MessageRecord, task: &TaskId, birth: &Birth) -> bool {
     message.task.as_ref() == Some(task) && message.reply.is_none() && message.at == birth.created_at
 }
 
-fn as_stored(key: i64, version: u64, head: &HeadState) -> Stored {
+/// Does a message wait for the task that the append does not write into its log?
+fn leaves_message_out(session: &Session, key: i64, append: &Append) -> StoreResult<bool> {
+    let mut waiting = session.connection.prepare_cached(sql::WAITING_MESSAGES)?;
+    let mut rows = waiting.query([key])?;
+    while let Some(row) = rows.next()? {
+        if !append.writes(RequestId(sql::unsigned(row, 0)?)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64) -> Stored {
     Stored {
         key,
         version,
@@ -229,6 +245,7 @@ fn as_stored(key: i64, version: u64, head: &HeadState) -> Stored {
         state: head.state.number(),
         status_at: head.status_at.as_millis(),
         work: head.work.number(),
+        requests,
     }
 }
 

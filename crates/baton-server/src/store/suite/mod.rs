@@ -69,6 +69,7 @@ macro_rules! for_every_case {
                 the_same_message_is_noted_once
                 a_duplicate_is_told_before_anything_else
                 a_noted_event_enters_the_log_renumbered
+                a_task_does_not_end_before_its_messages_are_written
             }
             idempotency {
                 a_record_is_kept_as_told
@@ -150,6 +151,7 @@ macro_rules! for_every_case {
                 appenders_that_read_again_all_get_through
                 a_load_between_appends_is_whole
                 requests_and_settling_lose_none
+                no_message_slips_in_beside_the_end
                 one_of_20_secrets_is_kept
                 one_of_20_replies_is_kept
             }

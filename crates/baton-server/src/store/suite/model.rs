@@ -39,6 +39,15 @@ impl ModelTask {
         Loaded { id: self.id.clone(), head: self.head.clone(), snapshot: self.snapshot.clone(), tail }
     }
 
+    /// A task does not end before every message that waits for it is in its log.
+    fn would_lose_message(&self, append: &Append) -> bool {
+        let ends = append.head.state.is_terminal() && !append.events.is_empty();
+        let written = |waiting: &PendingRequest| {
+            append.settled.iter().any(|s| s.request == waiting.request && s.event.is_some())
+        };
+        ends && self.pending.iter().any(|(waiting, message)| message.is_some() && !written(waiting))
+    }
+
     fn matches(&self, filter: &ListFilter, not_after: Timestamp) -> bool {
         let current = &self.head.current;
         filter.context_id.as_ref().is_none_or(|context| *context == self.head.context_id)
@@ -94,7 +103,8 @@ impl Model {
                 });
             }
             (None, Some(task))
-                if (task.head.version, task.head.current.fence) == (append.expected, append.fence) => {}
+                if (task.head.version, task.head.current.fence) == (append.expected, append.fence)
+                    && !task.would_lose_message(&append) => {}
             _ => return Appended::Conflict,
         }
         let task = self.task(scope, &append.task).expect("born above if not before");

@@ -194,6 +194,43 @@ pub(super) async fn requests_and_settling_lose_none(store: &Arc<dyn Store>) {
     assert_eq!(events, (2..=41).collect::<Vec<_>>());
 }
 
+/// Messages are noted while their task ends: each one is in the log or was refused.
+pub(super) async fn no_message_slips_in_beside_the_end(store: &Arc<dyn Store>) {
+    for round in 0..10 {
+        let task = &format!("t{round}");
+        written(store, birth(task)).await;
+        let mut callers = JoinSet::new();
+        for n in 0..8 {
+            let (store, task, name) = (store.clone(), task.clone(), format!("{task} m{n}"));
+            callers.spawn(async move {
+                let request = wish(&name, Some(record(&name, 1, &task)));
+                match store.request(&scope(), &id(&task), request).await.unwrap() {
+                    Requested::Noted { .. } => Some(name),
+                    Requested::Ended(_) => None,
+                    other => panic!("{other:?}"),
+                }
+            });
+        }
+        loop {
+            let pending = store.requests(&scope(), &id(task)).await.unwrap();
+            let mut end = next(task, 1).events(pending.len() as u64 + 1).ended(5);
+            for (number, pending) in (2..).zip(&pending) {
+                end.events[number as usize - 2] = pending.event.renumbered(number);
+                end = end.settling(pending.request, Some(number));
+            }
+            match store.append(&scope(), end).await.unwrap() {
+                Appended::Written(_) => break,
+                Appended::Conflict => tokio::task::yield_now().await,
+                other => panic!("{other:?}"),
+            }
+        }
+        for name in callers.join_all().await.into_iter().flatten() {
+            assert!(recorded(store, &name, 1).await.unwrap().event.is_some(), "{name} was noted and is lost");
+        }
+        assert_eq!(store.requests(&scope(), &id(task)).await.unwrap(), []);
+    }
+}
+
 pub(super) async fn one_of_20_secrets_is_kept(store: &Arc<dyn Store>) {
     let mut callers = JoinSet::new();
     for n in 0..20 {

@@ -152,7 +152,8 @@ pub(super) async fn a_duplicate_is_told_before_anything_else(store: &Arc<dyn Sto
     let duplicate = Requested::Duplicate(record("a", 1, "t"));
     let ask = async |most| store.request(&scope(), &id("t"), again(most)).await.unwrap();
     assert_eq!(ask(1).await, duplicate, "full");
-    written(store, next("t", 1).settling(request, None).ended(5)).await;
+    written(store, next("t", 1).settling(request, None)).await;
+    written(store, next("t", 2).ended(5)).await;
     assert_eq!(ask(16).await, duplicate, "ended");
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(ask(16).await, duplicate, "gone");
@@ -170,4 +171,41 @@ pub(super) async fn a_noted_event_enters_the_log_renumbered(store: &Arc<dyn Stor
     let events = store.events(&scope(), &id("t"), 1, 10).await.unwrap();
     assert_eq!(events, [user_event("a").renumbered(2)]);
     assert_eq!(texts(store, "t").await, [] as [String; 0]);
+}
+
+/// What was acknowledged is in the log, at the latest with the task's end.
+pub(super) async fn a_task_does_not_end_before_its_messages_are_written(store: &Arc<dyn Store>) {
+    for state in TaskState::ALL.into_iter().filter(|state| state.is_terminal()) {
+        let name = &format!("{state:?}");
+        let message = |text: &str| wish(text, Some(record(&format!("{name} {text}"), 1, name)));
+        written(store, birth(name)).await;
+        let first = noted(store, name, message("a")).await;
+        let cancel = noted(store, name, wish("cancel", None)).await;
+        let second = noted(store, name, message("b")).await;
+        let end = |events| next(name, 1).events(events).state(state).work(Work::Idle).snapshot();
+        let before = everything(store, &scope(), name).await;
+        for refused in [
+            end(1),
+            end(1).settling(cancel, None),
+            end(2).settling(first, Some(2)),
+            // Into nothing is not into the log.
+            end(2).settling(first, Some(2)).settling(second, None),
+            end(2).saying("other", 1).settling(second, Some(2)),
+        ] {
+            assert_eq!(store.append(&scope(), refused).await.unwrap(), Appended::Conflict);
+            assert_eq!(everything(store, &scope(), name).await, before);
+        }
+        assert_eq!(recorded(store, "other", 1).await, None);
+        // Whatever does not end it may leave them.
+        written(store, next(name, 1)).await;
+        let end = next(name, 2).events(3).state(state).work(Work::Idle).snapshot();
+        written(store, end.settling(first, Some(3)).settling(second, Some(4))).await;
+        for (text, event) in [("a", 3), ("b", 4)] {
+            let kept = recorded(store, &format!("{name} {text}"), 1).await.unwrap();
+            assert_eq!(kept.event, Some(event));
+        }
+        // A cancel may stay: it is answered by the end.
+        assert_eq!(texts(store, name).await, [json("cancel")]);
+        written(store, next(name, 5).events(0).state(state).work(Work::Idle).settling(cancel, None)).await;
+    }
 }

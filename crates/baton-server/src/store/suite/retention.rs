@@ -119,10 +119,9 @@ pub(super) async fn records_go_once_old_and_their_task_is_gone(store: &Arc<dyn S
     for (task, message, millis) in [("gone", "old", 1), ("gone2", "young", 20), ("here", "kept", 1)] {
         written(store, birth(task).with(|append| append.message = Some(said(message, task, millis)))).await;
     }
-    noted(store, "gone", wish("noted", Some(said("noted", "gone", 2)))).await;
-    for task in ["gone", "gone2"] {
-        written(store, next(task, 1).ended(1)).await;
-    }
+    let noted = noted(store, "gone", wish("noted", Some(said("noted", "gone", 2)))).await;
+    written(store, next("gone", 1).settling(noted, Some(2)).ended(1)).await;
+    written(store, next("gone2", 1).ended(1)).await;
     assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 0, "all tasks are there");
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
     assert_eq!(store.purge_records(at(1), 100).await.unwrap(), 0, "older is older");

@@ -18,6 +18,17 @@ if is_birth then
 elseif not was or was.version ~= expected or was.fence ~= fence then
   return { 'conflict' }
 end
+if not is_birth and ended == '1' and events > 0 then
+  -- A task does not end before every message that waits for it is one of its events.
+  local written = {}
+  for i = 0, settled - 1 do
+    local at = 30 + events + 2 * i
+    if ARGV[at + 1] ~= '' then written[ARGV[at]] = true end
+  end
+  for _, request in ipairs(redis.call('HKEYS', request_refs_key(path))) do
+    if not written[request] then return { 'conflict' } end
+  end
+end
 
 -- Everything is compared; from here on it only writes.
 local key = task_key(path)

@@ -1,0 +1,99 @@
+//! The end of a task, and the messages that wait for it.
+//!
+//! A message to a busy task is acknowledged as soon as it is noted. If the task ends before its agent takes it, it
+//! enters the log right before the end, with a mark. No look at the requests before an append could make sure of that,
+//! since one may be noted in between: so the store refuses an end that leaves a message out, and then the end is
+//! decided again here.
+
+use std::sync::Arc;
+
+use baton_protocol::domain::{EventBody, EventKind, JsonObject, JsonText, Message, Scope};
+use baton_protocol::lifecycle::Refused;
+
+use super::{Prepared, write_down};
+use crate::engine::Inner;
+use crate::store::{
+    Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult, StoredSnapshot, record,
+};
+
+/// The member of a message's metadata that is `true` where the task ended before its agent took the message.
+pub const NOT_TAKEN: &str = "urn:baton:not-taken:v1";
+
+impl Inner {
+    /// The same end with the messages that it left out. `None`: that is not why it was refused.
+    pub(super) async fn with_waiting_messages(
+        &self,
+        scope: &Scope,
+        refused: &Prepared,
+    ) -> StoreResult<Option<Prepared>> {
+        let append = &refused.append;
+        let Some((end, before)) = append.events.split_last().filter(|_| append.ends_task()) else {
+            return Ok(None);
+        };
+        let pending = self.store.requests(scope, &append.task).await?;
+        if !pending.iter().any(|request| is_left_out(append, request)) {
+            return Ok(None);
+        }
+        let Some(loaded) = self.store.load(scope, &append.task).await? else { return Ok(None) };
+        if (loaded.head.version, loaded.head.current.fence) != (append.expected, append.fence) {
+            return Ok(None);
+        }
+        let damaged = |refused: Refused| StoreError::Damaged(format!("task {}: {refused}", append.task));
+        let mut snapshot = record::fold(&loaded)?;
+        for event in before {
+            snapshot.apply(event.decode()?).map_err(damaged)?;
+        }
+        let mut append = Append { events: before.to_vec(), ..append.clone() };
+        if refused.may_go_on {
+            // The agent did not say that this is the end: the messages begin the next turn.
+            append.snapshot = None;
+        } else {
+            let mut batch = EventBatch::with_room_for(pending.len() + 1);
+            for request in &pending {
+                let mut event = None;
+                if is_left_out(&append, request) {
+                    let EventBody::UserMessage { message, trace } = request.event.decode()?.body else {
+                        continue;
+                    };
+                    let body = EventBody::UserMessage { message: not_taken(message), trace };
+                    event = Some(write_down(&mut snapshot, end.at, body, &mut batch).map_err(damaged)?);
+                } else if append.settled.iter().any(|settled| settled.request == request.request) {
+                    continue;
+                }
+                append.settled.push(Settled { request: request.request, event });
+            }
+            write_down(&mut snapshot, end.at, end.decode()?.body, &mut batch).map_err(damaged)?;
+            append.events.extend(batch.finish());
+            append.snapshot = append.snapshot.map(|_| StoredSnapshot::encode(&snapshot));
+        }
+        let status_at = snapshot.task.status.timestamp;
+        append.head = HeadState { state: snapshot.state(), status_at, ..append.head };
+        Ok(Some(Prepared {
+            append,
+            snapshot: Arc::new(snapshot),
+            may_go_on: false,
+            bell: refused.bell.clone(),
+            stored: refused.stored,
+        }))
+    }
+}
+
+fn is_left_out(append: &Append, request: &PendingRequest) -> bool {
+    request.event.kind == EventKind::UserMessage && !append.writes(request.request)
+}
+
+/// The message with the mark; all else in its metadata stays.
+fn not_taken(mut message: Message) -> Message {
+    let mut text = format!("{{\"{NOT_TAKEN}\":true");
+    for (key, value) in message.metadata.iter().flat_map(JsonObject::members) {
+        if key != NOT_TAKEN {
+            text.push(',');
+            text.push_str(JsonText::from_string_value(&key).as_str());
+            text.push(':');
+            text.push_str(value);
+        }
+    }
+    text.push('}');
+    message.metadata = Some(JsonObject::parse(&text).expect("members of an object make an object"));
+    message
+}

@@ -182,7 +182,19 @@ impl Bell {
         self.rung.notify_waiters();
     }
 
-    /// Wakes waiters though nothing was committed (a request was settled into nothing).
+    /// Somebody else may have written the task: what is kept here may be old, so readers ask the store.
+    pub(crate) fn doubt(&self) {
+        {
+            let mut state = self.state();
+            state.forget();
+            state.version = 0;
+            state.settled = None;
+            state.rings += 1;
+        }
+        self.rung.notify_waiters();
+    }
+
+    /// Wakes waiters though nothing was committed.
     pub(crate) fn nudge(&self) {
         self.state().rings += 1;
         self.rung.notify_waiters();

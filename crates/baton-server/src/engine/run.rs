@@ -364,7 +364,7 @@ impl Run {
             Ok(Committed::Lost | Committed::Repeat(_)) => {
                 // Somebody else holds the task now: a lost race is never merged.
                 tracing::warn!(task.id = %self.registration.id(), fence = self.fence, "lost the task to another writer");
-                self.bell.nudge();
+                self.bell.doubt();
                 Next::Leave
             }
             Err(error) => self.again_or_leave(prepared, tries, error),

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::hub::Bell;
-use super::reader::LogReader;
+use super::reader::{LogReader, Read};
 use super::send::TurnRef;
 use super::stream_places::StreamPlace;
 use super::{Engine, Inner, from_store, not_found};
@@ -175,22 +175,24 @@ impl EventStream {
         }
         loop {
             let reader = self.rest.as_mut()?;
-            let event = tokio::select! {
+            let read = tokio::select! {
                 // What is committed is shown before a closing server ends the stream.
                 biased;
-                event = reader.next() => event,
+                read = reader.next() => read,
                 () = self.closing.cancelled() => {
                     self.rest = None;
                     self.stopped = true;
                     return None;
                 }
             };
-            match event {
-                Ok(event) => {
+            match read {
+                Ok(Read::Event(event)) => {
                     if let Some(frame) = self.show(event) {
                         return Some(Ok(frame));
                     }
                 }
+                Ok(Read::Nothing) => {}
+                Ok(Read::Gone) => return Some(self.go_on_from_task().await),
                 Err(error) => {
                     self.rest = None;
                     return Some(Err(from_store(error)));
@@ -231,6 +233,23 @@ impl EventStream {
     /// Will nothing more come?
     pub fn is_over(&self) -> bool {
         self.waiting.is_none() && self.first.is_none() && self.rest.is_none()
+    }
+
+    /// The events this stream has not shown are no longer in the log: the task itself is shown instead.
+    async fn go_on_from_task(&mut self) -> Result<Frame, Error> {
+        let reader = self.rest.as_mut().ok_or_else(|| Error::of(ErrorKind::Internal))?;
+        let found = match reader.skip_to_now().await {
+            Ok(view) => view.snapshot(),
+            Err(error) => Err(error),
+        };
+        if found.as_ref().map_or(true, |snapshot| self.close.closes(snapshot.state())) {
+            self.rest = None;
+        }
+        let mut snapshot = found?;
+        if let HistoryLength::Last(_) = self.history_length {
+            self.history_length.trim(&mut Arc::make_mut(&mut snapshot).task.history);
+        }
+        Ok(Frame::Task { number: snapshot.version, snapshot })
     }
 
     fn show(&mut self, event: StoredEvent) -> Option<Frame> {
@@ -293,7 +312,9 @@ impl Engine {
             return inner.fresh(&turn.scope, &turn.id, &head, close).await;
         }
         if last_seen.is_none() {
-            let snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
+            let Some(snapshot) = inner.as_of(&turn.scope, &turn.id, &head, event).await? else {
+                return inner.fresh(&turn.scope, &turn.id, &head, close).await;
+            };
             let first = Frame::Task { number: event, snapshot: Arc::new(snapshot) };
             return Ok(inner.stream(turn, event, Some(first), close));
         }
@@ -372,23 +393,27 @@ impl Inner {
         Ok(stream)
     }
 
-    /// The task as it was at an earlier number, folded from the log.
-    async fn as_of(&self, scope: &Scope, id: &TaskId, head: &Head, number: u64) -> Result<Snapshot, Error> {
+    /// The task as it was at an earlier number, folded from the log. `None`: the log is not whole any more.
+    async fn as_of(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        head: &Head,
+        number: u64,
+    ) -> Result<Option<Snapshot>, Error> {
         let mut snapshot = Snapshot::begin(id.clone(), head.context_id.clone(), head.created_at);
         while snapshot.version < number {
             let left = (number - snapshot.version).min(256) as u32;
             let events = self.store.events(scope, id, snapshot.version, left).await.map_err(from_store)?;
-            if events.is_empty() {
-                return Err(
-                    Error::of(ErrorKind::Internal).with_log(format_args!("the log of {id} ends early"))
-                );
+            if events.first().is_none_or(|first| first.number != snapshot.version + 1) {
+                return Ok(None);
             }
             for event in events {
                 let event = event.decode().map_err(from_store)?;
                 snapshot.apply(event).map_err(|refused| Error::of(ErrorKind::Internal).with_log(refused))?;
             }
         }
-        Ok(snapshot)
+        Ok(Some(snapshot))
     }
 
     /// Has the turn that began at `event` been shown to its end by the time of `after`?
@@ -403,6 +428,7 @@ impl Inner {
         while at < after {
             let left = (after - at).min(256) as u32;
             let events = self.store.events(&turn.scope, &turn.id, at, left).await.map_err(from_store)?;
+            // Folded meanwhile: the stream itself will find out, and show the task.
             let Some(last) = events.last() else { return Ok(false) };
             at = last.number;
             let closes = |event: &StoredEvent| match event.kind {

@@ -8,11 +8,20 @@ use baton_protocol::{Error, ErrorKind};
 use tokio::time::Instant;
 
 use super::hub::Bell;
-use super::reader::LogReader;
+use super::reader::{LogReader, Read};
 use super::send::TurnRef;
 use super::view::View;
 use super::{Engine, Inner, from_store};
 use crate::store::StoredEvent;
+
+/// How waiting for a status ended.
+enum Reached {
+    /// With the event of that number.
+    At(u64),
+    /// Its event is no longer in the log, but the task as it is shows it.
+    Shown(View),
+    Not,
+}
 
 impl Engine {
     /// The task when the turn has ended or waits for input; after `patience`, the task as it is.
@@ -60,24 +69,43 @@ impl Inner {
             loop {
                 // In this order: who closes gives the signal, then rings all bells.
                 let (rings, closing) = (bell.rings(), self.closing.is_given());
-                let event = if closing { reader.at_hand() } else { reader.next_or_ring(rings).await? };
-                match event {
-                    Some(StoredEvent { number, kind: EventKind::Status(state), .. }) if rests(state) => {
-                        return Ok(Some(number));
+                let read = if closing {
+                    reader.at_hand().map_or(Read::Nothing, Read::Event)
+                } else {
+                    reader.next_or_ring(rings).await.map_err(from_store)?
+                };
+                match read {
+                    Read::Event(StoredEvent { number, kind: EventKind::Status(state), .. })
+                        if rests(state) =>
+                    {
+                        return Ok::<_, Error>(Reached::At(number));
                     }
+                    Read::Event(_) => {}
                     // The caller gets the task as it is instead of a broken connection.
-                    None if closing => return Ok(None),
-                    _ => {}
+                    Read::Nothing if closing => return Ok(Reached::Not),
+                    Read::Nothing => {}
+                    Read::Gone => {
+                        let view = reader.skip_to_now().await?;
+                        let snapshot = view.clone().snapshot()?;
+                        if rests(snapshot.state()) {
+                            return Ok(Reached::Shown(view));
+                        }
+                    }
                 }
             }
         };
         let reached = tokio::select! {
             biased;
-            reached = reached => reached.map_err(from_store)?,
-            () = tokio::time::sleep(patience) => None,
+            reached = reached => reached?,
+            () = tokio::time::sleep(patience) => Reached::Not,
         };
-        // The run left the task it folded at the bell: no need to read and fold it again.
-        match reached.and_then(|number| bell.settled(number)) {
+        let known = match reached {
+            Reached::Shown(view) => Some(view),
+            // The run left the task it folded at the bell: no need to read and fold it again.
+            Reached::At(number) => bell.settled(number),
+            Reached::Not => None,
+        };
+        match known {
             Some(view) => Ok(view),
             None => self.view(scope, id).await,
         }

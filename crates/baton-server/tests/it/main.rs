@@ -63,6 +63,8 @@ mod error_rows;
 mod examples;
 /// The faces of one server, each of which says the same things in its own JSON.
 mod faces;
+/// Readers whose log is folded, or whose task is removed, while they are behind.
+mod folded_meanwhile;
 /// A store without room: writes are refused, reads go on, and running turns end when there is room again.
 mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.

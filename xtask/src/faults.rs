@@ -39,7 +39,12 @@ const KINDS: &[Kind] = &[
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
     // One name of figures for each attack, in the order of the page.
-    kind("attacks", "attacks", &["attacks::"], &["attack-one-file", "attack-out-of-files"]),
+    kind(
+        "attacks",
+        "attacks",
+        &["attacks::"],
+        &["attack-follow-ups", "attack-one-file", "attack-out-of-files"],
+    ),
     // The longest comes last.
     kind("T1", "kills", &["faults::kills"], &["kills"]),
 ];

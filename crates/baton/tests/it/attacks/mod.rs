@@ -1,6 +1,8 @@
 //! Attacks on a served process, each with a size and a bound. `cargo xtask faults --only attacks` runs them at full
 //! size and writes `docs/results/attacks.md`; the test command runs each for some seconds.
 
+/// A2: follow-ups to tasks that are about to end.
+mod follow_ups;
 /// A8: two servers on one database, and a data folder that goes away.
 mod one_file;
 /// A11: programs when there is no file descriptor left.

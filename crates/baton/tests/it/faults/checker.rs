@@ -12,6 +12,8 @@ use super::stored::{Answer, Kind, Stored, StoredTask};
 pub(crate) enum Rule {
     /// Every acknowledged message has its task (or its reply) in the store, and stands in that task's log.
     AckedIsStored,
+    /// So does every message to a busy task, at the latest when the task has ended.
+    NotedIsInLog,
     /// No message has two tasks, nor two replies.
     OneTaskPerMessage,
     /// A log is numbered from 1 up to its head's version without a gap, and folds.
@@ -75,8 +77,11 @@ fn acknowledged(journal: &[Entry], stored: &Stored, found: &mut Found) {
     for entry in journal {
         match entry {
             Entry::Acked { message, task } | Entry::Noted { message, task } => {
-                let placed = matches!(entry, Entry::Noted { .. })
-                    || stored.tasks.get(task).is_some_and(|task| has_message(task, message));
+                let noted = matches!(entry, Entry::Noted { .. });
+                let placed = stored
+                    .tasks
+                    .get(task)
+                    .is_some_and(|task| has_message(task, message) || noted && !has_ended(task));
                 let on_record = records.get(message.as_str()) == Some(&&Answer::Task(task.clone()));
                 if !stored.tasks.contains_key(task) {
                     found.add(Rule::AckedIsStored, format!("{message}: its task {task} is not in the store"));
@@ -86,7 +91,8 @@ fn acknowledged(journal: &[Entry], stored: &Stored, found: &mut Found) {
                         format!("{message}: no record says that {task} is its task"),
                     );
                 } else if !placed {
-                    found.add(Rule::AckedIsStored, format!("{message} is not in the log of {task}"));
+                    let rule = if noted { Rule::NotedIsInLog } else { Rule::AckedIsStored };
+                    found.add(rule, format!("{message} is not in the log of {task}"));
                 }
             }
             Entry::Replied { message, reply }
@@ -101,6 +107,10 @@ fn acknowledged(journal: &[Entry], stored: &Stored, found: &mut Found) {
 
 fn has_message(task: &StoredTask, message: &str) -> bool {
     task.log.iter().any(|line| matches!(&line.kind, Kind::Message(id) if id == message))
+}
+
+fn has_ended(task: &StoredTask) -> bool {
+    task.log.iter().any(|line| matches!(line.kind, Kind::Status { terminal: true, .. }))
 }
 
 fn one_task(journal: &[Entry], stored: &Stored, found: &mut Found) {

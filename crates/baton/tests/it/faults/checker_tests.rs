@@ -101,6 +101,24 @@ fn s06_what_was_acknowledged_and_is_not_there_is_found() {
 }
 
 #[test]
+fn s06_a_follow_up_that_is_not_in_the_log_is_found() {
+    let note = |journal: &mut Vec<Entry>, stored: &mut Stored| {
+        journal.push(Entry::Noted { message: "m-4".into(), task: "t-3".into() });
+        stored.records.push(("m-4".to_owned(), Answer::Task("t-3".to_owned())));
+    };
+    assert_eq!(broken(note), [Rule::NotedIsInLog]);
+    let written = broken(|journal, stored| {
+        note(journal, stored);
+        let task = task(stored, "t-3");
+        let end = task.log.pop().unwrap();
+        task.log.push(line(6, Kind::Message("m-4".to_owned())));
+        task.log.push(Line { number: 7, ..end });
+        task.version += 1;
+    });
+    assert_eq!(written, []);
+}
+
+#[test]
 fn s06_a_message_with_two_tasks_is_found() {
     let told = broken(|journal, stored| {
         journal.push(Entry::Acked { message: "m-1".into(), task: "t-3".into() });

@@ -33,6 +33,8 @@ pub(crate) enum Wish {
     Talk,
     /// A task that is canceled, with a message that comes while it is busy.
     Cancel,
+    /// A task that ends at once, and a message to it that may come before the end.
+    FollowUp,
     /// An answer without a task.
     Reply,
     /// A program that may not be run again.
@@ -53,13 +55,14 @@ pub(crate) const ALL: &[Wish] = &[
     Wish::Talk,
     Wish::Reply,
     Wish::Cancel,
+    Wish::FollowUp,
     Wish::Once,
     Wish::Again,
 ];
 
 /// What the server does within its own process.
 pub(crate) const WITHIN: &[Wish] =
-    &[Wish::Echo, Wish::Echo, Wish::Echo, Wish::Talk, Wish::Reply, Wish::Cancel];
+    &[Wish::Echo, Wish::Echo, Wish::Echo, Wish::Talk, Wish::Reply, Wish::Cancel, Wish::FollowUp];
 
 /// Clients at work.
 pub(crate) struct Load {
@@ -164,6 +167,7 @@ impl Client {
                 }
                 Wish::Reply => self.reply().await,
                 Wish::Cancel => self.cancel().await,
+                Wish::FollowUp => self.follow_up().await,
             }
         }
     }
@@ -251,6 +255,25 @@ impl Client {
                 return self.journal.note(Entry::Replied { message: id, reply });
             }
             self.wait().await;
+        }
+    }
+
+    async fn follow_up(&mut self) {
+        let (id, message) = self.message("echo ", None);
+        let task = self.sent("demo", &id, &message, Way::Immediate).await;
+        let (id, message) = self.message("and one more thing ", Some(&task));
+        let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+        loop {
+            self.journal.note(Entry::Sent { message: id.clone() });
+            let sent = self.request("demo", "SendMessage", &params).send().await;
+            match self.whole(sent).await {
+                Ok(answer) if answer["result"]["task"]["id"] == *task => {
+                    return self.journal.note(Entry::Noted { message: id, task });
+                }
+                // Too late: the task had ended.
+                Ok(answer) if answer["error"]["code"] == -32004 => return,
+                _ => self.wait().await,
+            }
         }
     }
 

@@ -39,9 +39,20 @@ fn text_within(path: &Path, most: u64) -> Result<String, String> {
 pub(crate) fn read(text: &str, path: &Path, into: &mut Config, problems: &mut Problems) {
     let lines = Lines::of(text, &path.display().to_string());
     let (document, errors) = DeTable::parse_recoverable(text);
+    let mut unquoted = None;
     for error in &errors {
         let place = lines.place(error.span().map_or(text.len(), |span| span.start));
-        problems.add(Problem::in_file(place, "", error.message()));
+        // The rest of such a line is the same mistake.
+        if unquoted == Some(place.line) {
+            continue;
+        }
+        let key = text.lines().nth(place.line - 1).and_then(without_quotes);
+        let message = match key {
+            Some(key) => format!("a text needs quotes: {key} = \"…\" ({})", error.message()),
+            None => error.message().to_owned(),
+        };
+        unquoted = key.is_some().then_some(place.line);
+        problems.add(Problem::in_file(place, "", message));
     }
     // What the parser made of the rest would only give rise to more complaints.
     if errors.is_empty() {
@@ -49,6 +60,13 @@ pub(crate) fn read(text: &str, path: &Path, into: &mut Config, problems: &mut Pr
         let context = Context { lines: &lines, folder, known: &Known::default() };
         fill(&context, "", document.get_ref(), into, problems);
     }
+}
+
+/// The key of a line whose value may be a text somebody did not quote. The value is not repeated: it may be a secret.
+fn without_quotes(line: &str) -> Option<&str> {
+    let (key, value) = line.split_once('=')?;
+    let begins = value.trim_start().chars().next()?;
+    (!"\"'[{#".contains(begins)).then(|| key.trim())
 }
 
 /// Every key of the schema, to find what somebody meant.

@@ -203,8 +203,13 @@ pub(super) fn check(connection: &Connection) -> StoreResult<usize> {
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (version, application) = (number("user_version")?, number("application_id")?);
     let empty: bool = connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
-    if !empty && application != i64::from(APPLICATION_ID) {
-        return Err(StoreError::Damaged("this is a SQLite database, but not one of Baton's".to_owned()));
+    // A new one has no mark yet.
+    let is_ours = application == i64::from(APPLICATION_ID) || empty && application == 0;
+    if !is_ours {
+        return Err(StoreError::Unavailable(
+            "this is another program's SQLite database, not one of Baton's; it is left as it is, choose another file"
+                .to_owned(),
+        ));
     }
     let newest = MIGRATIONS.len();
     match usize::try_from(version) {

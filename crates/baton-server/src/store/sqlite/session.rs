@@ -61,7 +61,10 @@ impl Session {
             Ok(())
         }))?;
         let connection = &session.connection;
+        // Another program's log is not ours to fold.
+        session.leave_log_alone();
         schema::check(connection)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         // Said before the first table exists. Purged pages are reused by the next tasks, so a file under
         // retention stops growing; giving pages back would cost a pointer map update on every allocation.
         connection.pragma_update(None, "auto_vacuum", "NONE")?;

@@ -5,7 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use baton_server::IpRange;
 
-use super::{Refused, Shown, Value, quoted};
+use toml::de::DeValue;
+
+use super::plain::whole;
+use super::{Refused, Shown, Value, found, quoted};
 
 /// Where to listen: `127.0.0.1:3000`, `localhost:0`, `[::1]:3000`.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
@@ -37,6 +40,12 @@ impl Value for Listen {
     }
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
+        // A port alone: of this machine.
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let port =
+                text.parse().map_err(|_| Self::refused_because(text, "a port is a number up to 65535"))?;
+            return Ok(Self::local(port));
+        }
         let Some((host, port)) = text.rsplit_once(':') else {
             return Err(Self::refused_because(text, "the port is missing"));
         };
@@ -47,6 +56,15 @@ impl Value for Listen {
             return Err(Self::refused(&quoted(text)));
         }
         Ok(Listen(text.to_owned()))
+    }
+
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
+        let port = value.as_integer().and_then(whole).and_then(|port| u16::try_from(port).ok());
+        match (value, port) {
+            (DeValue::String(text), _) => Self::from_text(text),
+            (_, Some(port)) => Ok(Self::local(port)),
+            (other, None) => Err(Self::refused(&found(other))),
+        }
     }
 
     fn show(&self) -> Shown {

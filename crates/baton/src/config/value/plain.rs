@@ -6,6 +6,7 @@ use toml::de::{DeInteger, DeValue};
 use tracing_subscriber::EnvFilter;
 
 use super::{Refused, Shown, Value, found, quoted};
+use crate::config::problem::did_you_mean;
 
 impl Value for String {
     fn expected() -> String {
@@ -234,6 +235,25 @@ impl Value for Word {
     }
 }
 
+/// A word alone that is no level would be taken for the name of a module, and silence everything else: what is wrong
+/// with the first such word.
+fn no_level(filter: &str) -> Option<String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    // Spans have commas of their own.
+    if filter.contains(['[', '{']) {
+        return None;
+    }
+    let is_level = |word: &str| {
+        LEVELS.contains(&word.to_ascii_lowercase().as_str()) || matches!(word.as_bytes(), [b'0'..=b'5'])
+    };
+    let words = filter.split(',').map(str::trim).filter(|word| !word.is_empty() && !word.contains('='));
+    let word = words.into_iter().find(|word| !is_level(word))?;
+    Some(match did_you_mean(word, LEVELS) {
+        Some(level) => format!("`{word}` is no level; did you mean `{level}`?"),
+        None => format!("`{word}` is no level; for all that a module says, write `{word}=trace`"),
+    })
+}
+
 /// What the log holds: `info`, `debug,hyper=warn`.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct LogFilter(String);
@@ -255,6 +275,9 @@ impl Value for LogFilter {
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
         let text = text.trim();
+        if let Some(word) = no_level(text) {
+            return Err(Self::refused_because(text, &word));
+        }
         match EnvFilter::try_new(text) {
             Ok(_) if text.is_empty() => Err(Self::refused(&quoted(text))),
             Ok(_) => Ok(LogFilter(text.to_owned())),

@@ -44,12 +44,27 @@ fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
     assert!(newer.to_string().contains("newer Baton"), "{newer}");
 
     let foreign = folder.path().join("foreign.db");
-    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE task (x)").unwrap();
-    let refused = SqliteStore::open(&foreign, Options::default()).unwrap_err();
-    assert!(refused.to_string().contains("not one of Baton's"), "{refused}");
-    let foreign = rusqlite::Connection::open(&foreign).unwrap();
-    let journal: String = foreign.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
-    assert_eq!(journal, "delete", "as its owner left it");
+    for content in ["CREATE TABLE task (x)", "DROP TABLE task; VACUUM; PRAGMA application_id = 7"] {
+        rusqlite::Connection::open(&foreign).unwrap().execute_batch(content).unwrap();
+        let before = fs::read(&foreign).unwrap();
+        let refused = SqliteStore::open(&foreign, Options::default()).unwrap_err();
+        assert!(matches!(refused, StoreError::Unavailable(_)), "nothing is damaged: {refused:?}");
+        assert!(refused.to_string().contains("another program's SQLite database"), "{refused}");
+        assert_eq!(fs::read(&foreign).unwrap(), before, "as its owner left it");
+    }
+    // A log that its owner has not folded yet.
+    let owner = rusqlite::Connection::open(&foreign).unwrap();
+    owner.pragma_update(None, "journal_mode", "WAL").unwrap();
+    owner.execute_batch("CREATE TABLE theirs (x)").unwrap();
+    let copy = folder.path().join("copy.db");
+    for suffix in ["", "-wal"] {
+        fs::copy(with_suffix(&foreign, suffix), with_suffix(&copy, suffix)).unwrap();
+    }
+    let contents = || ["", "-wal"].map(|suffix| fs::read(with_suffix(&copy, suffix)).unwrap());
+    let before = contents();
+    assert!(!before[1].is_empty());
+    SqliteStore::open(&copy, Options::default()).unwrap_err();
+    assert!(contents() == before, "neither the file nor its log has changed");
 }
 
 #[test]

@@ -88,7 +88,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 
-    /// Where tasks are kept: `memory:` or `sqlite:PATH` [env: BATON_STORE] [default: sqlite:./baton-data/demo.db].
+    /// Where tasks are kept: `memory:` or `sqlite:PATH` [env: BATON_STORE] [default: a file in ./baton-data, one for each
+    /// program and configuration; demo.db for the demo agent].
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

@@ -170,6 +170,13 @@ impl Inner {
     }
 
     pub(super) async fn replay(self: &Inner, scope: &Scope, found: MessageRecord) -> Result<Accepted, Error> {
+        // Whoever changed an agent and tries it with the same messageId would look for the change in vain.
+        match &found.task {
+            Some(task) => {
+                tracing::info!(task.id = %task, "the same message came again: answered with its task, nothing runs")
+            }
+            None => tracing::info!("the same message came again: answered with its reply, nothing runs"),
+        }
         if let Some(reply) = &found.reply {
             let message = record::read_reply(reply).map_err(from_store)?;
             return Ok(Accepted::Reply { message, replayed: true });

@@ -1,13 +1,12 @@
 //! `baton serve`: opens the store, binds, says hello, serves until told to stop.
 
+mod store;
+
 use std::io::{self, ErrorKind, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_server::store::memory::MemoryStore;
-use baton_server::store::sqlite::SqliteStore;
-use baton_server::store::{Store, StoreError};
+use baton_server::store::StoreError;
 use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
@@ -25,11 +24,13 @@ use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
 
+use self::store::Opened;
+
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     // All that can be wrong is found before the store is opened and the port is taken.
-    let inputs = settings.into_inputs();
+    let mut inputs = settings.into_inputs();
     let wrong = |problems: Problems| Failure::usage(problems.to_string());
-    let loaded = inputs.load().map_err(wrong)?;
+    let mut loaded = inputs.load().map_err(wrong)?;
     config::prove(&loaded.agents).with_subscriber(NoSubscriber::default()).await.map_err(wrong)?;
     let config = &loaded.config;
     let addresses = resolve(config).await?;
@@ -43,11 +44,18 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let signals = Signals::listen().map_err(no_signals)?;
     let hangups = Hangups::listen().map_err(no_signals)?;
 
-    let server = build(config, &loaded.agents).await?;
+    let opened = store::open(config).await?;
+    let store_url = opened.url.clone();
+    if opened.shares_scope && loaded.agents.iter().any(AgentPlan::is_program) {
+        tracing::info!(store = %store_url, "the store has tasks of an earlier version, which all agents at the root share");
+        inputs.share_scope(&mut loaded);
+    }
+    let config = &loaded.config;
+    let server = build(config, &loaded.agents, opened).await?;
     let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
-    welcome(address, &loaded);
+    welcome(address, &loaded, &store_url);
 
     let reload = Reload::new(inputs, server.control(), loaded);
     let terminal_gone = tokio::spawn(reload::watch(hangups, reload));
@@ -59,10 +67,10 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     until_stopped(serving, stop, signals, terminal_gone).await
 }
 
-async fn build(config: &Config, agents: &[AgentPlan]) -> Result<Server, Failure> {
+async fn build(config: &Config, agents: &[AgentPlan], opened: Opened) -> Result<Server, Failure> {
     let proxies = config.trusted_proxies.iter().map(|proxy| proxy.range).collect();
     let mut builder = Server::host()
-        .store(open(config).await?)
+        .store(opened.store)
         .options(config.engine_options())
         .connections(connections(config))
         .trusted_proxies(proxies)
@@ -171,27 +179,6 @@ async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
     }
 }
 
-async fn open(config: &Config) -> Result<Arc<dyn Store>, Failure> {
-    let url = &config.store.url;
-    match &**url {
-        StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
-        StoreUrl::Sqlite(path) => {
-            let (path, options) = (path.clone(), config.sqlite_options());
-            #[cfg(debug_assertions)]
-            let options = faults::store_options(options);
-            let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, options));
-            let named = |error: &dyn std::fmt::Display| {
-                Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url)).to_string()
-            };
-            match opened.await {
-                Ok(Ok(opened)) => Ok(Arc::new(opened)),
-                Ok(Err(error)) => Err(store_failed(&error, &named(&error))),
-                Err(error) => Err(Failure::failed(named(&error))),
-            }
-        }
-    }
-}
-
 async fn bind(config: &Config, addresses: &[SocketAddr]) -> Result<TcpListener, Failure> {
     let listen = config.listen.as_str();
     TcpListener::bind(addresses).await.map_err(|error| match error.kind() {
@@ -226,9 +213,8 @@ fn store_failed(error: &StoreError, said: &str) -> Failure {
 }
 
 /// For the person at the terminal; whoever reads the log finds the same address there.
-fn welcome(address: SocketAddr, loaded: &Loaded) {
+fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
     let Loaded { config, agents, file, .. } = loaded;
-    let store = &*config.store.url;
     tracing::info!(%address, %store, agents = agents.len(), "listening");
     let url = format!("http://{}", reachable(address));
     let at = |plan: &AgentPlan| format!("{url}{}", plan.path().trim_end_matches('/'));
@@ -245,7 +231,15 @@ fn welcome(address: SocketAddr, loaded: &Loaded) {
     if let Some(public_url) = config.public_url.as_ref() {
         text += &format!("  known as   {}\n", public_url.as_str());
     }
-    let kept = if *store == StoreUrl::Memory { " (gone when the server ends)" } else { "" };
+    let own = &*config.store.url;
+    let kept = match store {
+        StoreUrl::Memory => " (gone when the server ends)".to_owned(),
+        // The one that everybody used to have.
+        _ if store != own => {
+            format!(" (kept, with the tasks of an earlier version; a file of its own: --store {own})")
+        }
+        StoreUrl::Sqlite(_) => String::new(),
+    };
     text += &format!("  store      {store}{kept}\n");
     if let Some(file) = file {
         text += &format!("  config     {}\n", file.display());

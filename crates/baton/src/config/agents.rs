@@ -116,8 +116,9 @@ impl Planner<'_> {
         }
         let made = exec.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
         let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
-        let Base { id, mut limits, whereabouts, .. } = base;
+        let Base { mut limits, whereabouts, .. } = base;
         self.few_programs(&mut limits);
+        let id = exec.agent_id(typed);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
         Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
     }
@@ -304,6 +305,17 @@ impl AgentPlan {
             let mount = if plan.default { mount.default_skill(&plan.skill.card.id) } else { mount };
             mount.skill(plan.skill.clone())
         })
+    }
+
+    /// The program of `--exec` goes by the name that every agent at the root once had in stores.
+    pub(crate) fn share_scope(&mut self) {
+        if self.is_program() {
+            ROOT.clone_into(&mut self.id);
+        }
+    }
+
+    pub(crate) fn is_program(&self) -> bool {
+        self.source == Source::Flag("--exec")
     }
 
     /// Has the other the same skills? A card can only be replaced by one for the same.

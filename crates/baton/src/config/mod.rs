@@ -8,6 +8,7 @@
 //! | `check` | rules between keys |
 //! | `problem` | what is wrong, all at once, with its place |
 //! | `show`, `change`, `keys` | visitors: print, compare, list |
+//! | `thing` | what the default store is named after |
 //! | `agents`, `card`, `handler` | what the agents of a configuration are made of |
 //! | `bounds` | the library's option types, filled in |
 
@@ -29,6 +30,7 @@ mod setting;
 mod show;
 #[cfg(test)]
 mod tests;
+mod thing;
 mod value;
 
 pub(crate) use agents::{AgentPlan, prove};
@@ -38,6 +40,7 @@ pub(crate) use flags::Flag;
 pub(crate) use problem::{Problem, Problems};
 pub(crate) use schema::{Config, Log, Traces};
 pub(crate) use show::{json as show_json, toml as show_toml};
+pub(crate) use thing::DEMO_STORE;
 #[cfg(feature = "otel")]
 pub(crate) use value::HttpUrl;
 pub(crate) use value::{LogFormat, StoreUrl, duration};
@@ -47,6 +50,7 @@ use std::sync::Arc;
 
 use environment::Variables;
 use setting::{Place, Source};
+use thing::Thing;
 
 use crate::agents::demo::Profile;
 use crate::agents::exec::flags::ExecFlags;
@@ -72,6 +76,8 @@ pub(crate) struct Inputs {
     profile: Option<Profile>,
     /// `--exec` and what goes with it: a skill, which is for the file or for flags of its own.
     exec: ExecFlags,
+    /// The store has tasks from the time when all agents at the root shared a scope.
+    shares_scope: bool,
 }
 
 /// A configuration without a fault.
@@ -97,12 +103,26 @@ impl Inputs {
         // A name that is no text is none of ours.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Inputs { file, found: None, flags, variables: variables.collect(), profile, exec }
+        Inputs {
+            file,
+            found: None,
+            flags,
+            variables: variables.collect(),
+            profile,
+            exec,
+            shares_scope: false,
+        }
     }
 
     /// From now on a file that was found has to be there.
     pub(crate) fn keep_to(&mut self, file: Option<&Path>) {
         self.found = file.map(Path::to_owned);
+    }
+
+    /// From now on the program goes by the name that every agent at the root once had.
+    pub(crate) fn share_scope(&mut self, loaded: &mut Loaded) {
+        self.shares_scope = true;
+        loaded.agents.iter_mut().for_each(AgentPlan::share_scope);
     }
 
     /// Reads the file, puts the layers on one another, and checks the result.
@@ -128,8 +148,16 @@ impl Inputs {
         let warnings = environment::overlay(&self.variables, &mut config, &mut problems);
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
-        let agents = agents::plan(&config, self.profile, &self.exec, &mut problems);
+        let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems);
+        if self.shares_scope {
+            agents.iter_mut().for_each(AgentPlan::share_scope);
+        }
         let file = file.map(|(path, _)| path.to_owned());
+        if !config.store.url.is_set() {
+            let thing = Thing::of(&config, self.exec.exec.as_deref(), file.as_deref());
+            let store = StoreUrl::Sqlite(thing.store());
+            config.store.url.replace(store, Source::Default);
+        }
         problems.unless_any(Loaded { config, agents, file, warnings })
     }
 

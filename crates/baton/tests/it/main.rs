@@ -51,6 +51,9 @@ mod logs;
 /// Ten thousand connections, and more than there are files for.
 #[cfg(target_os = "linux")]
 mod many_connections;
+/// Each thing that is served has tasks of its own, in a file of its own.
+#[cfg(unix)]
+mod own_stores;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.

@@ -30,7 +30,7 @@ fn is_plain(typed: &str) -> bool {
 }
 
 /// What the agent is called unless somebody says: `examples/exec/greet.py` and `python3 -u greet.py` are `greet`.
-pub(super) fn name(typed: &str) -> String {
+pub(crate) fn name(typed: &str) -> String {
     let bare = |word: &str| {
         let word = word.trim_matches(['\'', '"']);
         Path::new(word).file_stem().and_then(OsStr::to_str).unwrap_or_default().to_owned()

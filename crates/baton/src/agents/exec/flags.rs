@@ -91,6 +91,15 @@ impl ExecFlags {
         Ok((card, Skill { card: skill, logic }))
     }
 
+    /// The program by its name in stores, logs and metrics. Arguments that change do not change it.
+    pub(crate) fn agent_id(&self, typed: &str) -> String {
+        let name = self.name.clone().unwrap_or_else(|| command::name(typed));
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) { c.to_ascii_lowercase() } else { '-' }
+        };
+        format!("exec-{}", name.chars().take(48).map(plain).collect::<String>())
+    }
+
     fn options(&self, typed: &str, skill: &str) -> Result<ExecOptions, String> {
         Ok(ExecOptions {
             command: command::parse(typed),

@@ -61,7 +61,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Turn};
 
-pub(crate) use command::parse;
+pub(crate) use command::{name, parse};
 use environment::Environment;
 
 /// How a program is run. Every bound has a default.

@@ -14,12 +14,12 @@ use std::time::Duration;
 use baton_server::store::sqlite;
 
 use super::setting::{Section, Setting, Visit};
+use super::thing::DEMO_STORE;
 use super::value::{
     HostName, HttpUrl, Listen, LogFilter, LogFormat, Origin, PublicUrl, StoreUrl, TrustedProxy,
 };
 
 const PORT: u16 = 3000;
-const STORE: &str = "./baton-data/demo.db";
 
 /// The whole configuration, as it is in effect.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl Default for Config {
             allowed_hosts: Setting::default(),
             drain: Setting::new(Duration::from_secs(30)),
             store: Store {
-                url: Setting::new(StoreUrl::Sqlite(STORE.into())),
+                url: Setting::new(StoreUrl::Sqlite(DEMO_STORE.into())),
                 readers: Setting::new(sqlite.readers).at_least(1).at_most(64),
                 batch: Setting::new(sqlite.batch).at_least(1).at_most(10_000),
             },

@@ -209,10 +209,7 @@ impl ServedCard {
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
         let (edition, address) = (self.edition.load(), &self.address);
-        if address.public_url.is_none()
-            && peer.is_some_and(|peer| address.trusted.iter().any(|range| range.contains(peer)))
-            && let Some(base) = forwarded_base(headers)
-        {
+        if let Some(base) = address.told_by_proxy(peer, headers) {
             return Arc::new(address.complete(&edition.declared, &base, true));
         }
         if let Some(card) = edition.complete.get() {
@@ -223,8 +220,21 @@ impl ServedCard {
             Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base, address.ends_with_slash))),
             // Mounted in somebody's own application: where that listens only the request tells. A nested router is
             // not asked for what is at the path with a slash.
-            None => at(&format!("http://{}{nested_at}", host.unwrap_or("localhost")), false),
+            None => at(&base_of_request(host, nested_at), false),
         }
+    }
+
+    /// The address before the agent's own path, by the same rules.
+    pub(crate) fn base(
+        &self,
+        peer: Option<IpAddr>,
+        host: Option<&str>,
+        nested_at: &str,
+        headers: &HeaderMap,
+    ) -> String {
+        let known = || self.address.public_url.as_ref().or(self.listening.get()).cloned();
+        let told = self.address.told_by_proxy(peer, headers);
+        told.or_else(known).unwrap_or_else(|| base_of_request(host, nested_at))
     }
 }
 
@@ -246,7 +256,16 @@ pub(crate) fn base_path(public_url: Option<&str>) -> &str {
     path.unwrap_or_default().trim_end_matches('/')
 }
 
+fn base_of_request(host: Option<&str>, nested_at: &str) -> String {
+    format!("http://{}{nested_at}", host.unwrap_or("localhost"))
+}
+
 impl Address {
+    fn told_by_proxy(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<String> {
+        let peer = peer.filter(|_| self.public_url.is_none())?;
+        if self.trusted.iter().any(|range| range.contains(peer)) { forwarded_base(headers) } else { None }
+    }
+
     /// The card with its interfaces, for a server reached at `base`, with a slash behind its path or without.
     fn complete(&self, declared: &AgentCard, base: &str, slash: bool) -> AgentCard {
         let mut card = declared.clone();

@@ -33,7 +33,7 @@ pub(super) enum WellKnown {
 }
 
 impl WellKnown {
-    fn path(self) -> &'static str {
+    pub(super) fn path(self) -> &'static str {
         match self {
             Self::AgentCard => "/.well-known/agent-card.json",
             Self::Agent => "/.well-known/agent.json",
@@ -99,7 +99,7 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
 }
 
 /// The path below which an application nested this router, as the request has it.
-fn nested_at(request: &Request<Body>) -> &str {
+pub(super) fn nested_at(request: &Request<Body>) -> &str {
     let whole = request.extensions().get::<OriginalUri>().map(|whole| whole.0.path());
     whole.and_then(|whole| whole.strip_suffix(request.uri().path())).unwrap_or_default()
 }

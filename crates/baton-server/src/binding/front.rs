@@ -11,7 +11,8 @@ use super::agent_card::{self, WellKnown};
 use super::health::{self, Probe};
 use super::jsonrpc::{self, Door};
 use super::observed::{Observed, Route};
-use super::{http_json, metrics, respond};
+use super::{http_json, index, metrics, respond};
+use crate::service::Service;
 use crate::site::{Found, Site};
 use crate::telemetry::labels::Binding;
 
@@ -44,10 +45,13 @@ pub(super) async fn handle(
             let door = if door.is_empty() { Door::Root } else { Door::Subscribe };
             jsonrpc::handle(site, service, door, request, seen).await
         }
+        ("", _) if is_read(request.method()) && index::is_at_root(site, service) => {
+            index::handle(site, peer, &request, seen)
+        }
         ("" | "/subscribe", _) => {
             seen.came_by(Binding::JsonRpc, Route::Unknown);
             seen.refused(ErrorKind::MethodNotAllowed);
-            only_post()
+            only_post(service)
         }
         ("/.well-known/agent-card.json", Some(service)) => {
             agent_card::handle(service, WellKnown::AgentCard, peer, &request, seen)
@@ -58,23 +62,18 @@ pub(super) async fn handle(
         (_, Some(service)) => http_json::handle(site, service, rest, request, seen).await,
         (_, None) => {
             seen.refused(ErrorKind::MethodNotFound);
-            elsewhere(site)
+            index::not_here(site)
         }
     }
 }
 
-/// Nothing is at the root of a server whose agents are all below it; where they are is no secret, their cards are
-/// public.
-fn elsewhere(site: &Site) -> Response<Body> {
-    let mut text = "No agent is here. The cards of those on this server:\n".to_owned();
-    for service in site.agents() {
-        text += &format!("  {}/.well-known/agent-card.json\n", service.prefix());
-    }
-    respond::plain(StatusCode::NOT_FOUND, text)
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
-fn only_post() -> Response<Body> {
-    let text = "This is an A2A agent: POST JSON-RPC here; its card is at /.well-known/agent-card.json\n";
+fn only_post(service: Option<&Service>) -> Response<Body> {
+    let (prefix, card) = (service.map_or("", Service::prefix), WellKnown::AgentCard.path());
+    let text = format!("This is an A2A agent: POST JSON-RPC here; its card is at {prefix}{card}\n");
     let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, text);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     response

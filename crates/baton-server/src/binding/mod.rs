@@ -9,18 +9,19 @@ pub(crate) mod fuzz;
 mod health;
 mod http_json;
 mod incoming;
+mod index;
 mod jsonrpc;
 pub(crate) mod metrics;
 mod observed;
 mod request_id;
 mod respond;
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::routing::{any, get, post};
 use http::{HeaderMap, Request, Response};
 use tower::Service as _;
@@ -37,11 +38,15 @@ pub(crate) enum App {
 }
 
 impl App {
-    pub(crate) async fn answer(&self, request: Request<Body>, peer: IpAddr) -> Response<Body> {
+    pub(crate) async fn answer(&self, mut request: Request<Body>, peer: SocketAddr) -> Response<Body> {
         match self {
-            App::Site(site) => observed::answer(site, request, Some(peer)).await,
-            // A router is always ready, and cheap to clone.
-            App::Routes(router) => router.clone().call(request).await.unwrap_or_else(|never| match never {}),
+            App::Site(site) => observed::answer(site, request, Some(peer.ip())).await,
+            App::Routes(router) => {
+                // What `axum::serve` tells its handlers; ours look there, too.
+                request.extensions_mut().insert(ConnectInfo(peer));
+                // A router is always ready, and cheap to clone.
+                router.clone().call(request).await.unwrap_or_else(|never| match never {})
+            }
         }
     }
 }

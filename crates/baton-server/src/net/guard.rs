@@ -121,7 +121,7 @@ impl Caller {
         };
         let Door { options, body_room, .. } = &*self.door;
         let request = request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room)));
-        let response = self.door.app.answer(request, self.peer.ip()).await;
+        let response = self.door.app.answer(request, self.peer).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
             None => self.pulse.found_fault(),

@@ -241,3 +241,34 @@ async fn agents_that_would_stand_in_one_place_are_refused() {
         }
     }
 }
+
+/// Who calls the address of a server with several agents learns who is there.
+#[tokio::test]
+async fn the_root_names_the_cards_of_all_agents() {
+    let below =
+        Server::host().mount(mount("weather").path("/agents/weather")).mount(mount("acme").tenant("acme"));
+    for (builder, root) in [(below, false), (site(), true)] {
+        let server = serve(builder).await;
+        let mut cards = vec![("acme", "/acme"), ("weather", "/agents/weather")];
+        if root {
+            cards.insert(0, ("root", ""));
+        }
+        let place = |prefix: &str| format!("{}{prefix}/.well-known/agent-card.json", server.url);
+        let (status, text) = get(&server, "/").await;
+        assert_eq!(status, 200, "{text}");
+        let request = server.http.get(&server.url).header("accept", "application/json");
+        let json: Value = request.send().await.unwrap().json().await.unwrap();
+        let told: Vec<_> =
+            json["agents"].as_array().unwrap().iter().map(|agent| agent["card"].clone()).collect();
+        let mut expected: Vec<_> = cards.iter().map(|(_, prefix)| place(prefix)).collect();
+        expected.sort();
+        assert_eq!(told, expected);
+        for (name, prefix) in cards {
+            assert!(text.contains(&format!("  {name}: {}\n", place(prefix))), "{text}");
+            assert_eq!(card(&server, prefix).await["name"], name);
+        }
+        let (status, told) = get(&server, "/agents/weather").await;
+        assert_eq!(status, 405);
+        assert!(told.contains("/agents/weather/.well-known/agent-card.json"), "{told}");
+    }
+}

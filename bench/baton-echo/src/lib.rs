@@ -11,7 +11,7 @@ use baton_server::engine::options::Options;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
-use baton_server::{AgentError, Server, Stopped, Turn};
+use baton_server::{AgentError, Server, Turn};
 use bench_host::{Heap, Host};
 
 const CHUNKS: usize = 1000;
@@ -47,7 +47,7 @@ async fn echo(turn: Turn, host: Host) -> Result<(), AgentError> {
     Ok(())
 }
 
-async fn burst(turn: &Turn) -> Result<(), Stopped> {
+async fn burst(turn: &Turn) -> Result<(), AgentError> {
     let id = ArtifactId::parse("burst").expect("a short word is an id");
     for chunk in 0..CHUNKS {
         let mut artifact = Artifact::new(id.clone(), vec![Part::text("chunk of text ")]);

@@ -3,8 +3,7 @@
 use baton_server::{AgentError, Server, StartError, Turn};
 
 async fn hello(turn: Turn) -> Result<(), AgentError> {
-    turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await?;
-    Ok(())
+    turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await
 }
 
 #[tokio::main]

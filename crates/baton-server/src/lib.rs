@@ -7,8 +7,7 @@
 //! use baton_server::{AgentError, Server, StartError, Turn};
 //!
 //! async fn hello(turn: Turn) -> Result<(), AgentError> {
-//!     turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await?;
-//!     Ok(())
+//!     turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await
 //! }
 //!
 //! # async fn serve() -> Result<(), StartError> {
@@ -29,7 +28,8 @@
 //! | an error | fails the task, with its text as the reason | is an error for the client |
 //! | mounted by | [`Builder::task_skill`] | [`Builder::message_skill`] |
 //!
-//! Both may be closures, or types that implement the trait. Anything that is an error becomes an [`AgentError`] by `?`.
+//! Both may be closures, or types that implement the trait, and [`Server::agent`] takes either. Anything that is an error
+//! becomes an [`AgentError`] by `?`.
 //!
 //! # What a turn can say
 //!
@@ -43,14 +43,14 @@
 //! | text as it comes | `let mut text = turn.stream_text("poem"); text.write(token).await?; text.finish().await?` |
 //! | input required | `let answer = turn.ask("Which one?").await?`; or ask and return: the answer starts the next turn |
 //! | auth required | `turn.require_auth("Sign in at …").await?` |
-//! | completed | return `Ok(())`, or `turn.complete_with("Done").await?` |
-//! | failed | return an error, or `turn.fail("Why").await?` |
-//! | rejected | `turn.reject("Why").await?` |
+//! | completed | return `Ok(())`, or `turn.complete_with("Done").await` |
+//! | failed | return an error, or `turn.fail("Why").await` |
+//! | rejected | `turn.reject("Why").await` |
 //!
 //! What came in is `turn.text()`, `turn.data::<T>()?` (a data part as a type of your own), `turn.files()`,
 //! `turn.message()`; `turn.task()` has what was said before, `turn.owner()` says who asks. When the client cancels or the
-//! server stops, verbs and [`Turn::sleep`] return [`Stopped`]; `?` does the rest. What takes long without a verb watches
-//! [`Turn::cancellation`].
+//! server stops, verbs and [`Turn::sleep`] return an error ([`AgentError::is_stop`]); `?` does the rest. What takes long
+//! without a verb watches [`Turn::cancellation`].
 //!
 //! ```
 //! use baton_server::{AgentError, Turn};
@@ -67,7 +67,7 @@
 //!     if order.count > 10 {
 //!         let answer = turn.ask(format!("Really {} {}?", order.count, order.item)).await?;
 //!         if answer.text() != "yes" {
-//!             return Ok(turn.reject("Then not").await?);
+//!             return turn.reject("Then not").await;
 //!         }
 //!     }
 //!     turn.artifact_json("receipt", &Receipt { total: order.count * 3 }).await
@@ -107,46 +107,89 @@
 //! ```
 //!
 //! A message that names no skill (`skillId` in its metadata) goes where its words lead, else to the default skill;
-//! `docs/routing.md` has the rules. [`Builder::router`] replaces them.
+//! `docs/routing.md` has the rules. [`Builder::choose_skill`] replaces them.
+//!
+//! # Trying an agent
+//!
+//! A server need not listen. [`Server::send`] says something to its agent and gives the task or the message that comes of
+//! it, [`Server::stream`] gives the events one by one, and [`Server::client`] can do the rest: answer questions, cancel,
+//! call as somebody ([`LocalClient`]). All of it goes through the rules that clients on the network meet.
+//!
+//! ```
+//! use baton_server::a2a::{StreamItem, TaskState};
+//! use baton_server::{AgentError, Server, Turn};
+//!
+//! async fn hello(turn: Turn) -> Result<(), AgentError> {
+//!     turn.progress("Thinking of a greeting").await?;
+//!     turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await
+//! }
+//!
+//! # /*
+//! #[tokio::test]
+//! # */
+//! async fn it_greets() -> Result<(), Box<dyn std::error::Error>> {
+//!     let server = Server::agent("hello", "Greets whoever writes", hello).build().await?;
+//!
+//!     let task = server.send("Baton").await?.into_task()?;
+//!     assert_eq!(task.status.state, TaskState::Completed);
+//!     assert_eq!(task.artifacts[0].name.as_deref(), Some("greeting"));
+//!
+//!     let mut stream = server.stream("Baton").await?;
+//!     while let Some(event) = stream.next().await {
+//!         if let StreamItem::Status { update, .. } = event? {
+//!             assert_ne!(update.state, TaskState::Failed);
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(it_greets()).unwrap();
+//! ```
 //!
 //! # Where tasks live
 //!
-//! In memory, unless [`Builder::store`] is given another store: `store::sqlite` keeps them in a file, and an answered
-//! message survives a kill and a power cut. A turn that a crash cut short is run again if the agent allows it
-//! ([`Agent::rerunnable`]), else its task fails with the reason. Bounds are in [`engine::options`] and
-//! [`service::Limits`], and may change while the server serves ([`Control`]).
+//! In memory, unless [`Builder::store`] is given another store. [`store::sqlite`] keeps them in a file, and an answered
+//! message survives a kill and a power cut:
+//!
+//! ```no_run
+//! # async fn start() -> Result<(), baton_server::StartError> {
+//! # async fn hello(_: baton_server::Turn) -> Result<(), baton_server::AgentError> { Ok(()) }
+//! use baton_server::Server;
+//! use baton_server::store::sqlite::{Options, SqliteStore};
+//!
+//! let store = SqliteStore::open("data/tasks.db", Options::default())?;
+//! let server = Server::agent("hello", "Greets whoever writes", hello).store(store).build().await?;
+//! # server.serve("127.0.0.1:3000").await
+//! # }
+//! ```
+//!
+//! A turn that a crash cut short is run again if the agent allows it ([`Agent::rerunnable`]), else its task fails with the
+//! reason. Bounds are in [`engine::options`] and [`service::Limits`], and may change while the server serves
+//! ([`Control`]).
 //!
 //! # In an application of one's own
 //!
-//! [`Server::router`] is an axum router, and a `tower` service. It may be nested; [`Builder::public_url`] is then the
-//! whole address.
+//! [`Server::router`] is an axum router, and a `tower` service. It may be nested or merged, and [`Server::serve_app`]
+//! serves the whole: one listener, one stop.
 //!
-//! ```
+//! ```no_run
 //! # async fn start() -> Result<(), Box<dyn std::error::Error>> {
-//! use axum::{Router, body::Body, http::Request, routing::get};
+//! use axum::{Router, routing::get};
 //! use baton_server::{AgentError, Server, Turn};
-//! use tower::Service as _;
-//! # async fn hello(turn: Turn) -> Result<(), AgentError> { turn.text_artifact("a", "b").await?; Ok(()) }
+//! # async fn hello(turn: Turn) -> Result<(), AgentError> { turn.text_artifact("a", "b").await }
 //!
-//! let agent = Server::agent("hello", "Greets", hello).public_url("https://my.example/agents/hello").build().await?;
-//! let mut app: Router = Router::new()
+//! let agent = Server::agent("hello", "Greets", hello).build().await?;
+//! let app = Router::new()
 //!     .route("/", get(|| async { "my own page" }))
 //!     .nest("/agents/hello", agent.router());
-//!
-//! // No listener is needed to try it.
-//! let body = r#"{"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "you"}]}}"#;
-//! let request = Request::post("/agents/hello/message:send")
-//!     .header("content-type", "application/json")
-//!     .header("a2a-version", "1.0")
-//!     .body(Body::from(body))?;
-//! let answer = app.call(request).await?;
-//! assert_eq!(answer.status(), 200);
-//!
-//! agent.shut_down().await;
+//! agent.serve_app(app, "127.0.0.1:3000").await?;
 //! # Ok(())
 //! # }
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(start()).unwrap();
 //! ```
+//!
+//! The card says where the agent is found, by the request for it; [`Builder::public_url`] is the whole address where a
+//! proxy stands before it. [`Server::serve_app_until`] stops both in the right order: a listener that waits for open
+//! requests would wait for the last event stream, so an application that serves the router by other means calls
+//! [`Server::shut_down`] *before* its listener stops ([`Server::router`] shows how).
 //!
 //! Several agents on one server are [`Mount`]s, given to [`Server::host`].
 //!
@@ -179,6 +222,7 @@ mod control;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
+mod local_client;
 mod media;
 mod mount;
 mod net;
@@ -189,9 +233,10 @@ mod site;
 mod telemetry;
 
 pub use control::Control;
-pub use engine::agent::{Agent, AgentError, Asked, Logic, MessageAgent, Skill};
+pub use engine::agent::{Agent, AgentError, Asked, IntoLogic, Logic, MessageAgent, Skill};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
 pub use engine::{Content, File, FileContent, InputError, NotJson, ReadMessage, Stop};
+pub use local_client::{Answer, LocalClient, LocalStream};
 pub use mount::{Mount, SkillEntry};
 pub use net::{Connections, Cors};
 pub use proxy::{BadRange, IpRange};

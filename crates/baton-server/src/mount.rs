@@ -7,7 +7,7 @@ use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use baton_protocol::wire::http_json::is_tenant;
 
 use crate::engine::AgentLogic;
-use crate::engine::agent::{Agent, Logic, MessageAgent, Router, Skill};
+use crate::engine::agent::{Agent, ChooseSkill, Logic, MessageAgent, Skill};
 use crate::service::Limits;
 
 /// An agent to be put on a server, with [`Builder::mount`](crate::Builder::mount).
@@ -18,7 +18,7 @@ pub struct Mount {
     pub(crate) id: Arc<str>,
     pub(crate) card: AgentCard,
     pub(crate) skills: Vec<Skill>,
-    pub(crate) router: Option<Arc<Router>>,
+    pub(crate) choose_skill: Option<Arc<ChooseSkill>>,
     pub(crate) default_skill: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) place: Place,
@@ -94,8 +94,8 @@ impl Mount {
     /// `id` names the agent in stores, logs and metrics: it must stay the same from start to start.
     pub fn new(id: &str, card: AgentCard) -> Self {
         let (skills, limits, place) = (Vec::new(), Limits::default(), Place::Root);
-        let (router, default_skill, unlisted) = (None, None, Vec::new());
-        Mount { id: Arc::from(id), card, skills, router, default_skill, limits, place, unlisted }
+        let (choose_skill, default_skill, unlisted) = (None, None, Vec::new());
+        Mount { id: Arc::from(id), card, skills, choose_skill, default_skill, limits, place, unlisted }
     }
 
     /// A skill that works on tasks: what the card is to say about it, or the id of one that the card has.
@@ -136,11 +136,11 @@ impl Mount {
     }
 
     /// Chooses the skill for a message that starts a task and names none, in place of the built-in choice.
-    pub fn router(
+    pub fn choose_skill(
         mut self,
-        router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
+        choose: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
-        self.router = Some(Arc::new(router));
+        self.choose_skill = Some(Arc::new(choose));
         self
     }
 
@@ -200,8 +200,8 @@ impl Mount {
 
     /// Its logic, once the card lists its skills.
     pub(crate) fn logic(&mut self) -> AgentLogic {
-        let (skills, router) = (std::mem::take(&mut self.skills), self.router.take());
-        AgentLogic::new(skills, router, self.default_skill.take(), &self.card)
+        let (skills, choose) = (std::mem::take(&mut self.skills), self.choose_skill.take());
+        AgentLogic::new(skills, choose, self.default_skill.take(), &self.card)
     }
 }
 

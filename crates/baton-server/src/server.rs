@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_protocol::Error;
 use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
@@ -13,17 +14,18 @@ use crate::auth::{Anonymous, Authenticator};
 use crate::binding::{self, App};
 use crate::card::{self, Address, CardError, ServedCard};
 use crate::control::Control;
-use crate::engine::Engine;
-use crate::engine::agent::{Agent, MessageAgent, Skill};
+use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
+use crate::engine::{Content, Engine};
+use crate::local_client::{Answer, LocalClient, LocalStream};
 use crate::mount::{Mount, SkillEntry};
 use crate::net::{self, Connections, Cors};
 use crate::proxy::IpRange;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
-use crate::store::{Store, StoreError};
+use crate::store::{IntoStore, Store, StoreError};
 use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 
 /// The agent of a server with one, by its name in stores.
@@ -99,12 +101,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// The shortest way: one agent with one skill, named after it.
-    pub fn agent(name: &str, description: &str, agent: impl Agent) -> Builder {
+    /// The shortest way: one agent with one skill, named after it. It works on tasks if it takes a
+    /// [`Turn`](crate::Turn), and answers with messages if it takes an [`Asked`](crate::Asked).
+    pub fn agent<Kind>(name: &str, description: &str, agent: impl IntoLogic<Kind>) -> Builder {
         let card = AgentCard::new(name, description, "1.0.0");
         let mut skill = AgentSkill::new(name, name, description);
         skill.tags = vec![name.to_owned()];
-        Self::builder(card).task_skill(skill, agent)
+        Self::builder(card).skill(Skill { card: skill, logic: agent.into_logic() })
     }
 
     /// An agent with its own card. Interfaces, capabilities and skills are filled in from what is mounted.
@@ -150,15 +153,31 @@ impl Server {
     /// `tower` service of any HTTP body, too.
     ///
     /// The card says where clients find the agent: at [`Builder::public_url`] if that is set, else where the request
-    /// for the card came in. Who serves the router also ends it, with [`shut_down`](Self::shut_down), and awaits
-    /// [`fatal`](Self::fatal) beside it. Limits on connections, the checks of `Host` and `Origin` and CORS are that
-    /// application's to make: they belong to whoever owns the listener.
+    /// for the card came in. [`serve_app`](Self::serve_app) serves the application with everything a server of its own
+    /// has.
+    ///
+    /// An application with a listener of its own (TLS, WebSockets) also ends the agent: an event stream stays open as
+    /// long as its task works, and a listener that waits for open requests would wait for it. So the agent goes first:
+    ///
+    /// ```no_run
+    /// # async fn start(listener: tokio::net::TcpListener, agent: baton_server::Server) -> std::io::Result<()> {
+    /// let app = axum::Router::new().nest("/agent", agent.router());
+    /// let stop = async move {
+    ///     let _ = tokio::signal::ctrl_c().await;
+    ///     agent.shut_down().await;
+    /// };
+    /// axum::serve(listener, app).with_graceful_shutdown(stop).await
+    /// # }
+    /// ```
+    ///
+    /// It awaits [`fatal`](Self::fatal) as well. Limits on connections, the checks of `Host` and `Origin` and CORS are
+    /// that application's to make: they belong to whoever owns the listener.
     pub fn router(&self) -> axum::Router {
         binding::routes(Arc::clone(&self.site))
     }
 
     /// No new work; running turns have the drain time to end; then streams close. What still runs is left to the next
-    /// start. For applications that serve the [`router`](Self::router) themselves.
+    /// start. For applications that serve the [`router`](Self::router) themselves, before they stop listening.
     pub async fn shut_down(&self) {
         self.engine().shut_down(self.drain).await;
     }
@@ -196,6 +215,27 @@ impl Server {
         self.engine().telemetry()
     }
 
+    /// Talks to the agent from inside the process, without a socket: see [`LocalClient`]. Of several agents it is the one
+    /// at the root, else the one with the shortest path.
+    pub fn client(&self) -> LocalClient {
+        LocalClient::new(self.site.nearest().clone())
+    }
+
+    /// Talks to one of several agents, by the id it was mounted with.
+    pub fn client_of(&self, agent: &str) -> Option<LocalClient> {
+        self.site.agent(agent).cloned().map(LocalClient::new)
+    }
+
+    /// Says something to the agent and waits for what comes of it: [`LocalClient::send`].
+    pub async fn send(&self, content: impl Into<Content>) -> Result<Answer, Error> {
+        self.client().send(content).await
+    }
+
+    /// Says something to the agent, to watch what comes of it: [`LocalClient::stream`].
+    pub async fn stream(&self, content: impl Into<Content>) -> Result<LocalStream, Error> {
+        self.client().stream(content).await
+    }
+
     /// Binds the address and serves until the process ends.
     pub async fn serve(self, address: impl ToSocketAddrs) -> Result<(), StartError> {
         let listener = TcpListener::bind(address).await.map_err(StartError::Listen)?;
@@ -213,6 +253,38 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
         self.site.listening_at(listener.local_addr().map_err(StartError::Listen)?);
+        let site = App::Site(Arc::clone(&self.site));
+        self.serve_on(listener, site, shutdown).await
+    }
+
+    /// Binds the address and serves an application that holds this server's [`router`](Self::router), until the process
+    /// ends.
+    pub async fn serve_app(self, app: axum::Router, address: impl ToSocketAddrs) -> Result<(), StartError> {
+        let listener = TcpListener::bind(address).await.map_err(StartError::Listen)?;
+        self.serve_app_until(app, listener, std::future::pending()).await
+    }
+
+    /// Serves an application that holds this server's [`router`](Self::router), until `shutdown`. Both stop together, in
+    /// the right order: no new requests, running turns have time to end, streams close, the rest is answered.
+    ///
+    /// The limits on connections and the checks of `Host` and `Origin` hold for the whole application, and its handlers
+    /// can ask for `ConnectInfo<SocketAddr>`. A connection cannot be upgraded: no WebSockets. Ends like
+    /// [`serve_until`](Self::serve_until) when the store has failed for good.
+    pub async fn serve_app_until(
+        self,
+        app: axum::Router,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
+        self.serve_on(listener, App::Routes(app), shutdown).await
+    }
+
+    async fn serve_on(
+        self,
+        listener: TcpListener,
+        app: App,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), StartError> {
         let engine = self.engine();
         let stop = async {
             tokio::select! {
@@ -227,7 +299,6 @@ impl Server {
                 () = engine.shut_down(self.drain) => {}
             }
         };
-        let router = App::Site(Arc::clone(&self.site));
         let hopeless = async {
             let error = engine.fatal().await;
             tokio::time::sleep(LAST_WORDS).await;
@@ -235,7 +306,7 @@ impl Server {
         };
         let telemetry = Some(self.telemetry().clone());
         tokio::select! {
-            served = self.network.serve(listener, router, telemetry, stop, drained) => {
+            served = self.network.serve(listener, app, telemetry, stop, drained) => {
                 served.map_err(StartError::Serve)?;
                 engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
             }
@@ -270,11 +341,11 @@ impl Builder {
 
     /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
     /// the words of the card's skills decide.
-    pub fn router(
+    pub fn choose_skill(
         self,
-        router: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
+        choose: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
     ) -> Self {
-        self.last(|mount| mount.router(router))
+        self.last(|mount| mount.choose_skill(choose))
     }
 
     /// The skill of the agent mounted last for messages that fit no other, or two alike.
@@ -295,9 +366,9 @@ impl Builder {
         self
     }
 
-    /// Where tasks live; in memory unless told.
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
-        self.store = store;
+    /// Where tasks live; in memory unless told. A store, or an `Arc` of one that others hold as well.
+    pub fn store(mut self, store: impl IntoStore) -> Self {
+        self.store = store.into_store();
         self
     }
 

@@ -67,6 +67,12 @@ impl Site {
         self.agents.iter().find(|service| service.id() == id)
     }
 
+    /// The agent at the root, else the one with the shortest path.
+    pub(crate) fn nearest(&self) -> &Service {
+        // A server without agents is not built.
+        &self.agents[self.agents.len() - 1]
+    }
+
     pub(crate) fn listening_at(&self, address: SocketAddr) {
         for service in &self.agents {
             service.card().listening_at(address);

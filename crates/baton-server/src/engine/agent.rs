@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::clock::{fresh_context_id, fresh_message_id};
 use super::content::Content;
 use super::input::{File, InputError, ReadMessage as _};
-use super::turn::Turn;
+use super::turn::{Stopped, Turn};
 
 /// An agent that works on tasks: called once per turn, with the message that started it.
 ///
@@ -19,6 +19,11 @@ use super::turn::Turn;
 /// completes the task; an error fails it, and its text is the reason the client reads. A turn that was told to stop
 /// ([`Turn::cancellation`]) should return `Err(Stopped)`: a cancel then cancels the task, and a shutdown leaves it to
 /// the next start.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no agent that works on tasks",
+    label = "not an `async fn(Turn) -> Result<(), AgentError>`",
+    note = "an `async fn(Asked) -> Result<_, AgentError>` answers with a message: give it to `message_skill` or `Server::agent`"
+)]
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
     /// One turn.
@@ -44,6 +49,11 @@ where
 /// An agent that answers a message with a message: no task, nothing to follow.
 ///
 /// Any `async fn(Asked) -> Result<R, AgentError>` is one, if `R` can become a [`Content`]: text, parts, a message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no agent that answers with messages",
+    label = "not an `async fn(Asked) -> Result<impl Into<Content>, AgentError>`",
+    note = "an `async fn(Turn) -> Result<(), AgentError>` works on tasks: give it to `task_skill` or `Server::agent`"
+)]
 #[async_trait]
 pub trait MessageAgent: Send + Sync + 'static {
     /// The answer. An error is one for the client, too: it reads the text.
@@ -131,6 +141,39 @@ pub enum Logic {
     Message(Arc<dyn MessageAgent>),
 }
 
+/// Either kind of agent, for where both are taken. `Kind` only keeps the two apart; the compiler finds it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no agent",
+    label = "neither `async fn(Turn) -> Result<(), AgentError>` nor `async fn(Asked) -> Result<_, AgentError>`",
+    note = "an agent that takes a `Turn` works on a task and returns `Result<(), AgentError>`",
+    note = "an agent that takes an `Asked` answers with a message and returns `Result<_, AgentError>` of text, parts or a message",
+    note = "the parameter of a closure needs its type: `|turn: Turn| async move {{ … }}`"
+)]
+pub trait IntoLogic<Kind> {
+    /// The logic of a skill.
+    fn into_logic(self) -> Logic;
+}
+
+/// Marks an [`Agent`] in [`IntoLogic`].
+#[derive(Debug)]
+pub enum WorksOnTasks {}
+
+/// Marks a [`MessageAgent`] in [`IntoLogic`].
+#[derive(Debug)]
+pub enum AnswersMessages {}
+
+impl<A: Agent> IntoLogic<WorksOnTasks> for A {
+    fn into_logic(self) -> Logic {
+        Logic::Task(Arc::new(self))
+    }
+}
+
+impl<A: MessageAgent> IntoLogic<AnswersMessages> for A {
+    fn into_logic(self) -> Logic {
+        Logic::Message(Arc::new(self))
+    }
+}
+
 impl fmt::Debug for Logic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -148,17 +191,26 @@ impl fmt::Debug for Skill {
 
 /// Chooses the skill for a message that starts a task: its place in the list, or none that fits. Must be a function of
 /// the message alone.
-pub type Router = dyn Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync;
+pub type ChooseSkill = dyn Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync;
 
 /// Why an agent gave up. Anything with a message can become one with `?`.
+///
+/// The verbs of a [`Turn`] fail with one only when the turn is over ([`is_stop`](Self::is_stop)), so that any of them can
+/// be an agent's last line.
 pub struct AgentError {
     message: String,
+    is_stop: bool,
 }
 
 impl AgentError {
     /// The text is the reason the client reads.
     pub fn new(message: impl Into<String>) -> Self {
-        AgentError { message: message.into() }
+        AgentError { message: message.into(), is_stop: false }
+    }
+
+    /// Is it no fault of the agent's, but the turn that is over: canceled, out of time, or no longer this server's?
+    pub fn is_stop(&self) -> bool {
+        self.is_stop
     }
 
     /// The reason the client reads.
@@ -176,6 +228,7 @@ impl fmt::Debug for AgentError {
 // Not an `Error` itself: that would forbid the conversion from every error.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for AgentError {
     fn from(error: E) -> Self {
-        AgentError { message: error.into().to_string() }
+        let error = error.into();
+        AgentError { message: error.to_string(), is_stop: error.is::<Stopped>() }
     }
 }

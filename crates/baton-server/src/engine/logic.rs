@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, Message};
 
-use super::agent::{Router, Skill};
+use super::agent::{ChooseSkill, Skill};
 use super::routing::{Routes, asked_skill, nothing_fits};
 
 /// What the engine knows of one agent.
 pub struct AgentLogic {
     skills: Vec<Skill>,
-    router: Option<Arc<Router>>,
+    choose: Option<Arc<ChooseSkill>>,
     default_skill: Option<String>,
     /// Made of the card's words, so replaced with it.
     routes: ArcSwap<Routes>,
@@ -22,12 +22,12 @@ impl AgentLogic {
     /// The card lists all the skills.
     pub(crate) fn new(
         skills: Vec<Skill>,
-        router: Option<Arc<Router>>,
+        choose: Option<Arc<ChooseSkill>>,
         default_skill: Option<String>,
         card: &AgentCard,
     ) -> Self {
         let routes = ArcSwap::from_pointee(Routes::new(card, default_skill.as_deref()));
-        AgentLogic { skills, router, default_skill, routes }
+        AgentLogic { skills, choose, default_skill, routes }
     }
 
     /// The skills, in the order they were given.
@@ -40,12 +40,12 @@ impl AgentLogic {
         self.skills.iter().find(|skill| skill.card.id == id)
     }
 
-    /// The skill for a message that starts a task. One that the message names goes before the agent's own router.
+    /// The skill for a message that starts a task. One that the message names goes before the agent's own choice.
     pub fn skill_for(&self, message: &Message) -> Option<&Skill> {
         let routes = self.routes.load();
-        match &self.router {
-            Some(router) if asked_skill(message).is_none() => {
-                let chosen = router(message, &self.skills).and_then(|at| self.skills.get(at));
+        match &self.choose {
+            Some(choose) if asked_skill(message).is_none() => {
+                let chosen = choose(message, &self.skills).and_then(|at| self.skills.get(at));
                 chosen.or_else(|| self.skill(routes.default_skill()?))
             }
             _ => self.skill(routes.choose(message)?),

@@ -34,7 +34,8 @@ pub struct Stopped;
 /// One turn of a task. Cheap to clone; hand it to whatever does the work.
 ///
 /// The verbs lay events on a desk; the run writes them in order, as many at once as it can. They wait only
-/// when more lies there than one event may hold. They fail only when the turn is over, so `?` is all they need.
+/// when more lies there than one event may hold. They fail only when the turn is over
+/// ([`AgentError::is_stop`]), so `?` is all they need, or nothing at all on an agent's last line.
 ///
 /// | to say | verb |
 /// |---|---|
@@ -180,10 +181,10 @@ impl Turn {
     }
 
     /// Waits; ends early, with an error to return, when the turn should stop.
-    pub async fn sleep(&self, time: Duration) -> Result<(), Stopped> {
+    pub async fn sleep(&self, time: Duration) -> Result<(), AgentError> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),
-            () = self.cancellation().cancelled() => Err(Stopped),
+            () = self.cancellation().cancelled() => Err(Stopped.into()),
         }
     }
 }
@@ -191,30 +192,30 @@ impl Turn {
 /// What there is to say.
 impl Turn {
     /// Says how far the work is: a status update that leaves the task working.
-    pub async fn progress(&self, text: impl Into<Content>) -> Result<(), Stopped> {
+    pub async fn progress(&self, text: impl Into<Content>) -> Result<(), AgentError> {
         self.say(text).await
     }
 
     /// Says something, and goes on working. Results belong into artifacts.
-    pub async fn say(&self, content: impl Into<Content>) -> Result<(), Stopped> {
+    pub async fn say(&self, content: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Working, Some(content.into())).await
     }
 
     /// Hands over a whole artifact, creating or replacing the one of that id.
-    pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
+    pub async fn artifact(&self, artifact: Artifact) -> Result<(), AgentError> {
         self.artifact_update(artifact, false, true).await
     }
 
     /// A text artifact under a fresh id. An agent that may be re-run after a crash gives its artifacts fixed ids
     /// with [`artifact`](Self::artifact) instead, so that a re-run replaces what the first run made.
-    pub async fn text_artifact(&self, name: &str, text: impl Into<String>) -> Result<(), Stopped> {
+    pub async fn text_artifact(&self, name: &str, text: impl Into<String>) -> Result<(), AgentError> {
         self.artifact(named(name, Part::text(text))).await
     }
 
     /// An artifact of structured data, under a fresh id.
     pub async fn artifact_json(&self, name: &str, value: &impl Serialize) -> Result<(), AgentError> {
         let part = data_part(value)?;
-        Ok(self.artifact(named(name, part)).await?)
+        self.artifact(named(name, part)).await
     }
 
     /// A file as an artifact, under a fresh id.
@@ -223,7 +224,7 @@ impl Turn {
         name: &str,
         media_type: &str,
         bytes: impl Into<Vec<u8>>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), AgentError> {
         self.artifact(named(name, Part::raw(bytes.into(), media_type, name))).await
     }
 
@@ -233,7 +234,7 @@ impl Turn {
         artifact: Artifact,
         append: bool,
         last_chunk: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), AgentError> {
         let bytes = size::of_artifact(&artifact);
         // The run stamps the ordinal.
         let update = ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata: None };
@@ -270,32 +271,32 @@ impl Turn {
     }
 
     /// Goes on working after [`require_auth`](Self::require_auth) when the credential came by another way.
-    pub async fn resume(&self) -> Result<(), Stopped> {
+    pub async fn resume(&self) -> Result<(), AgentError> {
         self.status(TaskState::Working, None).await
     }
 
     /// Ends the task as completed.
-    pub async fn complete(&self) -> Result<(), Stopped> {
+    pub async fn complete(&self) -> Result<(), AgentError> {
         self.status(TaskState::Completed, None).await
     }
 
     /// Ends the task as completed, with a closing message. Results belong into artifacts.
-    pub async fn complete_with(&self, content: impl Into<Content>) -> Result<(), Stopped> {
+    pub async fn complete_with(&self, content: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Completed, Some(content.into())).await
     }
 
     /// Ends the task as failed, with the reason.
-    pub async fn fail(&self, reason: impl Into<Content>) -> Result<(), Stopped> {
+    pub async fn fail(&self, reason: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Failed, Some(reason.into())).await
     }
 
     /// Ends the task as rejected: the agent will not do this.
-    pub async fn reject(&self, reason: impl Into<Content>) -> Result<(), Stopped> {
+    pub async fn reject(&self, reason: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Rejected, Some(reason.into())).await
     }
 
     /// A status update of any shape. One the task's state does not allow fails the task.
-    pub async fn status(&self, state: TaskState, content: Option<Content>) -> Result<(), Stopped> {
+    pub async fn status(&self, state: TaskState, content: Option<Content>) -> Result<(), AgentError> {
         let bytes = content.as_ref().map_or(0, |content| size::of_parts(&content.parts));
         self.lay(Said::Event(self.status_body(state, content)), bytes).await
     }
@@ -305,10 +306,10 @@ impl Turn {
         EventBody::Status(StatusUpdate { state, message, metadata: None })
     }
 
-    async fn lay(&self, said: Said, bytes: usize) -> Result<(), Stopped> {
+    async fn lay(&self, said: Said, bytes: usize) -> Result<(), AgentError> {
         let desk = &self.inner.desk;
         if !desk.say(said, bytes) {
-            return Err(Stopped);
+            return Err(Stopped.into());
         }
         desk.room().await;
         Ok(())

@@ -22,6 +22,7 @@ pub mod sqlite;
 mod suite;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::Generation;
@@ -316,6 +317,34 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// What one page of a log may weigh. Every reader of a stream that is behind holds one, and there may be thousands.
 pub const EVENTS_BYTES: usize = 64 * 1024;
+
+/// What [`Builder::store`](crate::Builder::store) takes: a store, or an `Arc` of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no store",
+    note = "open one with `SqliteStore::open(\"tasks.db\", Options::default())?`, or use `MemoryStore::new()`"
+)]
+pub trait IntoStore {
+    /// The store, to be shared.
+    fn into_store(self) -> Arc<dyn Store>;
+}
+
+impl<S: Store> IntoStore for S {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self)
+    }
+}
+
+impl<S: Store> IntoStore for Arc<S> {
+    fn into_store(self) -> Arc<dyn Store> {
+        self
+    }
+}
+
+impl IntoStore for Arc<dyn Store> {
+    fn into_store(self) -> Arc<dyn Store> {
+        self
+    }
+}
 
 /// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
 #[async_trait]

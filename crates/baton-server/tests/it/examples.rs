@@ -152,8 +152,25 @@ async fn p08_mounted_stands_next_to_other_routes() {
     let app = Example::start("mounted").await;
     let own = app.http.get(&app.url).send().await.unwrap().text().await.unwrap();
     assert_eq!(own, "My own page\n");
-    let card = app.card("/agents/shouter").await;
-    assert_eq!(card["supportedInterfaces"][0]["url"], format!("{}/agents/shouter", app.url));
-    let shouted = app.call("/agents/shouter", "SendMessage", message("hello")).await;
-    assert_eq!(shouted["message"]["parts"][0]["text"], "HELLO");
+    let card = app.card("/agents/counter").await;
+    assert_eq!(card["supportedInterfaces"][0]["url"], format!("{}/agents/counter", app.url));
+    let counted = app.call("/agents/counter", "SendMessage", message("0")).await;
+    assert_eq!((state(&counted["task"]), told(&counted["task"])), ("COMPLETED", "0 seconds"));
+}
+
+/// A stream that would last for an hour does not keep the application from stopping.
+#[cfg(unix)]
+#[tokio::test]
+async fn p08_mounted_stops_at_ctrl_c_with_a_stream_open() {
+    let mut app = Example::start("mounted").await;
+    let mut stream = app.post("/agents/counter", "SendStreamingMessage", message("3600")).await;
+    stream.chunk().await.unwrap().expect("it has begun");
+    let pid = app.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    // One limit for all of it: a stream that is not closed says every now and then that it is alive.
+    let rest = tokio::time::timeout(HANG, stream.text()).await.expect("the stream ends").unwrap();
+    assert!(rest.contains("the server is stopping"), "{rest}");
+    let ended = tokio::task::spawn_blocking(move || app.child.wait().unwrap());
+    let status = tokio::time::timeout(HANG, ended).await.expect("the application ends").unwrap();
+    assert!(status.success(), "{status}");
 }

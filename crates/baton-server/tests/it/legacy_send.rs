@@ -281,7 +281,8 @@ async fn s09_a_failing_skill_fails_its_task_with_the_reason() {
 #[tokio::test]
 async fn s08_no_matching_skill_is_a_failed_task_that_says_so() {
     let server =
-        serve(with_agent(obedient).router(|message, _| message.text().contains("sum").then_some(0))).await;
+        serve(with_agent(obedient).choose_skill(|message, _| message.text().contains("sum").then_some(0)))
+            .await;
     let answer = send(&server, "a", "sing").await;
     assert_eq!(answer.result()["id"], "a");
     let failed = settles(&server, "a", "failed").await;

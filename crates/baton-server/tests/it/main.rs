@@ -91,6 +91,8 @@ mod legacy_stream;
 mod lifecycle_rows;
 /// ListTasks: filters and what a listed task holds.
 mod list;
+/// Agents tried from inside the process, without a socket.
+mod local_client;
 /// Hundreds of requests with one fault each: the right error, and nothing stored.
 mod malformed;
 /// The same for every generation and binding, and paths that lead nowhere.

@@ -187,7 +187,7 @@ async fn repeats_and_clients_that_hang_up_are_counted() {
 #[tokio::test]
 async fn failures_of_the_store_are_counted_by_kind() {
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
-    let server = serve(with_agent(obedient).store(Arc::clone(&store) as _)).await;
+    let server = serve(with_agent(obedient).store(Arc::clone(&store))).await;
     store.fail(|call, _| (call == "load").then(|| StoreError::Unavailable("as asked".to_owned())));
     server.call("GetTask", json!({"id": "any"})).await;
     server.call("GetTask", json!({"id": "any"})).await;

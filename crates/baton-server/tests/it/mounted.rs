@@ -1,5 +1,8 @@
+use std::net::SocketAddr;
+
 use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::routing::get;
 use baton_server::{Builder, Server};
 use http::Request;
@@ -131,4 +134,34 @@ async fn p08_a_mounted_server_is_shut_down_by_its_application() {
     while tokio::time::timeout(HANG, stream.chunk()).await.expect("the stream ends").unwrap().is_some() {}
     let (status, refused) = post(&app.url, &send()).await;
     assert_eq!(status, 503, "{refused}");
+}
+
+/// One call serves an application and its agent, and stops both in the right order.
+#[tokio::test]
+async fn p08_an_application_and_its_agent_are_served_and_stopped_together() {
+    let server = agent(|builder| builder.drain(std::time::Duration::from_millis(10))).await;
+    let caller = |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.ip().to_string() };
+    let app = Router::new().route("/caller", get(caller)).nest("/agent", server.router());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let shutdown = async { stopped.await.unwrap_or_default() };
+    let serving = tokio::spawn(server.serve_app_until(app, listener, shutdown));
+
+    let peer = reqwest::get(format!("{url}/caller")).await.unwrap().text().await.unwrap();
+    assert_eq!(peer, "127.0.0.1");
+    let own = format!("{url}/agent");
+    card_is_true(&card(&own).await, &own, &own).await;
+    let foreign = reqwest::Client::new().get(format!("{url}/caller")).header("host", "evil.example").send();
+    assert_eq!(foreign.await.unwrap().status().as_u16(), 421, "checked for the whole application");
+
+    let params = message_with_id("hold", "hold");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params});
+    let request = reqwest::Client::new().post(&own).header("a2a-version", "1.0");
+    let sent = request.header("content-type", "application/json").body(body.to_string()).send();
+    let mut stream = sent.await.unwrap();
+    stream.chunk().await.unwrap().expect("it has begun");
+    stop.send(()).unwrap();
+    while tokio::time::timeout(HANG, stream.chunk()).await.expect("the stream ends").unwrap().is_some() {}
+    tokio::time::timeout(HANG, serving).await.expect("it stops").unwrap().unwrap();
 }

@@ -120,7 +120,7 @@ async fn s08_the_default_skill_takes_what_fits_no_other() {
 
 #[tokio::test]
 async fn s08_a_router_of_ones_own_decides_where_no_skill_is_named() {
-    let own = builder().router(|message, _| message.text().contains("rain").then_some(1));
+    let own = builder().choose_skill(|message, _| message.text().contains("rain").then_some(1));
     let server = serve(own).await;
     assert_eq!(who(&server.send("translate rain").await), "weather");
     let mut named = message("rain");

@@ -40,7 +40,7 @@ impl Profile {
 
 /// The demo agent's skills and router under any card.
 pub(crate) fn skills(mount: Mount) -> Mount {
-    mount.task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).router(route)
+    mount.task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).choose_skill(route)
 }
 
 /// The card without a card file.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use baton_protocol::domain::{Message, TaskState};
 
-use super::{Stopped, Turn};
+use super::{AgentError, Stopped, Turn};
 
 /// A question put to the client. Await it for the answer, or drop it and return: the answer then starts the next turn.
 /// See [`Turn::ask`].
@@ -21,7 +21,7 @@ impl fmt::Debug for Question {
 }
 
 impl IntoFuture for Question {
-    type Output = Result<Message, Stopped>;
+    type Output = Result<Message, AgentError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -33,7 +33,7 @@ impl IntoFuture for Question {
                     return Ok(answer);
                 }
                 if desk.stop_reason().is_some() {
-                    return Err(Stopped);
+                    return Err(Stopped.into());
                 }
                 desk.message_or_stop().await;
             }

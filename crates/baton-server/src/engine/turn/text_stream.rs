@@ -4,7 +4,7 @@ use baton_protocol::domain::ArtifactId;
 
 use super::super::desk::{Said, TextChunk};
 use super::super::size;
-use super::{Stopped, Turn};
+use super::{AgentError, Turn};
 
 /// Text written bit by bit into one artifact. Bits that come faster than they can be stored are merged. See
 /// [`Turn::stream_text`].
@@ -18,7 +18,7 @@ pub struct TextStream {
 
 impl TextStream {
     /// Adds text; it may be a token or a chapter.
-    pub async fn write(&mut self, text: &str) -> Result<(), Stopped> {
+    pub async fn write(&mut self, text: &str) -> Result<(), AgentError> {
         // A token longer than one event may hold goes down in pieces.
         for piece in size::pieces(text, self.turn.inner.max_event_bytes / 2) {
             self.lay(piece, false).await?;
@@ -27,11 +27,11 @@ impl TextStream {
     }
 
     /// Marks the artifact as whole.
-    pub async fn finish(mut self) -> Result<(), Stopped> {
+    pub async fn finish(mut self) -> Result<(), AgentError> {
         self.lay("", true).await
     }
 
-    async fn lay(&mut self, text: &str, last: bool) -> Result<(), Stopped> {
+    async fn lay(&mut self, text: &str, last: bool) -> Result<(), AgentError> {
         let append = std::mem::replace(&mut self.begun, true);
         let (artifact, name) = (self.artifact.clone(), self.name.take());
         let chunk = TextChunk { artifact, name, text: text.to_owned(), append, last };

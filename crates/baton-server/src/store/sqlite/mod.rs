@@ -126,7 +126,8 @@ pub struct SqliteStore {
 
 impl SqliteStore {
     /// Opens the file, made with its folder if it is not there, and keeps other processes out of it.
-    pub fn open(path: &Path, options: Options) -> StoreResult<Self> {
+    pub fn open(path: impl AsRef<Path>, options: Options) -> StoreResult<Self> {
+        let path = path.as_ref();
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
             return Err(StoreError::Unavailable(format!(

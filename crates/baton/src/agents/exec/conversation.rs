@@ -6,13 +6,13 @@ use std::future::IntoFuture as _;
 use std::pin::Pin;
 
 use baton_protocol::domain::{ArtifactId, Message, MessageId, Part, PartContent, Role, TaskState};
-use baton_server::{Question, Stopped, TextStream, Turn};
+use baton_server::{AgentError, Question, TextStream, Turn};
 
 use super::lines::Lines;
 use super::says::{self, Piece, Says};
 use super::turn::Break;
 
-type Answer = Pin<Box<dyn Future<Output = Result<Message, Stopped>> + Send>>;
+type Answer = Pin<Box<dyn Future<Output = Result<Message, AgentError>> + Send>>;
 
 pub(super) struct Conversation {
     turn: Turn,
@@ -66,7 +66,7 @@ impl Conversation {
     }
 
     /// The answer the program waits for. May be dropped and asked for again.
-    pub(super) async fn answer(&mut self) -> Result<Message, Stopped> {
+    pub(super) async fn answer(&mut self) -> Result<Message, AgentError> {
         let Some(question) = &mut self.question else { return std::future::pending().await };
         let answer = question.await?;
         self.question = None;
@@ -131,14 +131,14 @@ impl Conversation {
     }
 
     /// A task that waits can only begin to work again, or fail; a program may have found another way meanwhile.
-    async fn go_on(&mut self) -> Result<(), Stopped> {
+    async fn go_on(&mut self) -> Result<(), AgentError> {
         if std::mem::take(&mut self.interrupted) {
             self.turn.resume().await?;
         }
         Ok(())
     }
 
-    async fn status(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
+    async fn status(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), AgentError> {
         self.interrupted = false;
         self.note(parts.clone());
         self.turn.status(state, Some(parts.into())).await
@@ -153,7 +153,7 @@ impl Conversation {
         }
     }
 
-    async fn end(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), Stopped> {
+    async fn end(&mut self, state: TaskState, parts: Vec<Part>) -> Result<(), AgentError> {
         self.go_on().await?;
         self.over = true;
         self.question = None;

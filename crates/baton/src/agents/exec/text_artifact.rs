@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use baton_protocol::domain::{Artifact, ArtifactId, Part};
-use baton_server::{AgentError, Stopped, TextStream, Turn};
+use baton_server::{AgentError, TextStream, Turn};
 use tokio::time::Instant;
 
 use super::text::{Decoder, Pieces};
@@ -53,19 +53,19 @@ impl TextArtifact {
         })
     }
 
-    pub(super) async fn take(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+    pub(super) async fn take(&mut self, bytes: &[u8]) -> Result<(), AgentError> {
         let text = self.decoder.decode(bytes);
         self.hold(&text).await
     }
 
-    async fn hold(&mut self, text: &str) -> Result<(), Stopped> {
+    async fn hold(&mut self, text: &str) -> Result<(), AgentError> {
         for piece in self.pieces.cut(text) {
             self.hold_piece(piece).await?;
         }
         Ok(())
     }
 
-    async fn hold_piece(&mut self, piece: String) -> Result<(), Stopped> {
+    async fn hold_piece(&mut self, piece: String) -> Result<(), AgentError> {
         if self.pieces.are_cut() {
             self.flush().await?;
             self.held = Some(piece);
@@ -83,7 +83,7 @@ impl TextArtifact {
         self.due
     }
 
-    pub(super) async fn flush(&mut self) -> Result<(), Stopped> {
+    pub(super) async fn flush(&mut self) -> Result<(), AgentError> {
         self.due = None;
         match self.held.take() {
             Some(text) => self.lay(text, false).await,
@@ -92,7 +92,7 @@ impl TextArtifact {
     }
 
     /// Nothing more comes. A program that failed has not finished its artifact.
-    pub(super) async fn finish(&mut self, whole: bool) -> Result<(), Stopped> {
+    pub(super) async fn finish(&mut self, whole: bool) -> Result<(), AgentError> {
         let rest = std::mem::take(&mut self.decoder).finish();
         self.hold(rest).await?;
         if let Some(piece) = self.pieces.finish() {
@@ -105,7 +105,7 @@ impl TextArtifact {
         }
     }
 
-    async fn lay(&mut self, text: String, last: bool) -> Result<(), Stopped> {
+    async fn lay(&mut self, text: String, last: bool) -> Result<(), AgentError> {
         let append = std::mem::replace(&mut self.begun, true);
         if self.pieces.are_cut() {
             // A chunk of its own, which nothing is merged with.

@@ -41,9 +41,9 @@ impl Break {
     }
 }
 
-impl From<Stopped> for Break {
-    fn from(_: Stopped) -> Self {
-        Break::Stopped
+impl From<AgentError> for Break {
+    fn from(error: AgentError) -> Self {
+        if error.is_stop() { Break::Stopped } else { Break::Failed(error.message().to_owned()) }
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError>
         Input::Json => input::turn_line(&options.skill, &turn, &[]),
         Input::Text => match input::text(turn.message()) {
             Ok(text) => text,
-            Err(refusal) => return Ok(turn.reject(refusal).await?),
+            Err(refusal) => return turn.reject(refusal).await,
         },
     };
     while run_once(program, &turn, first, &mut talk).await? == Next::Again {
@@ -254,7 +254,7 @@ impl Talk {
         matches!(self, Talk::Lines(conversation) if conversation.waits())
     }
 
-    async fn answer(&mut self) -> Result<Message, Stopped> {
+    async fn answer(&mut self) -> Result<Message, AgentError> {
         match self {
             Talk::Text(_) => std::future::pending().await,
             Talk::Lines(conversation) => conversation.answer().await,
@@ -275,7 +275,7 @@ impl Talk {
         }
     }
 
-    async fn flush(&mut self) -> Result<(), Stopped> {
+    async fn flush(&mut self) -> Result<(), AgentError> {
         match self {
             Talk::Text(artifact) => artifact.flush().await,
             Talk::Lines(_) => Ok(()),

@@ -1,0 +1,241 @@
+//! A client inside the process: no socket, no bytes. For tests of agents, and for applications that ask their own.
+
+use baton_protocol::domain::{Message, Part, PartContent, Role, Task, TaskId};
+use baton_protocol::operation::{
+    Call, CancelTask, GetTask, HistoryLength, Reply, SendMessage, SubscribeToTask,
+};
+use baton_protocol::wire::StreamItem;
+use baton_protocol::wire::v1;
+use baton_protocol::{Error, ErrorKind, Generation};
+use bytes::Bytes;
+
+use crate::auth::Principal;
+use crate::engine::clock::fresh_message_id;
+use crate::engine::{Content, EventStream, Frame, from_store};
+use crate::service::{CallContext, Outcome, Service};
+
+/// Talks to one agent of a server in the same process, by the same rules as clients on the network: the same routing,
+/// limits, history and store. See [`Server::client`](crate::Server::client).
+///
+/// ```
+/// # async fn it_asks_first() -> Result<(), Box<dyn std::error::Error>> {
+/// use baton_server::a2a::TaskState;
+/// use baton_server::{AgentError, Server, Turn};
+///
+/// async fn book(turn: Turn) -> Result<(), AgentError> {
+///     let city = turn.ask("Where to?").await?;
+///     turn.complete_with(format!("Have a good trip to {}", city.text())).await
+/// }
+///
+/// let client = Server::agent("book", "Books trips", book).build().await?.client();
+/// let asked = client.send("A trip, please").await?.into_task()?;
+/// assert_eq!(asked.status.state, TaskState::InputRequired);
+///
+/// let done = client.send_to(&asked, "Oslo").await?;
+/// assert_eq!(done.text(), "Have a good trip to Oslo");
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(it_asks_first()).unwrap();
+/// ```
+#[derive(Debug, Clone)]
+pub struct LocalClient {
+    service: Service,
+    principal: Principal,
+    tenant: Option<String>,
+}
+
+/// What an agent answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// A task, at rest: ended, or waiting for input. It is still working only if it took longer than
+    /// [`Options::send_wait`](crate::engine::options::Options::send_wait).
+    Task(Task),
+    /// A message skill's answer.
+    Message(Message),
+}
+
+/// The events of a task, one by one. See [`LocalClient::stream`].
+#[derive(Debug)]
+pub struct LocalStream {
+    events: EventStream,
+}
+
+impl LocalClient {
+    pub(crate) fn new(service: Service) -> Self {
+        LocalClient { service, principal: Principal::new("anonymous"), tenant: None }
+    }
+
+    /// The same, calling as somebody: what an authenticator would have said about the caller.
+    #[must_use]
+    pub fn as_owner(mut self, owner: &str) -> Self {
+        self.principal = Principal::new(owner);
+        self
+    }
+
+    /// The same, naming a tenant.
+    #[must_use]
+    pub fn in_tenant(mut self, tenant: &str) -> Self {
+        self.tenant = Some(tenant.to_owned());
+        self
+    }
+
+    /// Says something new, and waits until the task rests or the answer is there.
+    pub async fn send(&self, content: impl Into<Content>) -> Result<Answer, Error> {
+        self.send_message(user_message(content.into())).await
+    }
+
+    /// Says something to a task: the answer to its question, or more while it works.
+    pub async fn send_to(&self, task: &Task, content: impl Into<Content>) -> Result<Answer, Error> {
+        self.send_message(to_task(task, content.into())).await
+    }
+
+    /// Sends a message as it is, with its own id and target. The same one twice is answered once.
+    pub async fn send_message(&self, message: Message) -> Result<Answer, Error> {
+        match self.dispatch(Call::SendMessage(SendMessage::new(message))).await? {
+            Outcome::Reply { reply: Reply::SentMessage(message), .. } => Ok(Answer::Message(message)),
+            other => task_of(other).map(Answer::Task),
+        }
+    }
+
+    /// Says something new, to watch what comes of it.
+    pub async fn stream(&self, content: impl Into<Content>) -> Result<LocalStream, Error> {
+        self.stream_message(user_message(content.into())).await
+    }
+
+    /// Says something to a task, to watch what comes of it.
+    pub async fn stream_to(&self, task: &Task, content: impl Into<Content>) -> Result<LocalStream, Error> {
+        self.stream_message(to_task(task, content.into())).await
+    }
+
+    /// Sends a message as it is, to watch what comes of it.
+    pub async fn stream_message(&self, message: Message) -> Result<LocalStream, Error> {
+        self.watch(Call::SendStreamingMessage(SendMessage::new(message))).await
+    }
+
+    /// Watches a task from now on.
+    pub async fn subscribe(&self, id: &TaskId) -> Result<LocalStream, Error> {
+        self.watch(Call::SubscribeToTask(SubscribeToTask { id: id.clone() })).await
+    }
+
+    /// The task as it is.
+    pub async fn task(&self, id: &TaskId) -> Result<Task, Error> {
+        let get = GetTask { id: id.clone(), history_length: HistoryLength::All };
+        task_of(self.dispatch(Call::GetTask(get)).await?)
+    }
+
+    /// Cancels the task.
+    pub async fn cancel(&self, id: &TaskId) -> Result<Task, Error> {
+        let cancel = CancelTask { id: id.clone(), metadata: None };
+        task_of(self.dispatch(Call::CancelTask(cancel)).await?)
+    }
+
+    async fn watch(&self, call: Call) -> Result<LocalStream, Error> {
+        match self.dispatch(call).await? {
+            Outcome::Stream { stream, .. } => Ok(LocalStream { events: stream }),
+            Outcome::Reply { .. } | Outcome::Stored { .. } => Err(unexpected()),
+        }
+    }
+
+    async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        let context = CallContext {
+            scope: self.service.scope(&self.principal, self.tenant.as_deref())?,
+            generation: Generation::V1,
+            last_event_id: None,
+            extensions: Vec::new(),
+            trace: None,
+        };
+        self.service.dispatch(&context, call).await
+    }
+}
+
+impl Answer {
+    /// The task. An error if the agent answered with a message.
+    pub fn into_task(self) -> Result<Task, Error> {
+        match self {
+            Answer::Task(task) => Ok(task),
+            Answer::Message(_) => Err(Error::new(ErrorKind::Internal, "The answer is a message, not a task")),
+        }
+    }
+
+    /// The message. An error if the agent made a task.
+    pub fn into_message(self) -> Result<Message, Error> {
+        match self {
+            Answer::Message(message) => Ok(message),
+            Answer::Task(_) => Err(Error::new(ErrorKind::Internal, "The answer is a task, not a message")),
+        }
+    }
+
+    /// All text of it: of the message; or of the task's artifacts, a line between two; or, without artifacts, of the
+    /// task's last status.
+    pub fn text(&self) -> String {
+        let task = match self {
+            Answer::Message(message) => return message.text(),
+            Answer::Task(task) => task,
+        };
+        if task.artifacts.is_empty() {
+            return task.status.message.as_ref().map(Message::text).unwrap_or_default();
+        }
+        let texts: Vec<String> = task.artifacts.iter().map(|artifact| text_of(&artifact.parts)).collect();
+        texts.join("\n")
+    }
+}
+
+impl LocalStream {
+    /// What happened next; `None` when the stream is over. The first is the task as it began.
+    pub async fn next(&mut self) -> Option<Result<StreamItem, Error>> {
+        let frame = match self.events.next().await? {
+            Ok(frame) => frame,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(match frame {
+            Frame::Task { snapshot, .. } => Ok(StreamItem::Task(snapshot.task.clone())),
+            Frame::Message(message) => Ok(StreamItem::Message(message)),
+            Frame::Event(event) => event.item().map_err(from_store),
+        })
+    }
+
+    /// All that is still to come.
+    pub async fn rest(mut self) -> Result<Vec<StreamItem>, Error> {
+        let mut items = Vec::new();
+        while let Some(item) = self.next().await {
+            items.push(item?);
+        }
+        Ok(items)
+    }
+}
+
+/// Without anything between the parts: streamed text may come in several.
+fn text_of(parts: &[Part]) -> String {
+    let text = |part: &Part| match &part.content {
+        PartContent::Text(text) => Some(text.clone()),
+        PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => None,
+    };
+    parts.iter().filter_map(text).collect()
+}
+
+fn user_message(content: Content) -> Message {
+    let Content { parts, metadata, extensions } = content;
+    Message { metadata, extensions, ..Message::new(fresh_message_id(), Role::User, parts) }
+}
+
+fn to_task(task: &Task, content: Content) -> Message {
+    let (task_id, context_id) = (Some(task.id.clone()), Some(task.context_id.clone()));
+    Message { task_id, context_id, ..user_message(content) }
+}
+
+fn task_of(outcome: Outcome) -> Result<Task, Error> {
+    match outcome {
+        Outcome::Reply { reply: Reply::SentTask(task) | Reply::Task(task), .. } => Ok(task),
+        Outcome::Stored { json, .. } => read_task(&json),
+        Outcome::Reply { .. } | Outcome::Stream { .. } => Err(unexpected()),
+    }
+}
+
+fn read_task(json: &Bytes) -> Result<Task, Error> {
+    std::str::from_utf8(json).map_err(|_| unexpected()).and_then(v1::read_task)
+}
+
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Internal, "The operation answered with something of another kind")
+}

@@ -8,14 +8,14 @@ async fn book(turn: Turn) -> Result<(), AgentError> {
     let mut answer = turn.ask(format!("How many of you go to {city}?")).await?;
     let people: u32 = loop {
         match answer.text().trim().parse() {
-            Ok(0) => return Ok(turn.reject("I book for people only").await?),
+            Ok(0) => return turn.reject("I book for people only").await,
             Ok(people) => break people,
             Err(_) => answer = turn.ask("That is no number. How many?").await?,
         }
     };
     turn.progress(format!("Booking {people} seats to {city}")).await?;
     turn.text_artifact("ticket", format!("{people} to {city}")).await?;
-    Ok(turn.complete_with("Have a good trip!").await?)
+    turn.complete_with("Have a good trip!").await
 }
 
 #[tokio::main]

@@ -13,7 +13,7 @@ async fn poet(turn: Turn) -> Result<(), AgentError> {
         // Ends early when the client cancels the task, or the server stops.
         turn.sleep(Duration::from_millis(50)).await?;
     }
-    Ok(stream.finish().await?)
+    stream.finish().await
 }
 
 #[tokio::main]

@@ -14,12 +14,12 @@ pub(crate) async fn roll(turn: Turn) -> Result<(), AgentError> {
         }
     };
     if !(1..=100).contains(&count) || !(2..=1000).contains(&sides) {
-        return Ok(turn.fail("I have 100 dice, with 2 to 1000 sides").await?);
+        return turn.fail("I have 100 dice, with 2 to 1000 sides").await;
     }
     turn.progress(format!("Rolling {count}d{sides}")).await?;
     let rolls: Vec<u64> = (0..count).map(|at| RandomState::new().hash_one(at) % sides + 1).collect();
     turn.artifact_json("roll", &rolls).await?;
-    Ok(turn.complete_with(format!("You rolled {}", rolls.iter().sum::<u64>())).await?)
+    turn.complete_with(format!("You rolled {}", rolls.iter().sum::<u64>())).await
 }
 
 /// A message in, a message out: no task.

@@ -119,7 +119,7 @@ async fn p06_a_walk_meets_every_task_once_after_the_clock_was_set_back() {
 #[tokio::test]
 async fn p06_a_walk_meets_every_task_once_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("tasks.db"), Options::default()).unwrap();
+    let store = SqliteStore::open(folder.path().join("tasks.db"), Options::default()).unwrap();
     check_walks(with_agent(obedient).store(Arc::new(store))).await;
 }
 

@@ -221,8 +221,7 @@ store_suite!(memory, || async { MemoryStore::new() });
 #[cfg(feature = "sqlite")]
 store_suite!(sqlite, || async {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store =
-        SqliteStore::open(&folder.path().join("baton.db"), Options::default()).expect("a fresh store");
+    let store = SqliteStore::open(folder.path().join("baton.db"), Options::default()).expect("a fresh store");
     (store, folder)
 });
 #[cfg(feature = "postgres")]

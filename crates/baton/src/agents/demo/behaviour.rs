@@ -39,8 +39,8 @@ pub(super) async fn act(behaviour: Behaviour, turn: &Turn) -> Done {
         Behaviour::MultiTurn => ask_until_done(turn).await,
         Behaviour::AuthRequired => ask_to_sign_in(turn).await,
         Behaviour::WaitForCancel => wait_for_cancel(turn).await,
-        Behaviour::Reject => Ok(turn.reject("The demo agent refuses this task, as it was told to.").await?),
-        Behaviour::Fail => Ok(turn.fail("The task failed, as it was told to.").await?),
+        Behaviour::Reject => turn.reject("The demo agent refuses this task, as it was told to.").await,
+        Behaviour::Fail => turn.fail("The task failed, as it was told to.").await,
     }
 }
 
@@ -50,17 +50,17 @@ async fn echo(turn: &Turn) -> Done {
     let has_text = message.parts.iter().any(|part| matches!(part.content, PartContent::Text(_)));
     let parts = if has_text { vec![Part::text(turn.text())] } else { message.parts.clone() };
     turn.artifact(artifact("echo", parts)?).await?;
-    Ok(turn.complete().await?)
+    turn.complete().await
 }
 
 async fn complete(turn: &Turn) -> Done {
     turn.artifact(artifact("reply", vec![Part::text(format!("You said: {}", turn.text()))])?).await?;
-    Ok(turn.complete_with("The task is complete.").await?)
+    turn.complete_with("The task is complete.").await
 }
 
 async fn hand_over(turn: &Turn, name: &str, part: Part) -> Done {
     turn.artifact(artifact(name, vec![part])?).await?;
-    Ok(turn.complete().await?)
+    turn.complete().await
 }
 
 fn file() -> Part {
@@ -81,7 +81,7 @@ async fn work_in_steps(turn: &Turn) -> Done {
     pause(turn, STEP).await?;
     turn.artifact(artifact("result", vec![Part::text("The result of two steps.")])?).await?;
     pause(turn, STEP).await?;
-    Ok(turn.complete().await?)
+    turn.complete().await
 }
 
 async fn tell_a_story(turn: &Turn) -> Done {
@@ -91,14 +91,14 @@ async fn tell_a_story(turn: &Turn) -> Done {
         let chunk = artifact("story", vec![Part::text(text)])?;
         turn.artifact_update(chunk, place > 0, place + 1 == STORY.len()).await?;
     }
-    Ok(turn.complete().await?)
+    turn.complete().await
 }
 
 async fn work_long(turn: &Turn) -> Done {
     turn.progress("This takes a few seconds.").await?;
     pause(turn, LONG_WORK).await?;
     turn.artifact(artifact("result", vec![Part::text("It took a while, but here it is.")])?).await?;
-    Ok(turn.complete().await?)
+    turn.complete().await
 }
 
 async fn ask_once(turn: &Turn) -> Done {

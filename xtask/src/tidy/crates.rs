@@ -70,6 +70,18 @@ pub fn locks_know_our_dependencies(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
+/// They made the binary five times as large. The profile `profiling` has them.
+pub fn releases_carry_no_debug_sections(tree: &Tree, faults: &mut Vec<Fault>) {
+    let Some(manifest) = tree.files.iter().find(|file| file.path == "Cargo.toml") else { return };
+    let lines = || manifest.text.lines().enumerate();
+    let Some((at, _)) = lines().find(|(_, line)| *line == "[profile.release]") else { return };
+    let mut release = lines().skip(at + 1).take_while(|(_, line)| !line.starts_with('['));
+    if !release.any(|(_, line)| line == "strip = \"symbols\"") {
+        let message = "releases are stripped: `strip = \"symbols\"`; use the profile `profiling` to measure";
+        faults.push(Fault::new(&manifest.path, at + 1, message));
+    }
+}
+
 /// What a crate depends on everywhere and with whatever features.
 fn always_needed(manifest: &str) -> impl Iterator<Item = &str> {
     let lines = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
@@ -156,6 +168,19 @@ mod tests {
             ],
             &["fuzz/Cargo.lock:1"],
         );
+    }
+
+    #[test]
+    fn a_release_with_debug_sections_is_refused() {
+        let profiling = "\n[profile.profiling]\nstrip = \"none\"\n";
+        for (release, expected) in [
+            ("lto = \"thin\"\nstrip = \"symbols\"\n", &[][..]),
+            ("debug = true\n", &["Cargo.toml:2"][..]),
+            ("strip = \"none\"\n", &["Cargo.toml:2"][..]),
+        ] {
+            let manifest = format!("\n[profile.release]\n{release}{profiling}");
+            check(&[("Cargo.toml", &manifest)], expected);
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ const RULES: &[fn(&Tree, &mut Vec<Fault>)] = &[
     crates::edges,
     crates::one_integration_binary,
     crates::locks_know_our_dependencies,
+    crates::releases_carry_no_debug_sections,
     paths::none_of_one_machine,
     links::local_links_resolve,
 ];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
-use baton_protocol::domain::{EventBody, Scope, TraceContext};
+use baton_protocol::domain::{EventBody, Message, Scope, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -35,6 +35,9 @@ use crate::telemetry::{labels, milliseconds, trace};
 /// A store that fails is tried again after a pause that doubles from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much of a failed task's reason the log holds.
+const LOGGED_CHARS: usize = 200;
 
 /// How a turn came to its end, once it did.
 enum End {
@@ -271,7 +274,16 @@ impl Run {
         if trace::wanted() {
             trace::attribute(&Span::current(), "a2a.task.state", state);
         }
-        tracing::debug!(task.id = %id, state, duration_ms = milliseconds(took), "the turn has ended");
+        let duration_ms = milliseconds(took);
+        if self.snapshot.state() == TaskState::Failed {
+            // The client reads the reason; whoever looks after the agent should not have to ask it.
+            let said = self.snapshot.task.status.message.as_ref().map(Message::text).unwrap_or_default();
+            let reason: String = said.chars().take(LOGGED_CHARS).collect();
+            let agent = &*self.registration.scope().agent;
+            tracing::info!(task.id = %id, agent, reason, duration_ms, "the task has failed");
+        } else {
+            tracing::debug!(task.id = %id, state, duration_ms, "the turn has ended");
+        }
     }
 
     /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.

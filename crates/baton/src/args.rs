@@ -27,7 +27,7 @@ from the file (--config, BATON_CONFIG, or ./baton.toml if it exists), else it is
 
 /// Puts agents on the A2A (Agent2Agent) network. Without a command: `serve`.
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, after_help = EXAMPLES)]
+#[command(name = "baton", version, after_help = EXAMPLES, override_usage = "baton [COMMAND]")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -93,7 +93,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
-    /// What the demo agent's card promises [default: full].
+    /// How much the demo agent offers [default: full].
     #[arg(long, value_enum)]
     profile: Option<Profile>,
 
@@ -187,6 +187,12 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_usage_says_that_a_command_may_be_left_out() {
+        let help = Cli::command().render_help().to_string();
+        assert!(help.contains("Usage: baton [COMMAND]\n"), "{help}");
     }
 
     #[test]

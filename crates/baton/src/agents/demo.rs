@@ -16,14 +16,14 @@ use choice::Behaviour;
 
 const NAME: &str = "Baton demo agent";
 
-/// What the demo agent's card promises.
+/// How much the demo agent offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Profile {
-    /// Everything this server can do.
+    /// Tasks and streams: everything this server can do today.
     Full,
-    /// Tasks and streams, no webhooks.
+    /// Tasks and streams; stays so when the server learns more.
     Streaming,
-    /// Tasks alone: no streams, no webhooks.
+    /// Tasks alone, without streams.
     Minimal,
 }
 

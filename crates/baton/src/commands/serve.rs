@@ -2,7 +2,7 @@
 
 mod store;
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -154,13 +154,18 @@ async fn until_stopped(
     tokio::select! {
         ended = &mut serving => return ended.map_err(cannot_start),
         _ = terminal_gone => tracing::info!(signal = "SIGHUP", "stopping: the terminal has closed"),
-        name = signals.next() => tracing::info!(signal = name, "stopping; once more to stop at once"),
+        name = signals.next() => tell(
+            "\nStopping; Ctrl-C again to quit immediately",
+            || tracing::info!(signal = name, "stopping; signal again to quit immediately"),
+        ),
     }
     stop.cancel();
     tokio::select! {
-        ended = &mut serving => ended.map_err(cannot_start),
-        _ = signals.next() => Err(Failure::interrupted()),
+        ended = &mut serving => ended.map_err(cannot_start)?,
+        _ = signals.next() => return Err(Failure::interrupted()),
     }
+    tell("Stopped", || tracing::info!("stopped"));
+    Ok(())
 }
 
 async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
@@ -212,10 +217,24 @@ fn store_failed(error: &StoreError, said: &str) -> Failure {
     }
 }
 
-/// For the person at the terminal; whoever reads the log finds the same address there.
+/// A line about the whole server: a plain one for the person at a terminal, else one of the log.
+fn tell(line: &str, log: impl FnOnce()) {
+    if io::stderr().is_terminal() {
+        // A terminal that has closed meanwhile is no reason to fail.
+        let _ = writeln!(io::stderr(), "{line}");
+    } else {
+        log();
+    }
+}
+
+/// For the person at the terminal; whoever reads the log finds the same address there. Where both are one terminal the
+/// welcome says it all.
 fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
     let Loaded { config, agents, file, .. } = loaded;
-    tracing::info!(%address, %store, agents = agents.len(), "listening");
+    let version = env!("CARGO_PKG_VERSION");
+    if !(io::stdout().is_terminal() && io::stderr().is_terminal()) {
+        tracing::info!(version, %address, %store, agents = agents.len(), "listening");
+    }
     let url = format!("http://{}", reachable(address));
     let at = |plan: &AgentPlan| format!("{url}{}", plan.path().trim_end_matches('/'));
     let who = match &agents[..] {
@@ -223,7 +242,7 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
         [only] => only.card.name.clone(),
         several => format!("{} agents", several.len()),
     };
-    let mut text = format!("Baton {}: {who}\n\n  listening  {url}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Baton {version}: {who}\n\n  listening  {url}\n");
     for plan in agents {
         let name = if agents.len() > 1 { format!("  ({})", plan.card.name) } else { String::new() };
         text += &format!("  card       {}/.well-known/agent-card.json{name}\n", at(plan));

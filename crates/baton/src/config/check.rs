@@ -148,7 +148,7 @@ impl Rules<'_> {
                 }
             }
             (false, true) => {
-                let of_programs: [(&str, &Source, bool); 9] = [
+                let of_programs: [(&str, &Source, bool); 10] = [
                     of("skill.exec_input", &skill.exec_input),
                     of("skill.exec_output", &skill.exec_output),
                     of("skill.directory", &skill.directory),
@@ -158,6 +158,7 @@ impl Rules<'_> {
                     of("skill.timeout", &skill.timeout),
                     of("skill.kill_grace", &skill.kill_grace),
                     of("skill.rerunnable", &skill.rerunnable),
+                    of("skill.show_stderr", &skill.show_stderr),
                 ];
                 for (key, source, set) in of_programs {
                     if set {

@@ -57,6 +57,7 @@ fn program(skill: &Skill) -> Result<Logic, String> {
         kill_grace: skill.kill_grace.unwrap_or(usual.kill_grace),
         max_output_bytes: skill.max_output.map_or(usual.max_output_bytes, |size| size.bytes()),
         rerunnable: skill.rerunnable.unwrap_or(usual.rerunnable),
+        show_stderr: skill.show_stderr.unwrap_or(usual.show_stderr),
         ..ExecOptions::default()
     };
     Ok(match *skill.replies {

@@ -106,7 +106,7 @@ async fn kill_9_of_the_guard_ends_the_program_and_fails_the_task() {
     let guard = &family.iter().find(|(what, _)| what == "guard").unwrap().1;
     guard.signal("-KILL");
     let task = server.until(&task, "TASK_STATE_FAILED").await;
-    assert_eq!(reason(&task), "The agent's program was ended from outside");
+    assert_eq!(reason(&task), "The agent's program was ended from outside; see the server's log");
     // Not even a zombie: the server waits for whom it adopts.
     all_gone(&family).await;
     // And goes on.

@@ -86,7 +86,7 @@ async fn four_megabytes_reach_a_program_that_reads_and_do_not_hold_up_one_that_d
     let task = server.send(text("m-1", &long)).await;
     assert_eq!(
         (output(&task).as_str(), reason(&task)),
-        ("read nothing\n", "The agent's program exited with 4")
+        ("read nothing\n", "The agent's program exited with 4; see the server's log")
     );
 }
 

@@ -81,27 +81,31 @@ sys.exit('nothing to do')",
     );
     let server = program.serve(&[]);
     for (said, expected) in [
-        ("silent", "The agent's program exited with 3"),
-        ("signal", "The agent's program was ended by signal 9 (SIGKILL)"),
-        ("else", "The agent's program exited with 1: nothing to do"),
+        ("silent", "The agent's program exited with 3; see the server's log"),
+        ("signal", "The agent's program was ended by signal 9 (SIGKILL); see the server's log"),
+        ("else", "The agent's program exited with 1; see the server's log"),
+        ("error", "The agent's program exited with 1; see the server's log"),
     ] {
         let task = server.answer_to(said).await;
         assert_eq!((state(&task), reason(&task)), ("FAILED", expected));
         assert_eq!(output(&task), "begun\n", "what it had printed stays");
     }
-    let task = server.answer_to("error").await;
+    let talkative = program.serve(&["--exec-show-stderr"]);
+    let task = talkative.answer_to("else").await;
+    assert_eq!(reason(&task), "The agent's program exited with 1: nothing to do");
+    let task = talkative.answer_to("error").await;
     assert!(reason(&task).ends_with("\nValueError: no such city"), "{task}");
 
     program.remove();
     let task = server.answer_to("gone").await;
     assert_eq!(
         reason(&task),
-        "The agent's program could not be started: No such file or directory (os error 2)"
+        "The agent's program could not be started: No such file or directory (os error 2); see the server's log"
     );
 }
 
 #[tokio::test]
-async fn complaints_go_to_the_log_and_only_the_last_words_to_the_client() {
+async fn complaints_go_to_the_log_and_the_last_words_to_the_client_only_if_told_so() {
     let program = shell(
         "read -r code
 for n in 1 2 3 4 5 6; do echo \"complaint $n\" >&2; done
@@ -121,6 +125,11 @@ exit $code",
     assert!(line.contains("exec: stderr") && line.contains(&format!("task.id={id}")), "{line}");
     assert!(!log.contains('\u{1b}'), "what a program prints cannot colour the log: {log}");
 
+    let task = server.answer_to("7").await;
+    assert_eq!(reason(&task), "The agent's program exited with 7; see the server's log");
+    assert!(!task.to_string().contains("complaint"), "{task}");
+
+    let server = program.serve(&["--exec-show-stderr"]);
     let task = server.answer_to("7").await;
     let expected = "The agent's program exited with 7:\ncomplaint 5\ncomplaint 6\n";
     assert!(reason(&task).starts_with(expected), "{task}");
@@ -158,7 +167,7 @@ async fn a_program_that_closes_its_output_is_waited_for() {
     assert_eq!(state(&task), "WORKING");
     program.go();
     let task = server.until(&task, "TASK_STATE_FAILED").await;
-    assert_eq!(reason(&task), "The agent's program exited with 5");
+    assert_eq!(reason(&task), "The agent's program exited with 5; see the server's log");
 }
 
 #[tokio::test]

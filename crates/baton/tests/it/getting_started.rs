@@ -1,8 +1,9 @@
-//! `docs/getting-started.md`, done as it says: every file saved, every command run, every output compared.
+//! `docs/getting-started.md` and the first screen of the README, done as they say: every file saved, every command run,
+//! every output compared.
 //!
 //! A fenced block after "Save this as `name`:" is a file. A `console` block holds commands and what they print; one that is
-//! `console background` holds a server, which runs until a comment says `stop` (as Ctrl-C would) or `kill`. The page's
-//! port becomes a free one.
+//! `console background` holds a server, which runs until a comment says `stop` (as Ctrl-C would) or `kill`. A `sh` block
+//! installs something, and one that is `console by-hand` takes too long: neither is run. The page's port becomes a free one.
 
 use std::fs;
 use std::io::Write as _;
@@ -35,6 +36,7 @@ fn steps(page: &str) -> Vec<Step> {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
                 let name = before.strip_suffix("`:").and_then(|text| text.rsplit('`').next());
                 match (fence, name) {
+                    ("```sh" | "```console by-hand", _) => {}
                     ("```console", _) => {
                         steps.extend(commands(&block).map(|(command, prints)| Step::Run { command, prints }))
                     }
@@ -169,11 +171,10 @@ impl Drop for Desk {
     }
 }
 
-#[test]
-fn s18_every_command_of_getting_started_does_what_the_page_shows() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/getting-started.md");
-    let steps = steps(&fs::read_to_string(page).unwrap());
-    assert!(steps.len() > 20, "the page was read");
+/// Does everything a page says, in a folder of its own.
+fn follow(page: &str, at_least: usize) {
+    let steps = steps(page);
+    assert!(steps.len() >= at_least, "the page was read");
     let folder = tempfile::tempdir().unwrap();
     // Free a moment ago; the server is told to take just this one.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -195,6 +196,19 @@ fn s18_every_command_of_getting_started_does_what_the_page_shows() {
         }
     }
     assert!(desk.server.is_none(), "the page leaves a server running");
+}
+
+#[test]
+fn s18_every_command_of_getting_started_does_what_the_page_shows() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/getting-started.md");
+    follow(&fs::read_to_string(page).unwrap(), 20);
+}
+
+#[test]
+fn s18_every_command_on_the_first_screen_does_what_it_shows() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let (first_screen, _) = page.split_once("\n## ").expect("the README has headings");
+    follow(first_screen, 8);
 }
 
 #[test]

@@ -130,3 +130,55 @@ fn address(server: &Served) -> String {
         std::thread::yield_now();
     }
 }
+
+/// From start to stop: who listens in which version, whose task failed and why, and that it is over.
+#[tokio::test]
+async fn a_life_is_told_in_the_log() {
+    let server = Served::with(&[&SERVE[..], &["--log-format", "json"]].concat());
+    let failed = server.send(text("m-1", "tck-task-failure")).await;
+    let log = server.stop_and_log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = |message: &str| {
+        let found = lines.iter().find(|line| line["message"] == message);
+        found.unwrap_or_else(|| panic!("no line {message:?} in {log}"))
+    };
+    assert_eq!(line("listening")["version"], env!("CARGO_PKG_VERSION"));
+    let of_task = line("the task has failed");
+    assert_eq!((&of_task["level"], &of_task["task.id"]), (&json!("INFO"), &failed["id"]));
+    let reason = failed["status"]["message"]["parts"][0]["text"].as_str().unwrap();
+    assert_eq!((&of_task["reason"], &of_task["agent"]), (&json!(reason), &json!("default")));
+    line("stopping; signal again to quit immediately");
+    assert_eq!(lines.last().unwrap()["message"], "stopped");
+}
+
+/// A person at a terminal reads the welcome, then that it stops and has stopped: no line of a log between.
+#[cfg(target_os = "linux")]
+#[test]
+fn at_a_terminal_there_is_the_welcome_and_nothing_else() {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+
+    // `script` runs it at a terminal of its own, and passes on what is typed.
+    let command = format!("exec {} {}", env!("CARGO_BIN_EXE_baton"), SERVE.join(" "));
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &command, "/dev/null"]).env_remove("BATON_LOG");
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut typed, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut screen = Vec::new();
+    let mut read_until = |end: &str| {
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&screen).contains(end) {
+            assert_eq!(shown.read(&mut byte).unwrap(), 1, "{:?}", String::from_utf8_lossy(&screen));
+            screen.push(byte[0]);
+        }
+        String::from_utf8_lossy(&screen).into_owned()
+    };
+    read_until("Hello, Baton");
+    // Ctrl-C
+    typed.write_all(&[3]).unwrap();
+    let screen = read_until("Stopped");
+    assert!(screen.starts_with(concat!("Baton ", env!("CARGO_PKG_VERSION"), ": the demo agent")), "{screen}");
+    assert!(!screen.contains(" INFO "), "{screen}");
+    assert!(screen.contains("Stopping; Ctrl-C again to quit immediately"), "{screen}");
+    assert!(child.wait().unwrap().success());
+}

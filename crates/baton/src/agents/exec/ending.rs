@@ -6,8 +6,9 @@ use rustix::process::Signal;
 
 use super::process::Ended;
 
-/// `Ok` is an exit with 0. Otherwise the reason, with the program's last words on stderr.
-pub(super) fn judge(ended: Ended, last_words: &[String]) -> Result<(), String> {
+/// `Ok` is an exit with 0. Otherwise the reason, with the program's last words on stderr where clients may read them:
+/// what a program complains about can hold keys, paths and other people's data.
+pub(super) fn judge(ended: Ended, shown: Option<&[String]>) -> Result<(), String> {
     let reason = match ended {
         Ended::Exited(0) => return Ok(()),
         Ended::Exited(code) => format!("The agent's program exited with {code}"),
@@ -21,10 +22,11 @@ pub(super) fn judge(ended: Ended, last_words: &[String]) -> Result<(), String> {
         }
         Ended::Unguarded => "The agent's program was ended from outside".to_owned(),
     };
-    match last_words {
-        [] => Err(reason),
-        [line] => Err(format!("{reason}: {line}")),
-        lines => Err(format!("{reason}:\n{}", lines.join("\n"))),
+    match shown {
+        None => Err(format!("{reason}; see the server's log")),
+        Some([]) => Err(reason),
+        Some([line]) => Err(format!("{reason}: {line}")),
+        Some(lines) => Err(format!("{reason}:\n{}", lines.join("\n"))),
     }
 }
 
@@ -56,7 +58,10 @@ mod tests {
     #[test]
     fn every_end_is_told() {
         let words = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        assert_eq!(judge(Ended::Exited(0), &words(&["a warning"])), Ok(()));
+        assert_eq!(judge(Ended::Exited(0), Some(&words(&["a warning"]))), Ok(()));
+        assert_eq!(judge(Ended::Exited(0), None), Ok(()));
+        let unshown = judge(Ended::Exited(3), None);
+        assert_eq!(unshown, Err("The agent's program exited with 3; see the server's log".to_owned()));
         for (ended, last_words, expected) in [
             (Ended::Exited(3), words(&[]), "The agent's program exited with 3"),
             (Ended::Exited(3), words(&["no such city"]), "The agent's program exited with 3: no such city"),
@@ -65,9 +70,9 @@ mod tests {
             (Ended::Signaled(99), words(&[]), "The agent's program was ended by signal 99"),
             (Ended::Unguarded, words(&[]), "The agent's program was ended from outside"),
         ] {
-            assert_eq!(judge(ended, &last_words), Err(expected.to_owned()));
+            assert_eq!(judge(ended, Some(&last_words)), Err(expected.to_owned()));
         }
-        let reason = judge(Ended::CannotStart(2), &[]).unwrap_err();
+        let reason = judge(Ended::CannotStart(2), Some(&[])).unwrap_err();
         assert!(reason.contains("could not be started: No such file"), "{reason}");
     }
 }

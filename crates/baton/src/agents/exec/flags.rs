@@ -46,6 +46,11 @@ pub(crate) struct ExecFlags {
     #[arg(long, requires = "exec")]
     exec_rerunnable: bool,
 
+    /// Show clients the program's last lines on stderr when it fails. They may hold keys and paths; without this flag
+    /// they are in the server's log alone.
+    #[arg(long, requires = "exec")]
+    exec_show_stderr: bool,
+
     /// Send text on whenever this comes, instead of as it comes; it is left out itself. `\n`, `\t` and `\0` are
     /// understood.
     #[arg(long, value_name = "DELIMITER", value_parser = delimiter, requires = "exec", conflicts_with = "exec_replies")]
@@ -58,6 +63,10 @@ pub(crate) struct ExecFlags {
     /// What the agent does, for its card.
     #[arg(long, value_name = "TEXT", requires = "exec", conflicts_with = "card")]
     description: Option<String>,
+
+    /// A message that it understands, for its card; `baton test` sends it. May be given several times.
+    #[arg(long, value_name = "TEXT", requires = "exec", conflicts_with = "card")]
+    example: Vec<String>,
 }
 
 /// A variable of the program's environment.
@@ -111,6 +120,7 @@ impl ExecFlags {
             timeout: self.exec_timeout,
             max_output_bytes: self.exec_max_output,
             rerunnable: self.exec_rerunnable,
+            show_stderr: self.exec_show_stderr,
             ..ExecOptions::default()
         })
     }
@@ -127,6 +137,7 @@ impl ExecFlags {
     fn skill(&self, name: &str, description: &str) -> AgentSkill {
         let mut skill = AgentSkill::new(&id(name), name, description);
         skill.tags = vec!["exec".to_owned()];
+        skill.examples = self.example.clone();
         skill
     }
 }

@@ -86,7 +86,9 @@ pub(crate) struct ExecOptions {
     pub(crate) max_output_bytes: usize,
     /// Longest line of JSON, or piece between two delimiters.
     pub(crate) max_line_bytes: usize,
-    /// How many of its last words on stderr a client reads when it fails.
+    /// May clients read its last words on stderr when it fails?
+    pub(crate) show_stderr: bool,
+    /// How many of them.
     pub(crate) stderr_lines: usize,
     /// May it be run again when a crash of the server has cut it short?
     pub(crate) rerunnable: bool,
@@ -167,6 +169,7 @@ impl Default for ExecOptions {
             kill_grace: Duration::from_secs(2),
             max_output_bytes: 16 * 1024 * 1024,
             max_line_bytes: 2 * 1024 * 1024,
+            show_stderr: false,
             stderr_lines: 3,
             rerunnable: false,
         }

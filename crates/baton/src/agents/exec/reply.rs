@@ -47,7 +47,7 @@ pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, 
     };
     let ended = process.ended().await;
     let last_words = complaints.last_words().await;
-    let judged = ending::judge(ended, &last_words);
+    let judged = ending::judge(ended, options.show_stderr.then_some(&last_words));
     match said(options, &output) {
         // What it said itself is better than what its exit code says.
         Ok(Some(parts)) if ended == Ended::Exited(0) => Ok(parts),

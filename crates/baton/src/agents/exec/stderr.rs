@@ -1,4 +1,5 @@
-//! What the program says on stderr goes to the log, line by line; its last words also into the reason of a failure.
+//! What the program says on stderr goes to the log, line by line; its last words also into the reason of a failure, where
+//! clients may read them.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

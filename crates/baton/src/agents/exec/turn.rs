@@ -102,7 +102,7 @@ async fn run_once(
         done = talk.finish(ended == Ended::Exited(0)).await;
         if done.is_ok() && !talk.is_over() {
             let last_words = complaints.last_words().await;
-            return match ending::judge(ended, &last_words) {
+            return match ending::judge(ended, options.show_stderr.then_some(&last_words)) {
                 Ok(()) if feed.answer_was_left() => Ok(Next::Again),
                 Ok(()) => Ok(Next::Done),
                 Err(reason) => {

@@ -50,6 +50,7 @@ pub(crate) struct Skill {
     pub(crate) timeout: Setting<Option<Duration>>,
     pub(crate) kill_grace: Setting<Option<Duration>>,
     pub(crate) rerunnable: Setting<Option<bool>>,
+    pub(crate) show_stderr: Setting<Option<bool>>,
     /// Where it begins; none for what flags made.
     pub(crate) place: Option<Place>,
     /// Something in it was refused: what it lacks may be just that.
@@ -144,6 +145,7 @@ impl Default for Skill {
             timeout: Setting::default(),
             kill_grace: Setting::default(),
             rerunnable: Setting::default(),
+            show_stderr: Setting::default(),
             place: None,
             broken: false,
         }
@@ -193,6 +195,7 @@ impl Section for Skill {
         visit.field("timeout", &mut self.timeout);
         visit.field("kill_grace", &mut self.kill_grace);
         visit.field("rerunnable", &mut self.rerunnable);
+        visit.field("show_stderr", &mut self.show_stderr);
     }
 
     fn label(&self) -> Option<String> {

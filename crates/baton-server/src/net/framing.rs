@@ -3,7 +3,8 @@
 //! It runs below hyper and passes on only what it has understood. A head is passed on whole, or not at all; a body
 //! with a length is passed on by count; a chunked one is followed chunk by chunk. The machine is stricter than hyper
 //! in every place, so the two can never disagree on where the next request begins: what hyper would read otherwise
-//! does not reach it.
+//! does not reach it. Should they all the same, [`Requests`](super::requests::Requests) notices: requests are passed on
+//! one by one, and both sides count them.
 
 use super::head::{self, BodyShape, Head, is_control};
 use super::refusal::Refusal;
@@ -20,8 +21,9 @@ pub(super) struct Framing {
     max_head: usize,
     /// Bytes of the body under way that have been passed on.
     body_seen: u64,
-    /// Heads passed on so far.
+    /// Heads passed on so far, and what follows the last of them.
     heads: u64,
+    shape: BodyShape,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +78,11 @@ struct Trailer {
 /// What may go on to hyper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// So many bytes from the front. The others are a head that is not whole: give them again, with more behind.
+    /// So many bytes from the front. The others are a head that is not whole, or not to be passed on yet: give them
+    /// again, with more behind.
     pub(super) pass: usize,
+    /// The others begin with a head that has to wait until hyper has announced the one before it.
+    pub(super) waits: bool,
     pub(super) refused: Option<Refused>,
 }
 
@@ -100,7 +105,13 @@ pub(super) enum Stand {
 
 impl Framing {
     pub(super) fn new(max_head: usize) -> Self {
-        Framing { at: At::Head(Scan::default()), max_head, body_seen: 0, heads: 0 }
+        Framing {
+            at: At::Head(Scan::default()),
+            max_head,
+            body_seen: 0,
+            heads: 0,
+            shape: BodyShape::Length(0),
+        }
     }
 
     pub(super) fn stand(&self) -> Stand {
@@ -115,9 +126,9 @@ impl Framing {
         self.body_seen
     }
 
-    /// How many requests are all with hyper; `None` in the middle of one.
-    pub(super) fn whole_requests(&self) -> Option<u64> {
-        (self.stand() == Stand::Head).then_some(self.heads)
+    /// How many heads have been passed on, and what follows the last of them.
+    pub(super) fn last_head(&self) -> (u64, BodyShape) {
+        (self.heads, self.shape)
     }
 
     /// From now on nothing is passed on, for a reason of the caller's.
@@ -125,21 +136,33 @@ impl Framing {
         self.at = At::Refused;
     }
 
-    /// Looks at the bytes that came in, after those it did not pass on the last time.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Verdict {
+    /// hyper is given a request of our own making, without a body, in place of the refused one.
+    pub(super) fn stand_in(&mut self) {
+        self.heads += 1;
+        self.shape = BodyShape::Length(0);
+    }
+
+    /// Looks at the bytes that came in, after those it did not pass on the last time. At most one head is passed on,
+    /// and only if one `may_begin`.
+    pub(super) fn feed(&mut self, bytes: &[u8], mut may_begin: bool) -> Verdict {
         let mut pass = 0;
         while pass < bytes.len() {
+            let begins = matches!(self.at, At::Head(_));
+            if begins && !may_begin {
+                return Verdict { pass, waits: true, refused: None };
+            }
             let rest = &bytes[pass..];
             match self.step(rest) {
                 Ok(0) => break,
                 Ok(taken) => pass += taken,
                 Err(refused) => {
                     self.at = At::Refused;
-                    return Verdict { pass, refused: Some(refused) };
+                    return Verdict { pass, waits: false, refused: Some(refused) };
                 }
             }
+            may_begin &= !begins;
         }
-        Verdict { pass, refused: None }
+        Verdict { pass, waits: false, refused: None }
     }
 
     /// How many bytes are fine; 0 when more are needed to tell.
@@ -151,6 +174,7 @@ impl Framing {
                 let Some((end, shape)) = end else { return Ok(0) };
                 self.body_seen = 0;
                 self.heads += 1;
+                self.shape = shape;
                 self.at = match shape {
                     BodyShape::Length(0) => At::Head(Scan::default()),
                     BodyShape::Length(length) => At::Length(length),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::header::{CONNECTION, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 use super::authority::Authority;
 use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
@@ -16,7 +16,7 @@ use super::cors::Origins;
 use super::hosts::Hosts;
 use super::lent::{Outgoing, Tray, closes_after};
 use super::options::Connections;
-use super::pulse::Pulse;
+use super::pulse::{Order, Pulse};
 use super::refusal::{self, Refusal};
 use crate::binding::App;
 use crate::telemetry::Telemetry;
@@ -54,15 +54,33 @@ pub(super) struct Caller {
 
 impl Caller {
     /// Answers one request. Never fails: what goes wrong is an answer, too.
-    pub(super) async fn answer(
+    ///
+    /// What is counted is counted now, not when the future is polled: hyper may read on before that.
+    pub(super) fn answer(
         self,
         request: Request<Incoming>,
         watch: Option<Arc<Watch>>,
-    ) -> Result<Response<Outgoing>, Infallible> {
+    ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> {
         let under_way = UnderWay::new(&self.pulse);
-        if let Some(tray) = &self.tray {
-            tray.came_out();
+        let length = request.body().size_hint().exact();
+        let counted = self.tray.as_ref().is_none_or(|tray| tray.requests.announce(length));
+        async move {
+            if !counted {
+                // Nothing of it can be trusted, not even that it is a request.
+                tracing::error!("a request was read in two ways; its connection is closed");
+                self.pulse.tell(Order::Leave);
+                std::future::pending::<()>().await;
+            }
+            self.answer_counted(request, watch, under_way).await
         }
+    }
+
+    async fn answer_counted(
+        self,
+        request: Request<Incoming>,
+        watch: Option<Arc<Watch>>,
+        under_way: UnderWay,
+    ) -> Result<Response<Outgoing>, Infallible> {
         let (version, closes) = (request.version(), closes_after(request.headers()));
         let origin = match &self.door.cors {
             Some(_) => request.headers().get(ORIGIN).cloned(),

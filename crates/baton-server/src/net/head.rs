@@ -66,6 +66,7 @@ impl Head {
                 }
                 self.chunked = true;
             }
+            Some(Named::LookAlike) => return Err(Refusal::LookAlike),
             Some(Named::Expect) if value.eq_ignore_ascii_case(b"100-continue") => {}
             Some(Named::Expect) => return Err(Refusal::Expect),
         }
@@ -222,33 +223,103 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
 }
 
 /// The headers that decide where a request ends and whom it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Host,
     ContentLength,
     TransferEncoding,
     Expect,
+    /// Not one of the names that decide about a connection, but some reader takes it for one.
+    LookAlike,
 }
 
+/// Every header that decides where a message ends, whom it is for, or what becomes of the connection after it.
+pub(super) const DECISIVE: [&[u8]; 8] = [
+    b"content-length",
+    b"transfer-encoding",
+    b"host",
+    b"connection",
+    b"upgrade",
+    b"expect",
+    b"trailer",
+    b"te",
+];
+
 impl Named {
+    /// Only the exact name, in letters of any case, means what it says: that is how hyper reads it.
     fn of(name: &[u8]) -> Option<Self> {
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => Some(Self::Host),
             6 if name.eq_ignore_ascii_case(b"expect") => Some(Self::Expect),
-            14 if like(name, b"content-length") => Some(Self::ContentLength),
-            17 if like(name, b"transfer-encoding") => Some(Self::TransferEncoding),
+            14 if name.eq_ignore_ascii_case(b"content-length") => Some(Self::ContentLength),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => Some(Self::TransferEncoding),
+            _ if is_look_alike(name) => Some(Self::LookAlike),
             _ => None,
         }
     }
 }
 
-/// With `_` for `-` as well: gateways in the manner of CGI take one for the other.
-fn like(name: &[u8], known: &[u8]) -> bool {
-    name.iter().zip(known).all(|(a, b)| a.eq_ignore_ascii_case(b) || (*a == b'_' && *b == b'-'))
+/// Is this a decisive name to a reader that does not tell `_`, `-` and other punctuation apart, or drops them? Gateways
+/// in the manner of CGI make `CONTENT_LENGTH` of both `Content-Length` and `Content.Length`.
+fn is_look_alike(name: &[u8]) -> bool {
+    // Most names begin with a letter that none of the decisive names begins with.
+    if name.first().is_some_and(|first| first.is_ascii_alphanumeric() && !b"cthue".contains(&(first | 0x20)))
+    {
+        return false;
+    }
+    let letters = |name| <[u8]>::iter(name).filter(|byte| byte.is_ascii_alphanumeric());
+    DECISIVE.iter().any(|known| {
+        letters(name).map(u8::to_ascii_lowercase).eq(letters(known).copied())
+            && !name.eq_ignore_ascii_case(known)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_exact_name_decides_and_what_looks_like_it_is_refused() {
+        for known in DECISIVE {
+            let text = str::from_utf8(known).unwrap();
+            for exact in [text.to_owned(), text.to_ascii_uppercase()] {
+                assert_ne!(Named::of(exact.as_bytes()), Some(Named::LookAlike), "{exact}");
+            }
+            for other in [
+                text.replace('-', "_"),
+                text.replace('-', "."),
+                text.replace('-', ""),
+                text.replace('-', "--"),
+                format!("_{text}"),
+                format!("{text}-"),
+                format!("{}~{}", &text[..1], &text[1..]),
+                format!("{}'", text.to_ascii_uppercase()),
+            ] {
+                let expected = (other != text).then_some(Named::LookAlike);
+                assert!(expected.is_none() || Named::of(other.as_bytes()) == expected, "{other}");
+            }
+        }
+        for honest in [
+            "content-type",
+            "content_type",
+            "Content-Lengths",
+            "x-host",
+            "hosts",
+            "TE1",
+            "ETag",
+            "Cookie",
+            "traceparent",
+            "User-Agent",
+            "x-content-length",
+            "-",
+            "_",
+            "connections",
+            "Upgrade-Insecure-Requests",
+            "a2a-version",
+        ] {
+            assert_eq!(Named::of(honest.as_bytes()), None, "{honest}");
+        }
+    }
 
     #[test]
     fn control_characters_are_found_wherever_they_are() {

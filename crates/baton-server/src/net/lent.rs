@@ -8,7 +8,6 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -19,15 +18,13 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::AsyncWrite;
 
 use super::bodies::{Observed, Parcel};
+use super::requests::Requests;
 
 /// Where a connection's event stream lies, while it has one.
 #[derive(Debug, Default)]
 pub(super) struct Tray {
     stream: Mutex<Option<Stream>>,
-    /// Requests that went in to hyper as a whole, and those that came out of it. While there are more of the former
-    /// it has another request in its buffer.
-    passed_on: AtomicU64,
-    came_out: AtomicU64,
+    pub(super) requests: Requests,
 }
 
 #[derive(Debug)]
@@ -44,15 +41,6 @@ struct Stream {
 }
 
 impl Tray {
-    /// hyper has been given so many requests; `None`: and a part of another.
-    pub(super) fn passed_on(&self, requests: Option<u64>) {
-        self.passed_on.store(requests.unwrap_or(u64::MAX), Relaxed);
-    }
-
-    pub(super) fn came_out(&self) {
-        self.came_out.fetch_add(1, Relaxed);
-    }
-
     /// hyper has sent all it had.
     pub(super) fn flushed(&self) {
         if let Some(stream) = &mut *self.stream() {
@@ -64,8 +52,8 @@ impl Tray {
     pub(super) fn take_back(&self) -> bool {
         let mut lying = self.stream();
         let Some(stream) = &mut *lying else { return false };
-        let is_last = self.passed_on.load(Relaxed) == self.came_out.load(Relaxed);
-        stream.taken = stream.waits && !stream.unsent && is_last;
+        // With a further request in hyper's buffer, that would be lost.
+        stream.taken = stream.waits && !stream.unsent && self.requests.none_buffered();
         stream.taken
     }
 

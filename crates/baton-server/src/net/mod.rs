@@ -4,7 +4,7 @@
 //! on requests that two readers understand differently. From the outside in: [`accept`] takes connections as far as
 //! [`caps`] lets it; [`connection`] lives with one: [`preface`] tells its protocol, [`socket`] filters what is read
 //! through [`framing`] (HTTP/1) or [`frames`] (HTTP/2), hyper speaks, [`guard`] checks each request before the
-//! application sees it, [`lent`] keeps event streams on which nothing happens small, and [`patience`] ends what takes too
+//! application sees it ([`requests`]: and that the filter has seen it), [`lent`] keeps event streams on which nothing happens small, and [`patience`] ends what takes too
 //! long, by what [`pulse`] shows.
 
 mod accept;
@@ -27,6 +27,7 @@ mod patience;
 mod preface;
 mod pulse;
 mod refusal;
+mod requests;
 mod socket;
 
 use std::sync::Arc;

@@ -31,6 +31,7 @@ refusals! {
     Target           400 "The request's target must be a path, an http URL, or `*` with OPTIONS"
     HeaderLine       400 "A header line is not `name: value`"
     Folded           400 "A header goes on in a second line; put it into one"
+    LookAlike        400 "A header's name differs from a name such as Content-Length in punctuation only"
     ContentLength    400 "Content-Length must be there at most once, as a plain number"
     TransferEncoding 400 "The only Transfer-Encoding served is `chunked`, once, in HTTP/1.1"
     BothLengths      400 "Content-Length and Transfer-Encoding do not go together"

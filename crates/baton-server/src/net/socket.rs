@@ -75,6 +75,8 @@ pub(super) struct Http1Filter {
     held: BytesMut,
     /// …of which so much may.
     ready: usize,
+    /// The rest begins with a request for which it is too early.
+    waits: bool,
     /// hyper is to be told, once, that the body it reads is broken, when it comes to read that part.
     broken: Option<Refusal>,
     tray: Arc<Tray>,
@@ -84,7 +86,7 @@ impl Http1Filter {
     /// `first` was read to find out the protocol.
     pub(super) fn new(max_head: usize, first: BytesMut, pulse: &Pulse, tray: Arc<Tray>) -> Self {
         let framing = Framing::new(max_head);
-        let mut filter = Http1Filter { framing, held: first, ready: 0, broken: None, tray };
+        let mut filter = Http1Filter { framing, held: first, ready: 0, waits: false, broken: None, tray };
         filter.examine(pulse);
         filter
     }
@@ -96,7 +98,7 @@ impl Http1Filter {
 
     /// Looks at what is held.
     fn examine(&mut self, pulse: &Pulse) {
-        let verdict = self.framing.feed(&self.held);
+        let verdict = self.framing.feed(&self.held, self.tray.requests.all_announced());
         self.ready = verdict.pass;
         if verdict.refused.is_some() {
             self.held.truncate(verdict.pass);
@@ -106,8 +108,10 @@ impl Http1Filter {
 
     /// Acts on a refusal, and notes where the client stands.
     fn settle(&mut self, verdict: Verdict, pulse: &Pulse) {
+        self.waits = verdict.waits;
         match verdict.refused {
             Some(Refused::Head(refusal)) => {
+                self.framing.stand_in();
                 self.held.extend_from_slice(&refusal.stand_in());
                 self.ready = self.held.len();
             }
@@ -128,7 +132,8 @@ impl Http1Filter {
     }
 
     fn tell_tray(&self) {
-        self.tray.passed_on(self.framing.whole_requests().filter(|_| self.ready == 0));
+        let whole = self.framing.stand() == Stand::Head && self.ready == 0;
+        self.tray.requests.passed_on(self.framing.last_head(), whole);
     }
 
     /// The client took too long.
@@ -139,7 +144,7 @@ impl Http1Filter {
         };
         self.framing.refuse();
         self.held.clear();
-        self.settle(Verdict { pass: 0, refused: Some(refused) }, pulse);
+        self.settle(Verdict { pass: 0, waits: false, refused: Some(refused) }, pulse);
     }
 }
 
@@ -179,6 +184,14 @@ impl Filter for Http1Filter {
                 self.time_out(refusal, pulse);
                 continue;
             }
+            if self.waits {
+                if !self.tray.requests.all_announced() {
+                    // hyper has a head that it has not looked at: it will, before it needs another.
+                    return Poll::Pending;
+                }
+                self.examine(pulse);
+                continue;
+            }
             if self.held.is_empty() {
                 // The usual way: straight into hyper's buffer, looked at in place.
                 let before = buf.filled().len();
@@ -192,7 +205,7 @@ impl Filter for Http1Filter {
                 if came.is_empty() {
                     return Poll::Ready(Ok(()));
                 }
-                let verdict = self.framing.feed(came);
+                let verdict = self.framing.feed(came, self.tray.requests.all_announced());
                 if verdict.refused.is_none() {
                     self.held.extend_from_slice(&came[verdict.pass..]);
                 }

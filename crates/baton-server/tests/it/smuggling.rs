@@ -46,6 +46,38 @@ async fn what_is_ambiguous_is_refused_and_what_follows_it_is_not_served() {
     assert_eq!(tasks(&server).await, 1);
 }
 
+/// A body that only one of two readers sees is a request to the other, and one that nobody has looked at.
+#[tokio::test]
+async fn what_only_one_reader_takes_for_a_body_is_not_served() {
+    let server = serve_agent(obedient).await;
+    for name in ["Content_Length", "content.length", "ContentLength"] {
+        let inner = String::from_utf8(smuggled(name)).unwrap();
+        // As the filter would never let it through: lines that end with LF alone, and two hosts.
+        let (head, body) = inner.split_once("\r\n\r\n").unwrap();
+        let inner = format!("{}\nHost: other\n\n{body}", head.replace("\r\n", "\n"));
+        let outer = format!(
+            "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n{name}: {}\r\n\r\n",
+            inner.len()
+        );
+        check(name, &replies(&talk(&server, format!("{outer}{inner}").as_bytes()).await), 400);
+    }
+    assert_eq!(tasks(&server).await, 0, "nothing got through");
+}
+
+/// Each request is passed on by itself; all of them are answered, in order.
+#[tokio::test]
+async fn many_requests_in_one_write_are_all_answered() {
+    let server = serve_agent(obedient).await;
+    let card = "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let missing =
+        "POST /nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+    let last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let all = format!("{}{last}", [card, missing].concat().repeat(50));
+    let replies = replies(&talk(&server, all.as_bytes()).await);
+    let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
+    assert_eq!(statuses, [vec![200, 404].repeat(50), vec![200]].concat());
+}
+
 /// The same behind an honest request, which is answered first.
 #[tokio::test]
 async fn an_honest_request_before_it_is_answered() {

@@ -10,6 +10,7 @@ pub(crate) fn corpus() -> Vec<Case> {
     let mut all = Vec::new();
     all.extend(headers("length", 400, LENGTHS));
     all.extend(headers("encoding", 400, ENCODINGS));
+    all.extend(headers("name", 400, NAMES));
     all.extend(headers("line", 400, LINES));
     all.extend(headers("expect", 417, EXPECTATIONS));
     all.extend(hosts());
@@ -64,6 +65,30 @@ const LENGTHS: &[&[u8]] = &[
     b"Content-Length: 9999999999999999999999",
     b"Content-Length: \xd9\xa5",
     b"Content-Length: 5\xa0",
+];
+
+/// Names that a gateway may take for one that decides about the connection.
+const NAMES: &[&[u8]] = &[
+    b"Content_Length: 5",
+    b"content_length: 5",
+    b"CONTENT.LENGTH: 5",
+    b"Content--Length: 5",
+    b"ContentLength: 5",
+    b"Content-Length-: 5",
+    b"_Content-Length: 5",
+    b"Content~Length: 5",
+    b"Transfer_Encoding: chunked",
+    b"Transfer.Encoding: chunked",
+    b"TransferEncoding: chunked",
+    b"Transfer-Encoding_: chunked",
+    b"Content-Length: 5\r\nTransfer+Encoding: chunked",
+    b"Content-Length: 5\r\nHost_: other",
+    b"Content-Length: 5\r\n_Host: other",
+    b"Content-Length: 5\r\nConnection_: close",
+    b"Content-Length: 5\r\nUp-grade: h2c",
+    b"Content-Length: 5\r\nEx_pect: 100-continue",
+    b"Content-Length: 5\r\nTrailer.: Host",
+    b"Content-Length: 5\r\nT_E: trailers",
 ];
 
 const ENCODINGS: &[&[u8]] = &[

@@ -9,13 +9,14 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Instant;
 
+use super::super::lent::Tray;
 use super::super::pulse::Pulse;
 use super::super::socket::{Http1Filter, Socket};
 use super::*;
@@ -86,13 +87,15 @@ impl AsyncRead for Pieces {
 /// All that goes on to hyper, and whether it ended with a broken body.
 pub(super) fn passed(pieces: Vec<Vec<u8>>, room: usize) -> (Vec<u8>, bool) {
     let pulse = Arc::new(Pulse::new(Instant::now()));
-    let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::default());
+    let tray = Arc::<Tray>::default();
+    let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::clone(&tray));
     let mut socket = Socket::new(Pieces(pieces), pulse, filter);
     let mut all = Vec::new();
     let mut cx = Context::from_waker(std::task::Waker::noop());
     loop {
         let mut buffer = vec![0; room];
         let mut buffer = ReadBuf::new(&mut buffer);
+        tray.requests.announce_all();
         match Pin::new(&mut socket).poll_read(&mut cx, &mut buffer) {
             Poll::Ready(Ok(())) if buffer.filled().is_empty() => return (all, false),
             Poll::Ready(Ok(())) => all.extend_from_slice(buffer.filled()),
@@ -110,7 +113,10 @@ pub(super) fn seen_by_hyper(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     runtime.block_on(async {
         let (mut client, server) = tokio::io::duplex(1 << 20);
         let seen = Arc::new(Mutex::new(Vec::new()));
+        let tray = Arc::<Tray>::default();
         let service = service_fn(|request: Request<Incoming>| {
+            let counted = tray.requests.announce(request.body().size_hint().exact());
+            assert!(counted, "hyper announces another request than was passed on: {request:?}");
             let seen = Arc::clone(&seen);
             async move {
                 let line = format!("{} {} {:?}", request.method(), request.uri(), request.version());
@@ -126,7 +132,7 @@ pub(super) fn seen_by_hyper(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
             }
         });
         let pulse = Arc::new(Pulse::new(Instant::now()));
-        let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::default());
+        let filter = Http1Filter::new(MAX_HEAD, BytesMut::new(), &pulse, Arc::clone(&tray));
         let socket = TokioIo::new(Socket::new(server, pulse, filter));
         client.write_all(bytes).await.expect("there is room for it");
         client.shutdown().await.expect("it is open");
@@ -138,8 +144,14 @@ pub(super) fn seen_by_hyper(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     })
 }
 
-/// A target of the fuzzers: where the network cuts is nobody's business, and hyper never sees another request.
+/// Targets of the fuzzers: the bytes of a connection as they are, and a request with a header name drawn from them.
 pub(crate) fn check(bytes: &[u8]) {
+    check_connection(bytes);
+    check_connection(&with_drawn_name(bytes));
+}
+
+/// Where the network cuts is nobody's business, and hyper never sees another request.
+fn check_connection(bytes: &[u8]) {
     let whole = passed(vec![bytes.to_vec()], 1 << 16);
     let single = bytes.iter().map(|byte| vec![*byte]).collect();
     assert_eq!(passed(single, 1 << 16), whole, "byte by byte");
@@ -153,5 +165,36 @@ pub(crate) fn check(bytes: &[u8]) {
         // As a URI is written again, its text may differ; where it ends may not.
         assert_eq!(seen.0.split(' ').next(), read.0.split(' ').next());
         assert_eq!(seen.1, read.1);
+    }
+}
+
+/// A request with a header whose name is nearly one that matters: the first byte chooses the name and its value, the
+/// next four change two of its characters, and the rest is the body.
+fn with_drawn_name(bytes: &[u8]) -> Vec<u8> {
+    let (choice, body) = bytes.split_at(bytes.len().min(5));
+    let choice: Vec<usize> = choice.iter().map(|byte| usize::from(*byte)).chain([0; 5]).collect();
+    let names = super::super::head::DECISIVE;
+    let mut name = names[choice[0] % names.len()].to_vec();
+    for change in choice[1..5].chunks(2) {
+        drawn_change(&mut name, change[0], change[1]);
+    }
+    let value = match choice[0] / names.len() % 3 {
+        0 => body.len().to_string(),
+        1 => "chunked".to_owned(),
+        _ => "close, upgrade".to_owned(),
+    };
+    let head = format!("POST / HTTP/1.1\r\nhost: a\r\n{}: {value}\r\n\r\n", name.escape_ascii());
+    [head.as_bytes(), body].concat()
+}
+
+/// Puts one of the characters in which spellings differ at a place, in addition to what is there or instead of it.
+pub(super) fn drawn_change(name: &mut Vec<u8>, at: usize, which: usize) {
+    const ODD: &[u8] = b"_-. +~!*^|%'#$&`0xX\t";
+    let at = at % (name.len() + 1);
+    match which / ODD.len() % 3 {
+        0 => name.insert(at, ODD[which % ODD.len()]),
+        1 if at < name.len() => name[at] = ODD[which % ODD.len()],
+        _ if at < name.len() => name[at] ^= 0x20,
+        _ => {}
     }
 }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::oracle::{MAX_HEAD, Read, passed, read, seen_by_hyper};
+use super::super::head::DECISIVE;
+use super::oracle::{MAX_HEAD, Read, drawn_change, passed, read, seen_by_hyper};
 use super::*;
 
 fn body() -> impl Strategy<Value = Vec<u8>> {
@@ -56,6 +57,20 @@ fn honest() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(request(), 1..4).prop_map(|requests| requests.concat())
 }
 
+/// A header whose name is one that matters, or nearly.
+fn named() -> impl Strategy<Value = Vec<u8>> {
+    let change = (any::<usize>(), any::<usize>());
+    let values = &["0", "3", "5", "37", "chunked", "close", "a", "100-continue"][..];
+    let changes = proptest::collection::vec(change, 0..3);
+    (prop::sample::select(&DECISIVE[..]), changes, prop::sample::select(values)).prop_map(
+        |(name, changes, value)| {
+            let mut name = name.to_vec();
+            changes.iter().for_each(|(at, which)| drawn_change(&mut name, *at, *which));
+            [&name[..], b": ", value.as_bytes(), b"\r\n"].concat()
+        },
+    )
+}
+
 /// The same with a few places changed to what smugglers try.
 fn mangled() -> impl Strategy<Value = Vec<u8>> {
     let pieces: &[&[u8]] = &[
@@ -96,9 +111,10 @@ fn mangled() -> impl Strategy<Value = Vec<u8>> {
     ];
     let index = any::<prop::sample::Index>;
     let anywhere = (index(), 0..4_usize, prop::sample::select(pieces))
-        .prop_map(|(at, cut, piece)| (at, cut, piece, false));
+        .prop_map(|(at, cut, piece)| (at, cut, piece.to_vec(), false));
+    let header = prop_oneof![prop::sample::select(headers).prop_map(<[u8]>::to_vec), named()];
     // At the beginning of a line.
-    let header = (index(), prop::sample::select(headers)).prop_map(|(at, piece)| (at, 0, piece, true));
+    let header = (index(), header).prop_map(|(at, piece)| (at, 0, piece, true));
     let change = prop_oneof![anywhere, header];
     (honest(), proptest::collection::vec(change, 1..4)).prop_map(|(mut bytes, changes)| {
         for (at, cut, piece, is_header) in changes {
@@ -109,7 +125,7 @@ fn mangled() -> impl Strategy<Value = Vec<u8>> {
                 _ => at.index(bytes.len() + 1),
             };
             let end = (at + cut).min(bytes.len());
-            bytes.splice(at..end, piece.iter().copied());
+            bytes.splice(at..end, piece);
         }
         bytes
     })

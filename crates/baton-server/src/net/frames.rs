@@ -8,6 +8,12 @@ const FLOOD_BURST: u32 = 2_000;
 /// …and so many per second in the long run. Clients that measure their line by pings stay far below.
 const FLOOD_RATE: u64 = 500;
 
+/// A client may say for every so many bytes written to it that it has room for more. Half of what the smallest event
+/// takes: some clients say it twice per frame, for the stream and for the connection.
+const BYTES_PER_WINDOW_UPDATE: u32 = 64;
+/// What has been written and not been answered by window updates, at most: so much is read late by nobody honest.
+const MAX_UNANSWERED: u32 = 4 * 1024 * 1024;
+
 const HEADER: usize = 9;
 
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub(super) struct Frames {
     settled: bool,
     allowance: u32,
     refilled_at: u64,
+    /// Bytes written for which no window update has come.
+    unanswered: u32,
 }
 
 /// What a client is in the middle of, after what was read.
@@ -58,7 +66,14 @@ impl Frames {
             settled: false,
             allowance: FLOOD_BURST,
             refilled_at: 0,
+            unanswered: 0,
         }
+    }
+
+    /// So many bytes were written to the client.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        let bytes = u32::try_from(bytes).unwrap_or(MAX_UNANSWERED);
+        self.unanswered = self.unanswered.saturating_add(bytes).min(MAX_UNANSWERED);
     }
 
     /// Looks at the next bytes; `now` is in milliseconds.
@@ -115,16 +130,23 @@ impl Frames {
         self.open_headers || !self.settled || in_frame
     }
 
-    /// The frame that just ended asks for nothing and brings nothing.
-    fn is_idle_talk(&self) -> bool {
+    /// The frame that just ended asks for nothing, brings nothing, and is no answer to anything.
+    fn is_idle_talk(&mut self) -> bool {
         let length = u32::from_be_bytes([0, self.header[0], self.header[1], self.header[2]]);
         match self.kind() {
             DATA => length == 0 && self.flags() & END_STREAM_OR_ACK == 0,
-            PING | SETTINGS => self.flags() & END_STREAM_OR_ACK == 0,
-            HEADERS | WINDOW_UPDATE => false,
+            HEADERS => false,
+            WINDOW_UPDATE => match self.unanswered.checked_sub(BYTES_PER_WINDOW_UPDATE) {
+                Some(left) => {
+                    self.unanswered = left;
+                    false
+                }
+                None => true,
+            },
             // A header list in many small frames.
             CONTINUATION => self.flags() & END_HEADERS == 0,
-            // Resets, priorities, and what nobody knows.
+            // Pings and settings, those that confirm ours included (there are few of ours), resets, priorities, and
+            // what nobody knows.
             _ => true,
         }
     }
@@ -205,9 +227,16 @@ mod tests {
     #[test]
     fn idle_talk_is_a_flood_beyond_its_allowance() {
         const RST: u8 = 3;
-        for talk in
-            [frame(PING, 0, 8), frame(SETTINGS, 0, 0), frame(RST, 0, 4), frame(DATA, 0, 0), frame(99, 0, 1)]
-        {
+        for talk in [
+            frame(PING, 0, 8),
+            frame(PING, END_STREAM_OR_ACK, 8),
+            frame(SETTINGS, 0, 0),
+            frame(SETTINGS, END_STREAM_OR_ACK, 0),
+            frame(WINDOW_UPDATE, 0, 4),
+            frame(RST, 0, 4),
+            frame(DATA, 0, 0),
+            frame(99, 0, 1),
+        ] {
             let mut frames = settled();
             let seen = frames.feed(&talk.repeat(FLOOD_BURST as usize - 1), 1);
             assert_eq!(seen.flood, None);
@@ -219,14 +248,23 @@ mod tests {
                 assert_eq!(slower.feed(&some, second * 1000).flood, None, "{second}");
             }
         }
-        for useful in [
-            frame(DATA, 0, 1),
-            frame(DATA, 1, 0),
-            frame(WINDOW_UPDATE, 0, 4),
-            frame(PING, 1, 8),
-            frame(HEADERS, 4, 20),
-        ] {
+        for useful in [frame(DATA, 0, 1), frame(DATA, 1, 0), frame(HEADERS, 4, 20)] {
             assert_eq!(settled().feed(&useful.repeat(10_000), 1).flood, None);
         }
+    }
+
+    #[test]
+    fn window_updates_are_fine_for_those_who_read() {
+        let (mut frames, update) = (settled(), frame(WINDOW_UPDATE, 0, 4));
+        // Twice for each of many small events, all at the same time.
+        for _ in 0..10_000 {
+            frames.wrote(150);
+            assert_eq!(frames.feed(&update.repeat(2), 1).flood, None);
+        }
+        // What was read once is no pretext for ever.
+        frames.wrote(usize::MAX);
+        let most = (MAX_UNANSWERED / BYTES_PER_WINDOW_UPDATE + FLOOD_BURST - 1) as usize;
+        assert_eq!(frames.feed(&update.repeat(most), 1).flood, None);
+        assert!(frames.feed(&update, 1).flood.is_some());
     }
 }

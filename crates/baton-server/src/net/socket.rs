@@ -42,6 +42,9 @@ pub(super) trait Filter: Unpin {
 
     /// All that was written is on its way.
     fn flushed(&self) {}
+
+    /// So much has been written.
+    fn wrote(&mut self, _bytes: usize) {}
 }
 
 impl<S, F> Socket<S, F> {
@@ -304,6 +307,10 @@ impl Filter for Http2Filter {
         self.close_flood();
         Poll::Ready(Ok(()))
     }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.frames.wrote(bytes);
+    }
 }
 
 impl<S: AsyncRead + Unpin, F: Filter> AsyncRead for Socket<S, F> {
@@ -318,7 +325,10 @@ impl<S: AsyncRead + Unpin, F: Filter> AsyncRead for Socket<S, F> {
 }
 
 impl<S, F: Filter> Socket<S, F> {
-    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn noted(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &written {
+            self.filter.wrote(*bytes);
+        }
         match &written {
             Poll::Pending => self.pulse.write_blocked(),
             Poll::Ready(Ok(bytes)) if F::EVERY_WRITE_COUNTS || *bytes >= WORTH_NOTING => self.pulse.wrote(),

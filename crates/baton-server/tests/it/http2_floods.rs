@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 
 use crate::agents::obedient;
 use crate::frames::{
-    self, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS,
-    frame, header_block,
+    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, RST_STREAM,
+    SETTINGS, WINDOW_UPDATE, frame, header_block,
 };
 use crate::harness::{HANG, TestServer, message, serve_agent};
 use crate::socket;
@@ -152,6 +152,9 @@ async fn a_flood_of_frames_that_ask_for_nothing_ends_the_connection() {
     let open = frame(HEADERS, END_HEADERS, 1, &block);
     flood("ping", vec![], |_| frame(PING, 0, 0, &[0; 8])).await;
     flood("settings", vec![], |_| frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])).await;
+    flood("ping ack", vec![], |_| frame(PING, ACK, 0, &[0; 8])).await;
+    flood("settings ack", vec![], |_| frame(SETTINGS, ACK, 0, b"")).await;
+    flood("window update", vec![], |_| frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])).await;
     flood("priority", vec![], |n| frame(PRIORITY, 0, 2 * n + 1, &[0, 0, 0, 0, 9])).await;
     flood("unknown", vec![], |_| frame(99, 0, 0, &[0; 8])).await;
     flood("empty data", open, |_| frame(DATA, 0, 1, b"")).await;
@@ -182,6 +185,39 @@ async fn a_flood_of_resets_ends_the_connection() {
         [request.concat(), if n >= 50 { reset(n - 50) } else { vec![] }].concat()
     })
     .await;
+}
+
+/// Whoever reads much says often that it has room for more, in steps as small as it likes.
+#[tokio::test]
+async fn a_reader_with_a_small_window_is_no_flood() {
+    let server = serve_agent(obedient).await;
+    let mut stream = frames::connect(&server).await;
+    let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 200]);
+    let get = header_block("GET", "/.well-known/agent-card.json", &[]);
+    stream.write_all(&settings).await.unwrap();
+    let mut updates = 0;
+    // One request after the other, until there have been more updates than any flood has frames.
+    for id in (1..).step_by(2) {
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, id, &get);
+        stream.write_all(&request).await.unwrap();
+        loop {
+            let came = frames::next(&mut stream).await.expect("the connection goes on");
+            assert_ne!(came.kind, GOAWAY, "after {updates} updates");
+            if came.kind == DATA && !came.payload.is_empty() {
+                let more = (came.payload.len() as u32).to_be_bytes();
+                let both = [frame(WINDOW_UPDATE, 0, 0, &more), frame(WINDOW_UPDATE, 0, id, &more)].concat();
+                // The stream's own may come after its end.
+                stream.write_all(&both).await.unwrap();
+                updates += 2;
+            }
+            if came.kind == DATA && came.flags & END_STREAM > 0 {
+                break;
+            }
+        }
+        if updates > 4_000 {
+            return;
+        }
+    }
 }
 
 /// The client is told, unless it is deaf.

@@ -39,6 +39,7 @@ pub(super) async fn serve(
     stop: impl Future<Output = ()>,
     drained: impl Future<Output = ()>,
 ) {
+    ask_for_backlog(&listener);
     let registry = Arc::clone(&door.registry);
     let _alone = CutOnDrop(Arc::clone(&registry));
     tokio::select! {
@@ -56,6 +57,20 @@ pub(super) async fn serve(
         registry.tell_all(Order::Leave);
         let _ = tokio::time::timeout(CUT_PATIENCE, registry.all_gone()).await;
     }
+}
+
+/// Connections that the kernel completes and keeps until they are accepted; beyond it a client's first packet is dropped,
+/// and sent again a second later. Whoever bound the socket asked for 128 or 1,024, so this asks again. The kernel takes
+/// less if it was set to (`net.core.somaxconn`).
+const BACKLOG: i32 = 4096;
+
+fn ask_for_backlog(listener: &TcpListener) {
+    #[cfg(unix)]
+    if let Err(error) = rustix::net::listen(listener, BACKLOG) {
+        tracing::debug!(%error, "the backlog stays as it is");
+    }
+    #[cfg(not(unix))]
+    let _ = (listener, BACKLOG);
 }
 
 /// Connections do not outlive the future that serves them, should it be dropped.

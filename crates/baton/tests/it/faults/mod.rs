@@ -19,7 +19,7 @@ mod load;
 pub(crate) mod runs;
 /// Many streams on one task, each a plain socket.
 #[cfg(target_os = "linux")]
-mod sockets;
+pub(crate) mod sockets;
 /// What a store holds, as the product reads it.
 pub(crate) mod stored;
 /// System calls of the server, as strace tells them.

@@ -249,6 +249,7 @@ impl Facts {
         macro_rules! line {
             ($level:ident, $message:literal) => {
                 tracing::$level!(
+                    name: $message,
                     target: "baton_server::request",
                     parent: &self.span,
                     method = self.method,

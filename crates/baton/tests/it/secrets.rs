@@ -32,7 +32,10 @@ async fn nothing_a_peer_says_is_in_log_traces_or_metrics() {
         let (url, listen) = (collector.url(), ["--listen", "127.0.0.1:0"]);
         let flags = ["--otlp", &url, "--log-requests", "--log-format", format, "--store", &store];
         let mut command = baton(&[&["serve"], &listen[..], &flags].concat());
-        let server = Served::of(command.env("BATON_LOG", "trace").env("OTEL_BSP_SCHEDULE_DELAY", "50"));
+        // A level alone is that of our own crates; these are all others by their first letters.
+        let others = ('a'..='z').map(|letter| format!(",{letter}=trace")).collect::<String>();
+        let everything = format!("trace{others}");
+        let server = Served::of(command.env("BATON_LOG", everything).env("OTEL_BSP_SCHEDULE_DELAY", "50"));
         say_everything(&server).await;
         let metrics = reqwest::get(format!("{}/metrics", server.url)).await.unwrap().text().await.unwrap();
         let log = server.stop_and_log();

@@ -7,3 +7,7 @@ mod follow_ups;
 mod one_file;
 /// A11: programs when there is no file descriptor left.
 mod out_of_files;
+/// Many connect in the same moment: the kernel keeps them all until they are accepted.
+mod connects;
+/// Frames and requests that would fill the log.
+mod log_floods;

@@ -174,6 +174,8 @@ where
                 Order::Finish => true,
                 Order::None => false,
             };
+            // Of HTTP/1 hyper is told the end itself, as soon as all is answered.
+            let leave = leave || (clock.speaks_http2() && pulse.half_close.is_over_late());
             if leave && !leaving {
                 leaving = true;
                 shut_down(connection.as_mut());

@@ -13,6 +13,7 @@ use super::authority::Authority;
 use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
 use super::cors::Origins;
+use super::half_close::Owed;
 use super::hosts::Hosts;
 use super::lent::{Outgoing, Tray, closes_after};
 use super::options::Connections;
@@ -62,6 +63,7 @@ impl Caller {
         watch: Option<Arc<Watch>>,
     ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> {
         let under_way = UnderWay::new(&self.pulse);
+        let owed = Owed::new(&self.pulse, self.tray.is_some());
         let length = request.body().size_hint().exact();
         let counted = self.tray.as_ref().is_none_or(|tray| tray.requests.announce(length));
         async move {
@@ -71,7 +73,7 @@ impl Caller {
                 self.pulse.tell(Order::Leave);
                 std::future::pending::<()>().await;
             }
-            self.answer_counted(request, watch, under_way).await
+            self.answer_counted(request, watch, under_way, owed).await
         }
     }
 
@@ -80,6 +82,7 @@ impl Caller {
         request: Request<Incoming>,
         watch: Option<Arc<Watch>>,
         under_way: UnderWay,
+        owed: Owed,
     ) -> Result<Response<Outgoing>, Infallible> {
         let (version, closes) = (request.version(), closes_after(request.headers()));
         let origin = match &self.door.cors {
@@ -100,7 +103,7 @@ impl Caller {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let response = response.map(|body| Observed::new(body, under_way, watch));
-        Ok(Outgoing::of(response, version, closes, self.tray.as_ref()))
+        Ok(Outgoing::of(response, owed, version, closes, self.tray.as_ref()))
     }
 
     /// The answer, where the application is not to be asked.
@@ -170,5 +173,67 @@ fn check_http2_head(request: &Request<Incoming>) -> Option<Refusal> {
         Some(Some(header)) if host.same_place(&header) => None,
         Some(_) => Some(Refusal::HostDiffers),
         None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::routing::get;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::Instant;
+
+    use super::super::head::BodyShape;
+    use super::*;
+
+    fn caller() -> Caller {
+        let options = Arc::new(Connections::default());
+        let peer = SocketAddr::from(([127, 0, 0, 1], 3000));
+        let door = Door {
+            app: App::Routes(Router::new().route("/", get(async || "served"))),
+            hosts: Hosts::new(peer, &[], None, String::new()),
+            cors: None,
+            registry: Registry::new(1, 1, Vec::new()),
+            body_room: Arc::new(BodyRoom::new(options.max_bodies_bytes)),
+            options,
+            telemetry: None,
+        };
+        let (pulse, tray) = (Arc::new(Pulse::new(Instant::now())), Some(Arc::default()));
+        Caller { door: Arc::new(door), pulse, peer, tray }
+    }
+
+    /// hyper without a filter below it: all that is known of requests is what the tray was told.
+    async fn served(passed_on: (u64, BodyShape), bytes: &str) -> (usize, Order) {
+        let caller = caller();
+        caller.tray.as_ref().unwrap().requests.passed_on(passed_on, true);
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let service = service_fn(|request| caller.clone().answer(request, None));
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(server), service);
+        client.write_all(bytes.as_bytes()).await.unwrap();
+        // On a clock that moves when nobody has anything left to do.
+        let _ = tokio::time::timeout(Duration::from_secs(1), connection).await;
+        let mut came = String::new();
+        client.read_to_string(&mut came).await.unwrap();
+        (came.matches("served").count(), caller.pulse.order())
+    }
+
+    const GET: &str = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_filter_has_not_counted_ends_the_connection() {
+        let none = BodyShape::Length(0);
+        assert_eq!(served((1, none), GET).await, (1, Order::None));
+        assert_eq!(served((0, none), GET).await, (0, Order::Leave));
+        let twice = format!("{GET}{GET}");
+        assert_eq!(served((1, none), &twice).await, (1, Order::Leave), "the second was a body to the filter");
+        let bodies = [BodyShape::Length(GET.len() as u64), BodyShape::Chunked];
+        for shape in bodies {
+            assert_eq!(served((1, shape), &twice).await, (0, Order::Leave), "{shape:?}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::AsyncWrite;
 
 use super::bodies::{Observed, Parcel};
+use super::half_close::Owed;
 use super::requests::Requests;
 
 /// Where a connection's event stream lies, while it has one.
@@ -72,7 +73,11 @@ impl Tray {
 /// The body of an answer, for hyper.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    Owned(Observed),
+    Owned {
+        body: Observed,
+        /// Somebody waits for its end, unless it is an event stream.
+        _owed: Option<Owed>,
+    },
     Lent(Lent),
 }
 
@@ -84,13 +89,14 @@ impl Outgoing {
     /// Lends the body if it is an event stream that hyper will send in chunks. `tray` is that of an HTTP/1 connection.
     pub(super) fn of(
         response: Response<Observed>,
+        owed: Owed,
         version: Version,
         closes: bool,
         tray: Option<&Arc<Tray>>,
     ) -> Response<Outgoing> {
-        let lends = version == Version::HTTP_11
-            && response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
-            && response.body().size_hint().exact().is_none();
+        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+        let owed = (!is_stream).then_some(owed);
+        let lends = is_stream && version == Version::HTTP_11 && response.body().size_hint().exact().is_none();
         let closes = closes || closes_after(response.headers());
         match tray {
             Some(tray) if lends => response.map(|body| {
@@ -98,7 +104,7 @@ impl Outgoing {
                 *tray.stream() = Some(stream);
                 Outgoing::Lent(Lent(Arc::clone(tray)))
             }),
-            _ => response.map(Outgoing::Owned),
+            _ => response.map(|body| Outgoing::Owned { body, _owed: owed }),
         }
     }
 }
@@ -130,7 +136,7 @@ impl Body for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Parcel>, axum::Error>>> {
         match &mut *self {
-            Outgoing::Owned(body) => Pin::new(body).poll_frame(cx),
+            Outgoing::Owned { body, .. } => Pin::new(body).poll_frame(cx),
             Outgoing::Lent(Lent(tray)) => {
                 let mut lying = tray.stream();
                 let Some(stream) = &mut *lying else { return Poll::Ready(None) };
@@ -144,7 +150,7 @@ impl Body for Outgoing {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Outgoing::Owned(body) => body.is_end_stream(),
+            Outgoing::Owned { body, .. } => body.is_end_stream(),
             Outgoing::Lent(Lent(tray)) => {
                 tray.stream().as_ref().is_none_or(|stream| stream.body.is_end_stream())
             }
@@ -153,7 +159,7 @@ impl Body for Outgoing {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Outgoing::Owned(body) => body.size_hint(),
+            Outgoing::Owned { body, .. } => body.size_hint(),
             Outgoing::Lent(_) => SizeHint::default(),
         }
     }

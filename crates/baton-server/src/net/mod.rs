@@ -4,7 +4,7 @@
 //! on requests that two readers understand differently. From the outside in: [`accept`] takes connections as far as
 //! [`caps`] lets it; [`connection`] lives with one: [`preface`] tells its protocol, [`socket`] filters what is read
 //! through [`framing`] (HTTP/1) or [`frames`] (HTTP/2), hyper speaks, [`guard`] checks each request before the
-//! application sees it ([`requests`]: and that the filter has seen it), [`lent`] keeps event streams on which nothing happens small, and [`patience`] ends what takes too
+//! application sees it ([`requests`]: and that the filter has seen it), [`half_close`] answers those who have said all they want to say, [`lent`] keeps event streams on which nothing happens small, and [`patience`] ends what takes too
 //! long, by what [`pulse`] shows.
 
 mod accept;
@@ -19,6 +19,7 @@ mod framing;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod guard;
+mod half_close;
 mod head;
 mod hosts;
 mod lent;

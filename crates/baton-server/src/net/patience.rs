@@ -48,9 +48,14 @@ impl Clock {
         self.protocol = protocol;
     }
 
+    pub(super) fn speaks_http2(&self) -> bool {
+        self.protocol == Protocol::Http2
+    }
+
     /// The connection is being closed. In HTTP/2 the client has a part in that, and does not always play it.
     pub(super) fn leaving(&mut self, pulse: &Pulse) {
-        if self.protocol == Protocol::Http2 && pulse.is_spare() {
+        let is_spare = pulse.is_spare() || pulse.half_close.is_over_late();
+        if self.protocol == Protocol::Http2 && is_spare {
             self.leaving_since.get_or_insert_with(|| pulse.now());
         } else {
             self.leaving_since = None;

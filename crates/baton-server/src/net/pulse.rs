@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use tokio::time::Instant;
 
+use super::half_close::HalfClose;
 use super::refusal::Refusal;
 
 /// What the client is doing, as far as its bytes tell.
@@ -64,6 +65,7 @@ pub(super) struct Pulse {
     /// What the client did wrong in the request under way: for the socket to act on, and for the guard to tell.
     timed_out: AtomicU8,
     fault: AtomicU8,
+    pub(super) half_close: HalfClose,
     waker: AtomicWaker,
 }
 
@@ -85,6 +87,7 @@ impl Pulse {
             makes_room: AtomicBool::new(false),
             timed_out: AtomicU8::new(0),
             fault: AtomicU8::new(0),
+            half_close: HalfClose::default(),
             waker: AtomicWaker::new(),
         }
     }
@@ -224,6 +227,11 @@ impl Pulse {
             3 => Order::Finish,
             _ => Order::Leave,
         }
+    }
+
+    /// The connection's task is to look again at everything.
+    pub(super) fn wake(&self) {
+        self.waker.wake();
     }
 
     /// The connection's task calls this before it looks for orders.

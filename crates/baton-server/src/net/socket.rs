@@ -139,6 +139,13 @@ impl Http1Filter {
         self.tray.requests.passed_on(self.framing.last_head(), whole);
     }
 
+    /// The client has closed its side. hyper is not told while an answer is owed, unless it reads a body that will
+    /// never be whole.
+    fn ended(&self, pulse: &Pulse) -> Poll<io::Result<()>> {
+        let hold_back = pulse.half_close.ended() && self.framing.stand() != Stand::Body;
+        if hold_back { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
     /// The client took too long.
     fn time_out(&mut self, refusal: Refusal, pulse: &Pulse) {
         let refused = match self.framing.stand() {
@@ -206,7 +213,7 @@ impl Filter for Http1Filter {
                 }
                 let came = &buf.filled()[before..];
                 if came.is_empty() {
-                    return Poll::Ready(Ok(()));
+                    return self.ended(pulse);
                 }
                 let verdict = self.framing.feed(came, self.tray.requests.all_announced());
                 if verdict.refused.is_none() {
@@ -222,7 +229,7 @@ impl Filter for Http1Filter {
                 let mut more = ReadBuf::new(&mut more);
                 ready!(stream.as_mut().poll_read(cx, &mut more))?;
                 if more.filled().is_empty() {
-                    return Poll::Ready(Ok(()));
+                    return self.ended(pulse);
                 }
                 self.held.extend_from_slice(more.filled());
                 self.examine(pulse);
@@ -242,11 +249,23 @@ pub(super) struct Http2Filter {
     /// What hyper is given before anything is read.
     first: BytesMut,
     flooded: bool,
+    end: End,
+}
+
+/// How much hyper knows of the end of what a client sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    NotYet,
+    /// It has been seen, and hyper has had no chance yet to announce the requests that came before it.
+    Seen,
+    /// It is held back for the sake of an answer. When all is answered, the connection is shut down in order: told of
+    /// the end, the h2 crate would drop what it has not sent.
+    HeldBack,
 }
 
 impl Http2Filter {
     pub(super) fn new(first: BytesMut, pulse: &Pulse) -> Self {
-        let mut filter = Http2Filter { frames: Frames::new(), first, flooded: false };
+        let mut filter = Http2Filter { frames: Frames::new(), first, flooded: false, end: End::NotYet };
         let came = std::mem::take(&mut filter.first);
         let keep = filter.look(&came, pulse);
         filter.first = came;
@@ -265,6 +284,19 @@ impl Http2Filter {
         }
         self.flooded = seen.flood.is_some();
         seen.flood.unwrap_or(came.len())
+    }
+
+    fn ended(&mut self, pulse: &Pulse, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let owes = pulse.half_close.ended();
+        self.end = match self.end {
+            End::NotYet => {
+                cx.waker().wake_by_ref();
+                End::Seen
+            }
+            End::Seen if !owes => return Poll::Ready(Ok(())),
+            End::Seen | End::HeldBack => End::HeldBack,
+        };
+        Poll::Pending
     }
 
     fn close_flood(&mut self) {
@@ -299,10 +331,10 @@ impl Filter for Http2Filter {
         }
         let before = buf.filled().len();
         ready!(stream.poll_read(cx, buf))?;
-        let keep = {
-            let came = &buf.filled()[before..];
-            if came.is_empty() { 0 } else { self.look(came, pulse) }
-        };
+        if buf.filled().len() == before {
+            return self.ended(pulse, cx);
+        }
+        let keep = self.look(&buf.filled()[before..], pulse);
         buf.set_filled(before + keep);
         self.close_flood();
         Poll::Ready(Ok(()))
@@ -361,6 +393,9 @@ impl<S: AsyncWrite + Unpin, F: Filter> AsyncWrite for Socket<S, F> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         self.filter.flushed();
+        if self.pulse.half_close.flushed() {
+            self.pulse.wake();
+        }
         Poll::Ready(Ok(()))
     }
 

@@ -69,6 +69,8 @@ mod folded_meanwhile;
 mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
+/// Clients that close their own side when they have asked: a call is answered, a stream ends.
+mod half_close;
 /// Paths that climb, hide or overflow lead nowhere.
 mod hostile_paths;
 /// Which names the server goes by, and which web pages may call it.

@@ -1,0 +1,92 @@
+//! Clients that close their side of a connection when they have sent their request, as `printf … | nc -N` does.
+//!
+//! The end of what a client sends looks the same whether it still reads or is gone. hyper takes it for gone, and drops
+//! the request. Here the end is held back from hyper while an answer to a single call is owed: the client may be
+//! reading, and such calls end by themselves within minutes. For an event stream the end is the reader's leaving: it may
+//! be open for hours, and would otherwise keep its place until the next thing to say.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use super::pulse::Pulse;
+
+/// What a connection owes, and whether its client has closed its side.
+#[derive(Debug, Default)]
+pub(super) struct HalfClose {
+    /// Answers that are no event streams, until hyper has all of them.
+    owed: AtomicU32,
+    /// hyper may have something that is not sent. HTTP/1 only: of HTTP/2 nothing is known here.
+    unsent: AtomicBool,
+    /// Nothing more comes from the client.
+    ended: AtomicBool,
+    /// hyper has not been told at once.
+    held_back: AtomicBool,
+}
+
+impl HalfClose {
+    /// The client's side is closed. Must hyper not know yet?
+    pub(super) fn ended(&self) -> bool {
+        self.ended.store(true, Relaxed);
+        let hold_back = self.owed.load(Relaxed) > 0 || self.unsent.load(Relaxed);
+        self.held_back.fetch_or(hold_back, Relaxed);
+        hold_back
+    }
+
+    /// The client's side is closed, and hyper has all that is owed.
+    fn is_over(&self) -> bool {
+        self.ended.load(Relaxed) && self.owed.load(Relaxed) == 0
+    }
+
+    /// The same, and the end was held back from hyper.
+    pub(super) fn is_over_late(&self) -> bool {
+        self.held_back.load(Relaxed) && self.owed.load(Relaxed) == 0
+    }
+
+    /// All that hyper had has been sent. Answers whether hyper should look again for the end that was held back.
+    pub(super) fn flushed(&self) -> bool {
+        self.owed.load(Relaxed) == 0 && self.unsent.swap(false, Relaxed) && self.ended.load(Relaxed)
+    }
+}
+
+/// An answer that a client waits for, until hyper has all of it.
+#[derive(Debug)]
+pub(super) struct Owed(Arc<Pulse>);
+
+impl Owed {
+    pub(super) fn new(pulse: &Arc<Pulse>, is_http1: bool) -> Self {
+        pulse.half_close.owed.fetch_add(1, Relaxed);
+        pulse.half_close.unsent.store(is_http1, Relaxed);
+        Owed(Arc::clone(pulse))
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.0.half_close.owed.fetch_sub(1, Relaxed);
+        if self.0.half_close.is_over() {
+            self.0.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_end_is_held_back_until_the_last_answer_is_sent() {
+        let pulse = Arc::new(Pulse::new(Instant::now()));
+        let half_close = &pulse.half_close;
+        assert!(!half_close.ended(), "nothing is owed");
+        let (first, second) = (Owed::new(&pulse, true), Owed::new(&pulse, true));
+        assert!(half_close.ended() && !half_close.is_over());
+        drop(first);
+        assert!(!half_close.flushed() && half_close.ended() && !half_close.is_over());
+        drop(second);
+        assert!(half_close.is_over_late() && half_close.ended(), "it may not be sent");
+        assert!(half_close.flushed() && !half_close.ended());
+        assert!(!half_close.flushed(), "hyper looks once");
+    }
+}

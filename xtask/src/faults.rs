@@ -43,7 +43,14 @@ const KINDS: &[Kind] = &[
         "attacks",
         "attacks",
         &["attacks::"],
-        &["attack-follow-ups", "attack-one-file", "attack-out-of-files"],
+        &[
+            "attack-follow-ups",
+            "attack-log-frames",
+            "attack-log-requests",
+            "attack-connects",
+            "attack-one-file",
+            "attack-out-of-files",
+        ],
     ),
     // The longest comes last.
     kind("T1", "kills", &["faults::kills"], &["kills"]),

@@ -1,13 +1,13 @@
 //! Attacks on a served process, each with a size and a bound. `cargo xtask faults --only attacks` runs them at full
 //! size and writes `docs/results/attacks.md`; the test command runs each for some seconds.
 
+/// A11: many connect in the same moment, and the kernel keeps them all until they are accepted.
+mod connects;
 /// A2: follow-ups to tasks that are about to end.
 mod follow_ups;
+/// A5: frames and requests that would fill the log.
+mod log_floods;
 /// A8: two servers on one database, and a data folder that goes away.
 mod one_file;
 /// A11: programs when there is no file descriptor left.
 mod out_of_files;
-/// Many connect in the same moment: the kernel keeps them all until they are accepted.
-mod connects;
-/// Frames and requests that would fill the log.
-mod log_floods;

@@ -24,6 +24,8 @@ async fn a_crowd_connects_while_the_server_is_busy() {
     let mut run = Run::begin("attack-connects");
     let crowd = affordable(run.count(1500, 4000)).min(most());
     let server = Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:"]);
+    // It serves; the welcome comes a moment before that.
+    assert_eq!(server.probe("/healthz").await.0, 200);
     // As busy as can be: it does not accept a single one of them.
     server.signal("-STOP");
     let (at, since) = (address(&server), Instant::now());

@@ -75,7 +75,7 @@ async fn many_requests_in_one_write_are_all_answered() {
     let all = format!("{}{last}", [card, missing].concat().repeat(50));
     let replies = replies(&talk(&server, all.as_bytes()).await);
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
-    assert_eq!(statuses, [vec![200, 404].repeat(50), vec![200]].concat());
+    assert_eq!(statuses, [[200, 404].repeat(50), vec![200]].concat());
 }
 
 /// The same behind an honest request, which is answered first.

@@ -26,7 +26,7 @@ struct Counts {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p02_no_acknowledged_follow_up_is_lost() {
     let mut run = Run::begin("attack-follow-ups");
-    let rounds = run.count(8, 250);
+    let rounds = run.count(3, 60);
     let folder = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
     let server = Arc::new(Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", &store]));

@@ -62,7 +62,7 @@ pub(crate) const ALL: &[Wish] = &[
 
 /// What the server does within its own process.
 pub(crate) const WITHIN: &[Wish] =
-    &[Wish::Echo, Wish::Echo, Wish::Echo, Wish::Talk, Wish::Reply, Wish::Cancel, Wish::FollowUp];
+    &[Wish::Echo, Wish::Echo, Wish::Echo, Wish::Talk, Wish::Reply, Wish::Cancel];
 
 /// Clients at work.
 pub(crate) struct Load {
@@ -259,13 +259,15 @@ impl Client {
     }
 
     async fn follow_up(&mut self) {
-        let (id, message) = self.message("echo ", None);
-        let task = self.sent("demo", &id, &message, Way::Immediate).await;
+        // The program is surely busy when the message comes; the other may have ended, be ending, or have begun.
+        let (agent, words) = if self.random.one_in(4) { ("again", "slow ") } else { ("demo", "echo ") };
+        let (id, message) = self.message(words, None);
+        let task = self.sent(agent, &id, &message, Way::Immediate).await;
         let (id, message) = self.message("and one more thing ", Some(&task));
         let params = json!({"message": message, "configuration": {"returnImmediately": true}});
         loop {
             self.journal.note(Entry::Sent { message: id.clone() });
-            let sent = self.request("demo", "SendMessage", &params).send().await;
+            let sent = self.request(agent, "SendMessage", &params).send().await;
             match self.whole(sent).await {
                 Ok(answer) if answer["result"]["task"]["id"] == *task => {
                     return self.journal.note(Entry::Noted { message: id, task });

@@ -45,6 +45,7 @@ const KINDS: &[Kind] = &[
         &["attacks::"],
         &[
             "attack-follow-ups",
+            "attack-folded-streams",
             "attack-log-frames",
             "attack-log-requests",
             "attack-connects",

@@ -3,6 +3,8 @@
 
 /// A11: many connect in the same moment, and the kernel keeps them all until they are accepted.
 mod connects;
+/// A6: readers whose log is folded while they are behind.
+mod folded_streams;
 /// A2: follow-ups to tasks that are about to end.
 mod follow_ups;
 /// A5: frames and requests that would fill the log.

@@ -208,7 +208,7 @@ fn s18_every_command_of_getting_started_does_what_the_page_shows() {
 fn s18_every_command_on_the_first_screen_does_what_it_shows() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let (first_screen, _) = page.split_once("\n## ").expect("the README has headings");
-    follow(first_screen, 8);
+    follow(first_screen, 7);
 }
 
 #[test]

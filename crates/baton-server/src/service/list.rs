@@ -1,7 +1,7 @@
 //! ListTasks: newest first, by keyset cursors.
 
-use baton_protocol::domain::{TaskPage, Timestamp};
-use baton_protocol::operation::{ListTasks, Reply};
+use baton_protocol::domain::{Task, TaskPage, Timestamp};
+use baton_protocol::operation::{HistoryLength, ListTasks, Reply};
 use baton_protocol::wire::v1;
 use baton_protocol::{Error, Generation};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::cursor::Cursor;
 use super::{CallContext, Outcome, Service, reply};
 use crate::engine::from_store;
-use crate::store::{ListPosition, ListQuery, Loaded, record};
+use crate::store::{Detail, ListPage, ListPosition, ListQuery, Listed, record, said};
 
 /// The first page begins with the newest task there is: the year 9999.
 const END_OF_TIME: i64 = 253_402_300_799_999;
@@ -34,41 +34,48 @@ impl Service {
         let after = begun.as_ref().map(|cursor| cursor.after.clone());
         // One more millisecond: what ends in this very one belongs to the listing.
         let now = self.engine().now().plus_millis(1);
-        // One more than asked for tells whether there is a next page.
-        let query = ListQuery { filter: list.filter.clone(), after, not_after, limit: page_size + 1 };
-        let mut found = store.list(scope, &query).await.map_err(from_store)?;
+        let shows_status_only = !list.include_artifacts && list.history_length == HistoryLength::Last(0);
+        let query = ListQuery {
+            filter: list.filter.clone(),
+            after,
+            not_after,
+            limit: page_size,
+            detail: if shows_status_only { Detail::Status } else { Detail::Whole },
+            most_bytes: limits.max_page_bytes,
+            counted: begun.is_none(),
+        };
+        let ListPage { tasks: found, more, total: counted } =
+            store.list(scope, &query).await.map_err(from_store)?;
+        // The total is that of the first page: what comes later is newer than all of its listing.
         let (not_after, total) = match begun {
             Some(cursor) => (cursor.not_after, cursor.total),
             None => {
                 // Whatever the clock says now, it was later once, if a task says so.
-                let not_after = found.first().map_or(now, |newest| now.max(newest.head.current.status_at));
-                (not_after, store.count(scope, &list.filter, not_after).await.map_err(from_store)?)
+                let not_after = found.first().map_or(now, |newest| now.max(newest.head().current.status_at));
+                (not_after, counted.unwrap_or_default())
             }
         };
-        let more = found.len() > page_size as usize;
-        found.truncate(page_size as usize);
         let next_page_token = match found.last() {
             Some(last) if more => {
-                let after = ListPosition { status_at: last.head.current.status_at, id: last.id.clone() };
+                let after = ListPosition { status_at: last.head().current.status_at, id: last.id().clone() };
                 cursors.seal(&Cursor { after, not_after, total }, scope, &list.filter)
             }
             _ => String::new(),
         };
-        let whole = |loaded: &Loaded| record::fold(loaded).map(|snapshot| snapshot.task).map_err(from_store);
         if context.generation == Generation::V1 {
-            let room = found.iter().filter_map(|loaded| loaded.snapshot.as_ref()).map(|it| it.record().len());
-            let mut page = v1::PageWriter::new(&list, room.sum::<usize>().min(MOST_RESERVED));
-            for loaded in &found {
-                if !as_stored(loaded).is_some_and(|json| page.stored(&json)) {
-                    page.task(whole(loaded)?);
+            let room = found.iter().map(Listed::bytes).sum::<usize>().min(MOST_RESERVED);
+            let mut page = v1::PageWriter::new(&list, room);
+            for listed in &found {
+                if !as_stored(listed).is_some_and(|json| page.stored(&json)) {
+                    page.task(task(listed)?);
                 }
             }
             let json = page.end(&next_page_token, page_size, total).into();
             return Ok(Outcome::Stored { json, sent: false, replayed: false });
         }
         let mut tasks = Vec::with_capacity(found.len());
-        for loaded in &found {
-            let mut task = whole(loaded)?;
+        for listed in &found {
+            let mut task = task(listed)?;
             list.history_length.trim(&mut task.history);
             tasks.push(task);
         }
@@ -83,8 +90,18 @@ impl Service {
     }
 }
 
+/// The task, or as much of it as was read.
+fn task(listed: &Listed) -> Result<Task, Error> {
+    match listed {
+        Listed::Status(brief) => said::task(brief),
+        Listed::Whole(loaded) => record::fold(loaded).map(|snapshot| snapshot.task),
+    }
+    .map_err(from_store)
+}
+
 /// The task as 1.0 spells it, where that need not be made.
-fn as_stored(loaded: &Loaded) -> Option<Bytes> {
+fn as_stored(listed: &Listed) -> Option<Bytes> {
+    let Listed::Whole(loaded) = listed else { return None };
     let snapshot = loaded.snapshot.as_ref().filter(|it| it.version() == loaded.head.version)?;
     snapshot.task_json()
 }

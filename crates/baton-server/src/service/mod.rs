@@ -39,6 +39,9 @@ pub struct Limits {
     pub default_page: u32,
     /// See `default_page`.
     pub max_page: u32,
+    /// Stored bytes of tasks that are read for one page: a page of large tasks has fewer of them, and a token for the
+    /// rest.
+    pub max_page_bytes: usize,
     /// How long `tasks/send` waits for the task to come to rest; at once by default.
     pub legacy_wait: std::time::Duration,
     /// Pause between keep-alive comments on a quiet stream.
@@ -65,6 +68,7 @@ impl Default for Limits {
             max_body_bytes: 4 * 1024 * 1024,
             default_page: 50,
             max_page: 100,
+            max_page_bytes: 4 * 1024 * 1024,
             legacy_wait: std::time::Duration::ZERO,
             keep_alive: std::time::Duration::from_secs(15),
             max_running: None,

@@ -16,6 +16,7 @@ pub mod postgres;
 pub mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod said;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(test)]
@@ -251,6 +252,14 @@ pub struct Loaded {
     pub tail: Vec<StoredEvent>,
 }
 
+impl Loaded {
+    /// Bytes of its records.
+    pub fn bytes(&self) -> usize {
+        let tail: usize = self.tail.iter().map(|event| event.record().len()).sum();
+        tail + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len())
+    }
+}
+
 /// Where a listing goes on: strictly older than this, ties broken by id, both descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition {
@@ -271,6 +280,79 @@ pub struct ListQuery {
     pub not_after: Timestamp,
     /// Most rows.
     pub limit: u32,
+    /// How much of each task is read.
+    pub detail: Detail,
+    /// About so many bytes of tasks are read; the page ends before the task that would be too much, but not before the
+    /// first.
+    pub most_bytes: usize,
+    /// Is the total wanted, too?
+    pub counted: bool,
+}
+
+/// How much of each task a listing reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The head and what the status says: neither history nor artifacts, however large they are.
+    Status,
+    /// All of it.
+    Whole,
+}
+
+/// A page of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage {
+    /// Newest status first, then id descending by its bytes.
+    pub tasks: Vec<Listed>,
+    /// Are there others behind the last?
+    pub more: bool,
+    /// How many tasks the filter matches, however new, at the moment the page was read; `Some` when it was asked for.
+    pub total: Option<u64>,
+}
+
+/// A task on a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// Only for [`Detail::Status`].
+    Status(Brief),
+    /// For [`Detail::Whole`]; and for a task that a Baton stored that did not keep apart what a status says.
+    Whole(Loaded),
+}
+
+impl Listed {
+    /// The task's id.
+    pub fn id(&self) -> &TaskId {
+        match self {
+            Self::Status(brief) => &brief.id,
+            Self::Whole(loaded) => &loaded.id,
+        }
+    }
+
+    /// Its head.
+    pub fn head(&self) -> &Head {
+        match self {
+            Self::Status(brief) => &brief.head,
+            Self::Whole(loaded) => &loaded.head,
+        }
+    }
+
+    /// Bytes of records that were read for it.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Status(brief) => brief.said.as_ref().map_or(0, |said| said.record().len()),
+            Self::Whole(loaded) => loaded.bytes(),
+        }
+    }
+}
+
+/// A task without its history and artifacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// The task's id.
+    pub id: TaskId,
+    /// Its head.
+    pub head: Head,
+    /// The event with what the status says, by the rule of [`said::after`]; also once the log is folded.
+    pub said: Option<StoredEvent>,
 }
 
 /// A task that a restart must look at.
@@ -375,11 +457,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         limit: u32,
     ) -> StoreResult<Vec<StoredEvent>>;
 
-    /// Newest status first, then id descending by its bytes. Each row is whole: its tail ends at its version.
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>>;
-
-    /// How many tasks a filter matches, nothing newer than `not_after`.
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64>;
+    /// One page of tasks. Each was read as of one moment, and the total as of the same.
+    ///
+    /// Cheap reads (`head`, `load`, `events`) must not wait behind lists, and a total without a time in its filter must
+    /// not cost more with more tasks.
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage>;
 
     /// The record of a message, by its id and hash.
     async fn message(

@@ -94,6 +94,11 @@ impl StoredEvent {
         StoredEvent { number, ..self.clone() }
     }
 
+    /// The same event in a buffer that it shares with no other.
+    pub fn by_itself(&self) -> Self {
+        StoredEvent { record: Bytes::copy_from_slice(&self.record), ..self.clone() }
+    }
+
     /// What stands in the header behind the time.
     fn trace(&self) -> Option<TraceContext> {
         let (header, _) = first_line(&self.record)?;

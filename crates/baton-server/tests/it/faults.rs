@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use baton_server::store::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use tokio::sync::watch;
@@ -163,14 +163,9 @@ impl Store for FaultyStore {
         self.inner.events(scope, task, after, limit).await
     }
 
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
         self.rule("list", None)?;
         self.inner.list(scope, query).await
-    }
-
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        self.rule("count", None)?;
-        self.inner.count(scope, filter, not_after).await
     }
 
     async fn message(

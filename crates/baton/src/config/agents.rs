@@ -270,6 +270,7 @@ impl Planner<'_> {
         limits.max_body_bytes = own.max_body.unwrap_or(*all.max_body).bytes();
         limits.default_page = own.default_page.unwrap_or(*all.default_page);
         limits.max_page = own.max_page.unwrap_or(*all.max_page);
+        limits.max_page_bytes = all.max_page_bytes.bytes();
         limits.legacy_wait = own.legacy_wait.unwrap_or(*all.legacy_wait);
         limits.keep_alive = own.keep_alive.unwrap_or(*all.keep_alive);
         limits.max_running = *own.max_running;

@@ -18,6 +18,22 @@ pub fn cut_history(json: &[u8], history_length: HistoryLength) -> Option<Vec<u8>
     Some(out)
 }
 
+/// Is this a status update, as this crate writes them, without a message? `false` where that is not certain.
+pub fn status_says_nothing(json: &[u8]) -> bool {
+    let mut scan = Scan { json, at: 0 };
+    let mut read = || {
+        scan.take(b"{\"statusUpdate\":{\"taskId\":")?;
+        scan.string()?;
+        scan.take(b",\"contextId\":")?;
+        scan.string()?;
+        scan.take(b",\"status\":{\"state\":")?;
+        scan.string()?;
+        // The message would stand before it.
+        scan.take(b",\"timestamp\":")
+    };
+    read().is_some()
+}
+
 /// A page being written, task by task.
 #[derive(Debug)]
 pub struct PageWriter {

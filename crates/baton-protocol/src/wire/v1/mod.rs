@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::{Operation, Reply};
 
 pub use self::card::write_card;
-pub use self::cut::{PageWriter, cut_history};
+pub use self::cut::{PageWriter, cut_history, status_says_nothing};
 pub use self::details::write_error_details;
 pub use self::from_domain::{
     write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,

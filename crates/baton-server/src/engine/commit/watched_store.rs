@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
 use crate::store::{
-    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use crate::telemetry::{Telemetry, Written};
 
@@ -115,12 +115,8 @@ impl WatchedStore {
         self.saw(self.store.events(scope, task, after, limit).await)
     }
 
-    pub async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    pub async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
         self.saw(self.store.list(scope, query).await)
-    }
-
-    pub async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        self.saw(self.store.count(scope, filter, not_after).await)
     }
 
     pub async fn message(

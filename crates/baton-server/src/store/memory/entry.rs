@@ -7,7 +7,8 @@ use super::log::{Ids, Log};
 use super::records::Place;
 use super::scopes::ScopeId;
 use crate::store::{
-    EVENTS_BYTES, Head, Loaded, PendingRequest, RequestId, StoredEvent, StoredSnapshot, Work,
+    Brief, Detail, EVENTS_BYTES, Head, Listed, Loaded, PendingRequest, RequestId, StoredEvent,
+    StoredSnapshot, Work, said,
 };
 
 pub(super) struct Entry {
@@ -18,8 +19,26 @@ pub(super) struct Entry {
     pub(super) log: Log,
     /// Version of the snapshot; 0 without one.
     pub(super) told: u64,
+    pub(super) said: Said,
     /// Records that must be let go of when this task is purged.
     pub(super) messages: Vec<Place>,
+}
+
+/// The event with what the task's status says.
+pub(super) enum Said {
+    /// By its number in the log; 0 without one.
+    At(u64),
+    /// The log is folded.
+    Kept(Box<StoredEvent>),
+}
+
+impl Said {
+    fn number(&self) -> u64 {
+        match self {
+            Self::At(number) => *number,
+            Self::Kept(event) => event.number,
+        }
+    }
 }
 
 pub(super) struct Pending {
@@ -63,6 +82,20 @@ impl Entry {
         }
     }
 
+    pub(super) fn list(&self, detail: Detail) -> Listed {
+        match detail {
+            Detail::Whole => Listed::Whole(self.load()),
+            Detail::Status => {
+                let said = match &self.said {
+                    Said::At(0) => None,
+                    Said::At(number) => self.above(number - 1).next(),
+                    Said::Kept(event) => Some(StoredEvent::clone(event)),
+                };
+                Listed::Status(Brief { id: self.id.clone(), head: self.head.clone(), said })
+            }
+        }
+    }
+
     pub(super) fn events_after(&self, after: u64, limit: u32) -> Vec<StoredEvent> {
         let mut bytes = 0;
         let fits = |event: &StoredEvent| {
@@ -81,6 +114,10 @@ impl Entry {
 
     pub(super) fn write(&mut self, events: Vec<StoredEvent>, snapshot: Option<StoredSnapshot>) {
         self.told = snapshot.as_ref().map_or(self.told, StoredSnapshot::version);
+        let said = said::after(self.said.number(), &events);
+        if said != self.said.number() {
+            self.said = Said::At(said);
+        }
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
     }
@@ -92,6 +129,12 @@ impl Entry {
 
     /// Drops the events; answers them.
     pub(super) fn fold(&mut self) -> Vec<StoredEvent> {
+        if let Said::At(number @ 1..) = self.said {
+            let event = self.above(number - 1).next();
+            // By itself: events of one append share a buffer.
+            let kept = event.map(|event| Said::Kept(Box::new(event.by_itself())));
+            self.said = kept.unwrap_or(Said::At(0));
+        }
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         let events = self.log.take_events(ids, self.head.folded_through + 1);
         self.head.folded_through = self.head.version;

@@ -18,55 +18,39 @@ use crate::store::{ListPosition, ListQuery, TaskKey};
 pub(super) struct Lists {
     all: Index,
     contexts: Contexts,
-    /// Tasks per state, by state number.
-    totals: [u64; TOTALS],
 }
-
-/// State numbers start at 1.
-const TOTALS: usize = TaskState::ALL.len() + 1;
 
 impl Lists {
     /// Moves a task that is there from one row to another.
     pub(super) fn restand(&mut self, tasks: &Tasks, key: TaskKey, before: Option<&Row>, after: Option<&Row>) {
         self.contexts.restand(tasks, key, before, after);
         self.all.restand(before, after);
-        if let Some(before) = before {
-            self.totals[before.state_number()] -= 1;
-        }
-        if let Some(after) = after {
-            self.totals[after.state_number()] += 1;
-        }
     }
 
+    /// One more than asked for, if there is one: that tells whether a page follows.
     pub(super) fn page(&self, tasks: &Tasks, query: &ListQuery) -> Vec<TaskId> {
-        let ListQuery { filter, after, not_after, limit } = query;
+        let ListQuery { filter, after, not_after, limit, .. } = query;
         let span = Span { since: filter.updated_since, not_after: *not_after, after: after.as_ref() };
-        let index = match &filter.context_id {
-            Some(context) => self.contexts.get(tasks, context),
-            None => Some(Cow::Borrowed(&self.all)),
-        };
-        let Some(index) = index else { return Vec::new() };
-        index.newest_first(filter, &span).take(*limit as usize).cloned().collect()
+        let Some(index) = self.index(tasks, filter) else { return Vec::new() };
+        index.newest_first(filter, &span).take(*limit as usize + 1).cloned().collect()
     }
 
-    pub(super) fn count(&self, tasks: &Tasks, filter: &ListFilter, not_after: Timestamp) -> u64 {
-        let span = Span { since: filter.updated_since, not_after, after: None };
-        let newer = Span { since: Some(not_after), not_after: Timestamp::MAX, after: None };
-        let within = |index: &Index, state| index.range(state, &span).count() as u64;
-        if let Some(context) = &filter.context_id {
-            let Some(index) = self.contexts.get(tasks, context) else { return 0 };
-            return states(filter).map(|state| within(&index, state)).sum();
-        }
+    /// How many tasks a filter matches. With a time in it they are walked through; all else is counted as it changes.
+    pub(super) fn count(&self, tasks: &Tasks, filter: &ListFilter) -> u64 {
+        let Some(index) = self.index(tasks, filter) else { return 0 };
+        let span = Span { since: filter.updated_since, not_after: Timestamp::MAX, after: None };
         let one_state = |state: TaskState| match filter.updated_since {
-            Some(_) => within(&self.all, state),
-            // The whole list is counted as it changes; what is newer than a listing's bound is little.
-            None => {
-                let newer = self.all.range(state, &newer);
-                let newer = newer.take_while(|row| row.millis() > millis(not_after)).count();
-                self.totals[usize::from(state.number())] - newer as u64
-            }
+            Some(_) => index.range(state, &span).count() as u64,
+            None => index.totals[usize::from(state.number())],
         };
         states(filter).map(one_state).sum()
+    }
+
+    fn index(&self, tasks: &Tasks, filter: &ListFilter) -> Option<Cow<'_, Index>> {
+        match &filter.context_id {
+            Some(context) => self.contexts.get(tasks, context),
+            None => Some(Cow::Borrowed(&self.all)),
+        }
     }
 }
 
@@ -112,11 +96,20 @@ impl Row {
 
 /// Some tasks in list order.
 #[derive(Default, Clone)]
-pub(super) struct Index(BTreeSet<Row>);
+pub(super) struct Index {
+    rows: BTreeSet<Row>,
+    /// Tasks per state, by state number.
+    totals: [u64; TOTALS],
+}
+
+/// State numbers start at 1.
+const TOTALS: usize = TaskState::ALL.len() + 1;
 
 impl FromIterator<Row> for Index {
     fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
-        Index(rows.into_iter().collect())
+        let mut index = Index::default();
+        rows.into_iter().for_each(|row| index.restand(None, Some(&row)));
+        index
     }
 }
 
@@ -125,13 +118,17 @@ type Range<'a> = Rev<btree_set::Range<'a, Row>>;
 impl Index {
     pub(super) fn restand(&mut self, before: Option<&Row>, after: Option<&Row>) {
         if let Some(before) = before {
-            self.0.remove(before);
+            self.rows.remove(before);
+            self.totals[before.state_number()] -= 1;
         }
-        self.0.extend(after.cloned());
+        if let Some(after) = after {
+            self.rows.insert(after.clone());
+            self.totals[after.state_number()] += 1;
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rows.is_empty()
     }
 
     fn range(&self, state: TaskState, span: &Span<'_>) -> Range<'_> {
@@ -144,7 +141,7 @@ impl Index {
         }
         // A range that ends before it starts is a panic, not an empty range.
         let oldest = if end < oldest { end.clone() } else { oldest };
-        self.0.range(oldest..end).rev()
+        self.rows.range(oldest..end).rev()
     }
 
     fn newest_first(&self, filter: &ListFilter, span: &Span<'_>) -> Merge<'_> {

@@ -21,18 +21,27 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+
+use tokio::sync::Semaphore;
 
 use self::state::State;
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Keeps tasks as long as the process lives.
-#[derive(Default)]
 pub struct MemoryStore {
     state: Mutex<State>,
+    /// For whoever has to walk through many tasks.
+    walks: Semaphore,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        MemoryStore { state: Mutex::default(), walks: Semaphore::new(1) }
+    }
 }
 
 impl MemoryStore {
@@ -86,12 +95,13 @@ impl Store for MemoryStore {
         Ok(state.entry(scope, task).map(|entry| entry.events_after(after, limit)).unwrap_or_default())
     }
 
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
+        // Counting by time walks through the tasks under the lock: one at a time, so that others get it in between.
+        let _turn = match query.counted && query.filter.updated_since.is_some() {
+            true => self.walks.acquire().await.ok(),
+            false => None,
+        };
         Ok(self.state()?.list(scope, query))
-    }
-
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        Ok(self.state()?.count(scope, filter, not_after))
     }
 
     async fn message(

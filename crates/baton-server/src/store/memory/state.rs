@@ -3,16 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, TaskState, Timestamp};
 
-use super::entry::{Entry, Pending, Standing};
+use super::entry::{Entry, Pending, Said, Standing};
 use super::lists::Row;
 use super::log::Log;
 use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
 use crate::store::{
-    Append, Appended, Birth, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, RequestId,
+    Append, Appended, Birth, Head, ListPage, ListQuery, MessageRecord, NewRequest, OpenTask, RequestId,
     Requested, StoredEvent, TaskKey,
 };
 
@@ -86,7 +86,15 @@ impl State {
             folded_through: 0,
             current: append.head,
         };
-        let entry = Entry { scope, id: id.clone(), head, log: Log::default(), told: 0, messages: Vec::new() };
+        let entry = Entry {
+            scope,
+            id: id.clone(),
+            head,
+            log: Log::default(),
+            told: 0,
+            said: Said::At(0),
+            messages: Vec::new(),
+        };
         self.tasks.insert(Box::new(entry));
         self.scopes.get_mut(scope).names.insert(&self.tasks, key);
         key
@@ -156,17 +164,24 @@ impl State {
         Some(self.task(key))
     }
 
-    pub(super) fn list(&self, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
-        let Some(scope) = self.scopes.find(scope) else { return Vec::new() };
+    pub(super) fn list(&self, scope: &Scope, query: &ListQuery) -> ListPage {
+        let Some(scope) = self.scopes.find(scope) else {
+            return ListPage { tasks: Vec::new(), more: false, total: query.counted.then_some(0) };
+        };
         let holdings = self.scopes.get(scope);
-        let page = holdings.lists.page(&self.tasks, query);
+        let found = holdings.lists.page(&self.tasks, query);
         let key = |id| holdings.names.find(&self.tasks, id).expect("lists name only tasks that are there");
-        page.iter().map(|id| self.task(key(id)).load()).collect()
-    }
-
-    pub(super) fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> u64 {
-        let scope = self.scopes.find(scope);
-        scope.map_or(0, |scope| self.scopes.get(scope).lists.count(&self.tasks, filter, not_after))
+        let (mut tasks, mut bytes) = (Vec::with_capacity(found.len()), 0);
+        for id in found.iter().take(query.limit as usize) {
+            let listed = self.task(key(id)).list(query.detail);
+            bytes += listed.bytes();
+            if bytes > query.most_bytes && !tasks.is_empty() {
+                break;
+            }
+            tasks.push(listed);
+        }
+        let total = query.counted.then(|| holdings.lists.count(&self.tasks, &query.filter));
+        ListPage { more: tasks.len() < found.len(), tasks, total }
     }
 
     pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<MessageRecord> {

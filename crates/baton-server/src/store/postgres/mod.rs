@@ -24,12 +24,13 @@ mod write;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio::sync::Semaphore;
 use tokio_postgres::NoTls;
 
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
@@ -40,6 +41,8 @@ pub struct Options {
     pub schema: String,
     /// Connections at most; more callers wait for one.
     pub connections: usize,
+    /// Lists at once, so that no other call waits behind many of them.
+    pub lists: usize,
     /// How long a caller waits for a connection.
     pub wait: Duration,
     /// How long the server may work on one statement, waiting for locks included.
@@ -51,6 +54,7 @@ impl Default for Options {
         Options {
             schema: "baton".to_owned(),
             connections: 16,
+            lists: 2,
             wait: Duration::from_secs(10),
             statement: Duration::from_secs(30),
         }
@@ -61,6 +65,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct PostgresStore {
     pool: Pool,
+    lists: Semaphore,
 }
 
 impl PostgresStore {
@@ -91,7 +96,7 @@ impl PostgresStore {
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         let mut client = pool.get().await?;
         schema::migrate(&mut client, &options.schema).await?;
-        Ok(PostgresStore { pool })
+        Ok(PostgresStore { pool, lists: Semaphore::new(options.lists.max(1)) })
     }
 
     async fn client(&self) -> StoreResult<Object> {
@@ -131,12 +136,9 @@ impl Store for PostgresStore {
         read::events(&self.client().await?, scope, task, after, limit).await
     }
 
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
+        let _place = self.lists.acquire().await.ok();
         read::list(&self.client().await?, scope, query).await
-    }
-
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        read::count(&self.client().await?, scope, filter, not_after).await
     }
 
     async fn message(

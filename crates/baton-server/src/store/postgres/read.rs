@@ -8,8 +8,8 @@ use tokio_postgres::types::ToSql;
 
 use super::statements::{self as sql, signed};
 use crate::store::{
-    EVENTS_BYTES, Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult,
-    StoredEvent, TaskKey,
+    Brief, Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Listed, Loaded, MessageRecord, OpenTask,
+    PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
 };
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -50,7 +50,7 @@ pub(super) async fn events(
     rows.iter().map(|row| sql::event(row.try_get("number")?, row.try_get("record")?)).collect()
 }
 
-pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> StoreResult<Vec<Loaded>> {
+pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> StoreResult<ListPage> {
     // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
     // millisecond" is "before the empty id of the next one".
     let (before, id) = match &wanted.after {
@@ -60,39 +60,47 @@ pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> 
         _ => (wanted.not_after.as_millis() + 1, ""),
     };
     let filter = &wanted.filter;
-    let (since, states, limit) = (not_before(filter), states(filter), i64::from(wanted.limit));
+    let (since, states) = (not_before(filter), states(filter));
+    let (limit, bytes) = (i64::from(wanted.limit) + 1, i64::try_from(wanted.most_bytes).unwrap_or(i64::MAX));
     let (agent, tenant, owner) = (&*scope.agent, &*scope.tenant, &*scope.owner);
-    let rows = match &filter.context_id {
-        None => {
-            let params: Params<'_> = &[&agent, &tenant, &owner, &before, &id, &since, &states, &limit];
-            query(client, sql::LIST, params).await?
-        }
-        Some(context) => {
-            let context = context.as_str();
-            let params: Params<'_> =
-                &[&agent, &tenant, &owner, &before, &id, &since, &states, &limit, &context];
-            query(client, sql::LIST_CONTEXT, params).await?
-        }
+    let lists = match wanted.detail {
+        Detail::Whole => &sql::LIST_WHOLE,
+        Detail::Status => &sql::LIST_BRIEF,
     };
-    rows.iter().map(loaded).collect()
+    let mut params: Vec<&(dyn ToSql + Sync)> =
+        vec![&agent, &tenant, &owner, &before, &id, &since, &states, &limit, &bytes];
+    let context = filter.context_id.as_ref().map(|context| context.as_str());
+    let statement = match (&context, wanted.counted) {
+        (Some(context), counted) => {
+            params.push(context);
+            if counted { lists.counted_in_context } else { lists.in_context }
+        }
+        (None, false) => lists.uncounted,
+        (None, true) if filter.updated_since.is_none() => lists.by_tally,
+        (None, true) => lists.by_walk,
+    };
+    let rows = query(client, statement, &params).await?;
+    let (mut tasks, mut found, mut total) = (Vec::with_capacity(rows.len()), 0, None);
+    for row in &rows {
+        (found, total) = (row.try_get::<_, i64>("found")?, row.try_get::<_, Option<i64>>("total")?);
+        if row.try_get::<_, Option<&str>>("id")?.is_some() {
+            tasks.extend(listed(client, scope, row, wanted.detail).await?);
+        }
+    }
+    let more = (tasks.len() as i64) < found;
+    Ok(ListPage { tasks, more, total: total.map(i64::cast_unsigned) })
 }
 
-pub(super) async fn count(
-    client: &Client,
-    scope: &Scope,
-    filter: &ListFilter,
-    not_after: Timestamp,
-) -> StoreResult<u64> {
-    let (newest, since, states) = (not_after.as_millis(), not_before(filter), states(filter));
-    let (agent, tenant, owner) = (&*scope.agent, &*scope.tenant, &*scope.owner);
-    let rows = match &filter.context_id {
-        None => query(client, sql::COUNT, &[&agent, &tenant, &owner, &newest, &since, &states]).await?,
-        Some(context) => {
-            let params: Params<'_> = &[&agent, &tenant, &owner, &newest, &since, &states, &context.as_str()];
-            query(client, sql::COUNT_CONTEXT, params).await?
-        }
-    };
-    rows.first().map_or(Ok(0), |row| sql::unsigned(row, "count"))
+async fn listed(client: &Client, scope: &Scope, row: &Row, detail: Detail) -> StoreResult<Option<Listed>> {
+    if detail == Detail::Whole {
+        return Ok(Some(Listed::Whole(loaded(row)?)));
+    }
+    let (id, head) = sql::head(row)?;
+    // A log that was folded before there were lists without history is gone with what the status said.
+    if head.folded_through > 0 && row.try_get::<_, Option<i64>>("said")?.is_none() {
+        return Ok(load(client, scope, &id).await?.map(Listed::Whole));
+    }
+    Ok(Some(Listed::Status(Brief { id, head, said: sql::said(row)? })))
 }
 
 pub(super) async fn requests(

@@ -5,7 +5,11 @@ use tokio_postgres::Client;
 use crate::store::{StoreError, StoreResult};
 
 /// How many of these have run is in `meta`, under `format`.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
 
 /// Replicas that start together take turns ("BATON" in ASCII).
 const LOCK: i64 = 0x42_41_54_4f_4e;

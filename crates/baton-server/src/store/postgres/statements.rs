@@ -9,7 +9,7 @@ use tokio_postgres::types::FromSql;
 
 use crate::store::{
     Head, HeadState, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot, TaskKey,
-    Work,
+    Work, said,
 };
 
 /// The columns [`head`] reads.
@@ -26,23 +26,131 @@ macro_rules! scope {
     };
 }
 
-/// A page of tasks with their snapshots and the events each snapshot lacks: one statement, so one moment.
-macro_rules! whole_tasks {
-    ($page:expr) => {
+/// A task with its snapshot and the events that lacks, of `t`.
+macro_rules! whole_task {
+    () => {
+        " LEFT JOIN snapshot s ON s.task = t.key \
+         CROSS JOIN LATERAL ( \
+             SELECT array_agg(e.number ORDER BY e.number) AS numbers, \
+                    array_agg(e.record ORDER BY e.number) AS records \
+             FROM event e WHERE e.task = t.key AND e.number > coalesce(s.version, 0) \
+         ) tail"
+    };
+}
+
+/// The last event that decides what a status says, of the task that is named; told apart by a letter in its record.
+macro_rules! deciding_event {
+    ($columns:expr, $task:expr) => {
         concat!(
-            "WITH t AS MATERIALIZED (SELECT * FROM task t WHERE t.scope = ",
-            scope!(),
-            $page,
-            ") SELECT ",
-            head_columns!(),
-            ", s.record AS snapshot, tail.numbers, tail.records \
-             FROM t LEFT JOIN snapshot s ON s.task = t.key \
-             CROSS JOIN LATERAL ( \
-                 SELECT array_agg(e.number ORDER BY e.number) AS numbers, \
-                        array_agg(e.record ORDER BY e.number) AS records \
-                 FROM event e WHERE e.task = t.key AND e.number > coalesce(s.version, 0) \
-             ) tail ORDER BY t.status_at DESC, t.id DESC"
+            "SELECT ",
+            $columns,
+            " FROM event e WHERE e.task = ",
+            $task,
+            " AND substring(e.record FROM 3 FOR 1) IN ('U', 'S') ORDER BY e.number DESC LIMIT 1"
         )
+    };
+}
+
+/// One page in one statement, so of one moment. It is found, then weighed, and only what fits is read.
+///
+/// $4, $5: strictly before this time and id; $6: not before; $7: states; $8: limit, of which the last tells that there
+/// is more; $9: bytes; $10: context. Without tasks it is one row that says the total.
+macro_rules! list {
+    ($total:expr, $context:expr, $weight:expr, $read:expr, $columns:expr) => {
+        concat!(
+            "WITH found AS MATERIALIZED (SELECT * FROM task t WHERE t.scope = ",
+            scope!(),
+            $context,
+            " AND (t.status_at, t.id) < ($4, $5) AND t.status_at >= $6 AND t.state = ANY($7) \
+              ORDER BY t.status_at DESC, t.id DESC LIMIT $8::bigint), \
+             weighed AS MATERIALIZED ( \
+                 SELECT f.*, row_number() OVER page AS place, sum(",
+            $weight,
+            ") OVER page AS bytes FROM found f WINDOW page AS (ORDER BY f.status_at DESC, f.id DESC) \
+             ), \
+             t AS MATERIALIZED ( \
+                 SELECT * FROM weighed WHERE place < $8::bigint AND (place = 1 OR bytes <= $9::bigint) \
+             ), \
+             shown AS (SELECT t.place, ",
+            head_columns!(),
+            $columns,
+            " FROM t",
+            $read,
+            ") SELECT (SELECT count(*) FROM found) AS found, ",
+            $total,
+            " AS total, shown.* FROM (SELECT 1) AS one LEFT JOIN shown ON true ORDER BY shown.place"
+        )
+    };
+}
+
+macro_rules! list_whole {
+    ($total:expr, $context:expr) => {
+        list!(
+            $total,
+            $context,
+            "coalesce((SELECT octet_length(s.record) FROM snapshot s WHERE s.task = f.key), 0) + coalesce(( \
+                 SELECT sum(octet_length(e.record)) FROM event e WHERE e.task = f.key AND e.number > coalesce( \
+                     (SELECT s.version FROM snapshot s WHERE s.task = f.key), 0)), 0)",
+            whole_task!(),
+            ", s.record AS snapshot, tail.numbers, tail.records"
+        )
+    };
+}
+
+macro_rules! list_brief {
+    ($total:expr, $context:expr) => {
+        list!(
+            $total,
+            $context,
+            concat!(
+                "coalesce((",
+                deciding_event!(
+                    "CASE substring(e.record FROM 3 FOR 1) WHEN 'S' THEN octet_length(e.record) END",
+                    "f.key"
+                ),
+                "), 0)"
+            ),
+            concat!(
+                " LEFT JOIN LATERAL (",
+                deciding_event!(
+                    "e.number, CASE substring(e.record FROM 3 FOR 1) WHEN 'S' THEN e.record END AS record",
+                    "t.key"
+                ),
+                ") said ON true"
+            ),
+            ", said.number AS said, said.record AS said_record"
+        )
+    };
+}
+
+/// Who counts.
+macro_rules! uncounted {
+    () => {
+        "NULL::bigint"
+    };
+}
+macro_rules! by_tally {
+    () => {
+        concat!(
+            "(SELECT coalesce(sum(c.tasks), 0)::bigint FROM tally c WHERE c.scope = ",
+            scope!(),
+            " AND c.state = ANY($7))"
+        )
+    };
+}
+macro_rules! by_walk {
+    ($context:expr) => {
+        concat!(
+            "(SELECT count(*) FROM task t WHERE t.scope = ",
+            scope!(),
+            $context,
+            " AND t.status_at >= $6 AND t.state = ANY($7))"
+        )
+    };
+}
+macro_rules! in_context {
+    () => {
+        " AND t.context = $10"
     };
 }
 
@@ -64,37 +172,48 @@ pub(super) const PUT_REPLY: &str = "SELECT m.message_id IS NULL AS kept, m.task 
 // Reading.
 pub(super) const HEAD: &str =
     concat!("SELECT ", head_columns!(), " FROM task t WHERE t.scope = ", scope!(), " AND t.id = $4");
-pub(super) const LOAD: &str = whole_tasks!(" AND t.id = $4");
-/// $4, $5: strictly before this time and id; $6: not before; $7: states; $8: limit; $9: context.
-pub(super) const LIST: &str = whole_tasks!(
-    " AND (t.status_at, t.id) < ($4, $5) AND t.status_at >= $6 AND t.state = ANY($7) \
-      ORDER BY t.status_at DESC, t.id DESC LIMIT $8"
-);
-pub(super) const LIST_CONTEXT: &str = whole_tasks!(
-    " AND t.context = $9 AND (t.status_at, t.id) < ($4, $5) AND t.status_at >= $6 AND t.state = ANY($7) \
-      ORDER BY t.status_at DESC, t.id DESC LIMIT $8"
-);
-/// $4: not after; $5: not before; $6: states; $7: context.
-pub(super) const COUNT: &str = concat!(
-    "SELECT count(*) FROM task t WHERE t.scope = ",
+pub(super) const LOAD: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", s.record AS snapshot, tail.numbers, tail.records FROM task t",
+    whole_task!(),
+    " WHERE t.scope = ",
     scope!(),
-    " AND t.status_at <= $4 AND t.status_at >= $5 AND t.state = ANY($6)"
+    " AND t.id = $4"
 );
-pub(super) const COUNT_CONTEXT: &str = concat!(
-    "SELECT count(*) FROM task t WHERE t.scope = ",
-    scope!(),
-    " AND t.context = $7 AND t.status_at <= $4 AND t.status_at >= $5 AND t.state = ANY($6)"
-);
+
+/// Of one kind: what is counted how.
+pub(super) struct Lists {
+    pub(super) uncounted: &'static str,
+    pub(super) by_tally: &'static str,
+    pub(super) by_walk: &'static str,
+    pub(super) in_context: &'static str,
+    pub(super) counted_in_context: &'static str,
+}
+pub(super) const LIST_WHOLE: Lists = Lists {
+    uncounted: list_whole!(uncounted!(), ""),
+    by_tally: list_whole!(by_tally!(), ""),
+    by_walk: list_whole!(by_walk!(""), ""),
+    in_context: list_whole!(uncounted!(), in_context!()),
+    counted_in_context: list_whole!(by_walk!(in_context!()), in_context!()),
+};
+pub(super) const LIST_BRIEF: Lists = Lists {
+    uncounted: list_brief!(uncounted!(), ""),
+    by_tally: list_brief!(by_tally!(), ""),
+    by_walk: list_brief!(by_walk!(""), ""),
+    in_context: list_brief!(uncounted!(), in_context!()),
+    counted_in_context: list_brief!(by_walk!(in_context!()), in_context!()),
+};
 /// $5: after this number; $6: limit; $7: bytes after which no further event is begun.
 pub(super) const EVENTS: &str = concat!(
     "SELECT e.number, e.record FROM ( \
          SELECT e.number, e.record, \
                 sum(octet_length(e.record)) OVER (ORDER BY e.number) - octet_length(e.record) AS before \
          FROM ( \
-             SELECT e.number, e.record FROM event e \
-             WHERE e.task = (SELECT t.key FROM task t WHERE t.scope = ",
+             SELECT e.number, e.record FROM task t JOIN event e ON e.task = t.key \
+             WHERE t.scope = ",
     scope!(),
-    " AND t.id = $4) AND e.number > $5 ORDER BY e.number LIMIT $6 \
+    " AND t.id = $4 AND e.number > greatest($5, t.folded_through) ORDER BY e.number LIMIT $6 \
          ) e \
      ) e WHERE e.before < $7 ORDER BY e.number"
 );
@@ -120,13 +239,17 @@ pub(super) const OPEN_TASKS: &str = "\
     ) open JOIN task t ON t.key = open.key JOIN scope s ON s.id = t.scope ORDER BY t.key";
 pub(super) const ANSWER: &str = "SELECT 1";
 pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
-pub(super) const FOLD_ENDED: &str = "\
-    WITH chosen AS MATERIALIZED ( \
+pub(super) const FOLD_ENDED: &str = concat!(
+    "WITH chosen AS MATERIALIZED ( \
         SELECT key FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
-    ), dropped AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))) \
+    ), dropped AS ( \
+        DELETE FROM event d WHERE d.task = ANY (ARRAY(SELECT key FROM chosen)) AND d.number IS DISTINCT FROM (",
+    deciding_event!("e.number", "d.task"),
+    ")) \
     UPDATE task SET folded_through = version, foldable = false \
-    WHERE key = ANY (ARRAY(SELECT key FROM chosen))";
+    WHERE key = ANY (ARRAY(SELECT key FROM chosen))"
+);
 pub(super) const PURGE_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \
         SELECT key FROM task WHERE ended AND status_at < $1 ORDER BY status_at LIMIT $2 \
@@ -198,6 +321,14 @@ pub(super) fn head(row: &Row) -> StoreResult<(TaskId, Head)> {
 
 pub(super) fn task_id(row: &Row) -> StoreResult<TaskId> {
     TaskId::parse(row.try_get("id")?).map_err(|error| StoreError::Damaged(format!("task id {error}")))
+}
+
+/// What a brief task's status says: the last event that decides it, if that says anything.
+pub(super) fn said(row: &Row) -> StoreResult<Option<StoredEvent>> {
+    let record: Option<&[u8]> = row.try_get("said_record")?;
+    let Some(record) = record else { return Ok(None) };
+    let event = event(row.try_get("said")?, record)?;
+    Ok((said::after(0, std::slice::from_ref(&event)) != 0).then_some(event))
 }
 
 pub(super) fn event(number: i64, record: &[u8]) -> StoreResult<StoredEvent> {

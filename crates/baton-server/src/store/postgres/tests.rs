@@ -8,7 +8,9 @@ use tokio_postgres::NoTls;
 
 use super::{Options, PostgresStore};
 use crate::store::suite::fixture::*;
-use crate::store::{Append, Appended, ListPosition, ListQuery, Store, StoreError, StoreResult, TaskKey};
+use crate::store::{
+    Append, Appended, Detail, ListPosition, ListQuery, Store, StoreError, StoreResult, TaskKey,
+};
 
 /// A store in a fresh schema of the server that `cargo xtask test --only stores` starts.
 pub(in crate::store) async fn open() -> PostgresStore {
@@ -201,10 +203,13 @@ async fn every_verb(store: &Arc<dyn Store>, round: u64) {
     recorded(store, &message, 1).await.unwrap();
     store.put_reply(&scope(), reply(&format!("r{round}"), 1, "r")).await.unwrap();
     for context_id in [None, ContextId::parse("c1").ok()] {
-        let filter = ListFilter { context_id, ..ListFilter::default() };
-        store.count(&scope(), &filter, Timestamp::MAX).await.unwrap();
-        let after = Some(ListPosition { status_at: at(50), id: id("t") });
-        store.list(&scope(), &ListQuery { filter, after, limit: 50, ..query() }).await.unwrap();
+        for detail in [Detail::Status, Detail::Whole] {
+            let filter = ListFilter { context_id: context_id.clone(), ..ListFilter::default() };
+            let first = ListQuery { filter, limit: 50, detail, counted: true, ..query() };
+            store.list(&scope(), &first).await.unwrap();
+            let after = Some(ListPosition { status_at: at(50), id: id("t") });
+            store.list(&scope(), &ListQuery { after, counted: false, ..first }).await.unwrap();
+        }
     }
     store.open_tasks(TaskKey(0), 100).await.unwrap();
     store.task_count().await.unwrap();

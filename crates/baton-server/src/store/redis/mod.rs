@@ -26,13 +26,13 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use self::keys::{BUCKETS, Bucket};
 use self::scripts::Scripts;
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
     Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
@@ -182,12 +182,8 @@ impl Store for RedisStore {
         read::events(self, scope, task, after, limit).await
     }
 
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
         read::list(self, scope, query).await
-    }
-
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        read::count(self, scope, filter, not_after).await
     }
 
     async fn message(

@@ -8,8 +8,8 @@ use super::RedisStore;
 use super::keys::{Bucket, path, place, read_path, reference, scope_name};
 use super::scripts::{self, HEAD_FIELDS};
 use crate::store::{
-    EVENTS_BYTES, Head, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult,
-    StoredEvent, TaskKey,
+    Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest,
+    RequestId, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Beyond this a Lua number is not exact. No log is that long.
@@ -48,7 +48,7 @@ pub(super) async fn events(
     scripts::events(scripts::number(first)?, records)
 }
 
-pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
+pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
     let bucket = Bucket::of(scope);
     let upper = match &query.after {
         Some(after) if after.status_at <= query.not_after => {
@@ -63,35 +63,21 @@ pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -
         .arg(context.map_or("", |context| context.as_str()))
         .arg(upper)
         .arg(not_before(&query.filter))
-        .arg(query.limit);
+        .arg(query.limit)
+        .arg(u8::from(query.counted))
+        .arg(u8::from(query.detail == Detail::Status))
+        // A Lua number is exact up to here.
+        .arg((query.most_bytes as u64).min(1 << 53));
     for state in states(&query.filter) {
         call.arg(state.number());
     }
-    let page = scripts::array(call.invoke_async(&mut store.connection()).await?)?;
-    page.into_iter().map(|task| scripts::loaded(bucket, task)).collect()
-}
-
-/// A sorted set knows its ranks: each count takes as many steps as its set has levels.
-pub(super) async fn count(
-    store: &RedisStore,
-    scope: &Scope,
-    filter: &ListFilter,
-    newest: Timestamp,
-) -> StoreResult<u64> {
-    let (bucket, scope) = (Bucket::of(scope), scope_name(scope));
-    let (lower, upper) = (not_before(filter), not_after(newest));
-    let mut counts = redis::pipe();
-    counts.atomic();
-    for state in states(filter) {
-        let state = state.number();
-        let key = match &filter.context_id {
-            Some(context) => store.key(bucket, "c:", &format!("{scope}:{state}:{context}")),
-            None => store.key(bucket, "l:", &format!("{scope}:{state}")),
-        };
-        counts.cmd("ZLEXCOUNT").arg(key).arg(&lower).arg(&upper);
-    }
-    let counts: Vec<u64> = counts.query_async(&mut store.connection()).await?;
-    Ok(counts.iter().sum())
+    let [tasks, more, total] = scripts::values(call.invoke_async(&mut store.connection()).await?)?;
+    let tasks = scripts::array(tasks)?.into_iter().map(|task| scripts::listed(bucket, task));
+    Ok(ListPage {
+        tasks: tasks.collect::<StoreResult<_>>()?,
+        more: scripts::integer(more)? == 1,
+        total: if query.counted { Some(scripts::integer(total)?) } else { None },
+    })
 }
 
 pub(super) async fn requests(

@@ -7,8 +7,8 @@ use redis::{Script, Value};
 
 use super::keys::Bucket;
 use crate::store::{
-    Head, HeadState, Loaded, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot,
-    Work,
+    Brief, Head, HeadState, Listed, Loaded, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent,
+    StoredSnapshot, Work, said,
 };
 
 /// What [`head`] reads, in this order; `HEAD` in `scripts/layout.lua` starts the same way.
@@ -97,6 +97,14 @@ pub(super) fn number<T: std::str::FromStr>(value: Value) -> StoreResult<T> {
     text.parse().map_err(|_| damaged(&format!("`{text}` for a number")))
 }
 
+/// A number that a script made, rather than read.
+pub(super) fn integer(value: Value) -> StoreResult<u64> {
+    match value {
+        Value::Int(number) => Ok(number.cast_unsigned()),
+        other => Err(damaged(&format!("{other:?} for a number"))),
+    }
+}
+
 fn time(value: Value) -> StoreResult<Timestamp> {
     Ok(Timestamp::from_millis(number(value)?))
 }
@@ -159,6 +167,21 @@ pub(super) fn loaded(bucket: Bucket, value: Value) -> StoreResult<Loaded> {
     let told = snapshot.as_ref().map_or(0, StoredSnapshot::version);
     let tail = events(told.max(head.folded_through) + 1, tail)?;
     Ok(Loaded { id, head, snapshot, tail })
+}
+
+/// Reads a task of what `list.lua` answers.
+pub(super) fn listed(bucket: Bucket, value: Value) -> StoreResult<Listed> {
+    let mut parts = array(value)?.into_iter();
+    let mut next = || parts.next().ok_or_else(|| damaged("too little"));
+    if text(next()?)? == "whole" {
+        return Ok(Listed::Whole(loaded(bucket, next()?)?));
+    }
+    let (id, head) = present_head(bucket, next()?)?;
+    let (said, record) = (number(next()?)?, bytes(next()?)?);
+    let event = record.map(|record| StoredEvent::from_record(said, Bytes::from(record))).transpose()?;
+    // The script takes any status; whether it says something is told here.
+    let said = event.filter(|event| said::after(0, std::slice::from_ref(event)) != 0);
+    Ok(Listed::Status(Brief { id, head, said }))
 }
 
 /// Records in a row, the first with that number.

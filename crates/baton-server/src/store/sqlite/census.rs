@@ -52,18 +52,14 @@ impl Census {
 }
 
 impl Moves {
-    pub(super) fn born(&mut self, state: TaskState) {
-        self.0[state as usize] += 1;
-    }
-
-    /// States by their stored numbers.
-    pub(super) fn moved(&mut self, from: u8, to: TaskState) {
-        self.add(from, -1);
-        self.born(to);
-    }
-
-    pub(super) fn removed(&mut self, from: u8) {
-        self.add(from, -1);
+    /// From a state, by its stored number, to another; a birth comes from none, a removal goes to none.
+    pub(super) fn moved(&mut self, from: Option<u8>, to: Option<TaskState>) {
+        if let Some(from) = from {
+            self.add(from, -1);
+        }
+        if let Some(to) = to {
+            self.0[to as usize] += 1;
+        }
     }
 
     /// A number that is no state is not counted: reading its task is what fails.

@@ -19,6 +19,8 @@ pub(super) struct Stored {
     pub(super) work: u8,
     /// How many requests were ever noted for it.
     pub(super) requests: i64,
+    /// `None`: not known.
+    pub(super) said: Option<u64>,
 }
 
 #[derive(Debug, Default)]

@@ -9,12 +9,13 @@
 //! | `known_heads` | what the writer remembers of open tasks |
 //! | `checksum` | a sum beside what is stored |
 //! | `census` | how many tasks stand in which state |
+//! | `tally` | the same for each scope, stored |
 //! | `lock` | one process at a time |
 //! | `place` | whether the files are still where they were opened |
 //! | `room` | whether a failure is one of a full disk |
 //! | `old_log` | whether the log that an earlier process left is damaged |
 //! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
-//! | `reader`, `read` | the reading threads, and the verbs they run |
+//! | `reader`, `read`, `lists` | the reading threads, and the verbs they run; lists have threads of their own |
 //!
 //! An answered write is on disk: write-ahead log, synced at every commit. A kill loses nothing that was
 //! answered, and neither does a power cut on a disk that honours syncs.
@@ -24,6 +25,7 @@ mod checksum;
 mod error;
 mod event_rows;
 mod known_heads;
+mod lists;
 mod lock;
 mod old_log;
 mod place;
@@ -33,6 +35,7 @@ mod room;
 mod schema;
 mod session;
 mod statements;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -44,7 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 
 use self::census::Census;
 use self::lock::Lock;
@@ -54,8 +57,8 @@ use self::room::Room;
 use self::session::{Fold, Session};
 use self::writer::{Ground, Writer};
 use super::{
-    Append, Appended, Head, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use crate::points::{Point, reached};
 
@@ -69,6 +72,9 @@ pub struct Options {
     pub synchronous: Synchronous,
     /// Threads that read.
     pub readers: usize,
+    /// Threads that read lists, so that no other read waits behind one. As many again count what only walking counts:
+    /// totals of lists since a time.
+    pub list_readers: usize,
     /// Writes that may wait; more callers wait outside the queue.
     pub write_queue: usize,
     /// Reads that may wait.
@@ -84,6 +90,7 @@ impl Default for Options {
         Options {
             synchronous: Synchronous::Full,
             readers: 2,
+            list_readers: 1,
             write_queue: 1024,
             read_queue: 1024,
             batch: 256,
@@ -118,6 +125,8 @@ pub struct SqliteStore {
     // file is free for others after that.
     _watch: Watch,
     readers: Readers,
+    lists: Readers,
+    walks: Readers,
     writer: Writer,
     #[cfg(test)]
     place: Arc<Place>,
@@ -147,7 +156,11 @@ impl SqliteStore {
         fold_what_is_left(&session).map_err(at_path)?;
         reached(Point::OpenFolded);
         let tasks = Census::take(&session.connection).map_err(at_path)?;
-        let readers = Readers::start(path, options.readers, options.read_queue.max(1)).map_err(at_path)?;
+        let start =
+            |name, threads| Readers::start(path, name, threads, options.read_queue.max(1)).map_err(at_path);
+        let readers = start("read", options.readers)?;
+        let lists = start("list", options.list_readers)?;
+        let walks = start("walk", options.list_readers)?;
         let place = Place::of(as_given, &lock);
         let watch = Watch::start(Arc::clone(&place))?;
         #[cfg(test)]
@@ -157,6 +170,8 @@ impl SqliteStore {
         Ok(SqliteStore {
             _watch: watch,
             readers,
+            lists,
+            walks,
             writer,
             #[cfg(test)]
             place: kept,
@@ -228,14 +243,21 @@ impl Store for SqliteStore {
         self.readers.run(move |session| read::events(session, &scope, &task, after, limit)).await
     }
 
-    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<Vec<Loaded>> {
-        let (scope, query) = (scope.clone(), query.clone());
-        self.readers.run(move |session| read::list(session, &scope, &query)).await
-    }
-
-    async fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> StoreResult<u64> {
-        let (scope, filter) = (scope.clone(), filter.clone());
-        self.readers.run(move |session| read::count(session, &scope, &filter, not_after)).await
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
+        let walks = query.counted && query.filter.updated_since.is_some();
+        let readers = if walks { &self.walks } else { &self.lists };
+        let found = {
+            let (scope, query) = (scope.clone(), query.clone());
+            readers.run(move |session| lists::list(session, &scope, &query)).await?
+        };
+        if let (true, Some(context)) = (found.wants_counters, query.filter.context_id.clone()) {
+            let scope = scope.clone();
+            let counted = self.writer.run(move |session| write::count_context(session, &scope, &context));
+            if let Err(error) = counted.await {
+                tracing::debug!(%error, "a context of many tasks has no counters yet");
+            }
+        }
+        Ok(found.page)
     }
 
     async fn message(

@@ -19,14 +19,14 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) fn start(path: &Path, threads: usize, queue: usize) -> StoreResult<Self> {
+    pub(super) fn start(path: &Path, name: &str, threads: usize, queue: usize) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let jobs = Arc::new(Mutex::new(jobs));
         let mut readers = Readers { jobs: Some(sender), threads: Vec::new() };
         for number in 0..threads.max(1) {
             let (session, jobs) = (Session::reader(path)?, Arc::clone(&jobs));
             let thread = thread::Builder::new()
-                .name(format!("store-read-{number}"))
+                .name(format!("store-{name}-{number}"))
                 .spawn(move || serve(session, &jobs))
                 .map_err(|error| StoreError::Unavailable(format!("no thread to read with: {error}")))?;
             readers.threads.push(thread);

@@ -6,7 +6,7 @@ use crate::points::{Point, reached};
 use crate::store::{StoreError, StoreResult};
 
 /// `user_version` is how many of these have run.
-const MIGRATIONS: &[&str] = &[V1, V2, V3];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Marks the file as Baton's ("BTON"), so that somebody else's database is never migrated.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
@@ -195,6 +195,34 @@ INSERT INTO event_3 (task, number, record, sum) SELECT task, number, record, sum
 DROP TABLE event;
 ALTER TABLE event_3 RENAME TO event;
 CREATE UNIQUE INDEX event_by_task ON event (task, number);
+";
+
+/// What a list costs does not depend on how many tasks there are, nor on how large they are.
+///
+/// - Totals are in rows of their own (`tally.rs`), by scope and state; those of a context with many tasks once somebody
+///   has asked for its total. A row of state 0 marks a context that is counted.
+/// - Resting tasks are listed state by state, so that a list of a rare state skips nothing.
+/// - `said` is the number of the event with what the status says, 0 without one (`said.rs`). Folding keeps its row. A
+///   task from before has none until its status changes, and is read whole.
+const V4: &str = "
+ALTER TABLE task ADD COLUMN said INTEGER;
+CREATE INDEX task_by_state ON task (scope, state, status_at, id) WHERE work = 0;
+DROP INDEX task_by_time;
+
+CREATE TABLE tally (
+    scope INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    PRIMARY KEY (scope, state)
+) STRICT, WITHOUT ROWID;
+INSERT INTO tally SELECT scope, state, count(*) FROM task GROUP BY scope, state;
+CREATE TABLE context_tally (
+    scope INTEGER NOT NULL,
+    context TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    PRIMARY KEY (scope, context, state)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Refuses a database that is not ours to change, before anything about it is changed. Answers how many

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use baton_protocol::domain::{Scope, TaskId};
+use baton_protocol::domain::{Scope, TaskId, TaskState};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::census::Moves;
 use super::known_heads::{KnownHeads, Stored};
+use super::tally::{Of, Tally};
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
@@ -29,6 +30,8 @@ pub(super) struct Session {
     pub(super) connection: Connection,
     /// What the transaction under way does to the numbers of tasks.
     pub(super) moves: Moves,
+    /// The same, for the counters that are stored.
+    pub(super) tally: Tally,
     /// As of the transaction under way.
     pub(super) heads: KnownHeads,
     scopes: HashMap<Scope, i64>,
@@ -105,6 +108,7 @@ impl Session {
         Ok(Session {
             connection,
             moves: Moves::default(),
+            tally: Tally::default(),
             heads: KnownHeads::default(),
             scopes: HashMap::new(),
             log_pages: Arc::default(),
@@ -202,6 +206,7 @@ impl Session {
                 status_at: row.get(4)?,
                 work: row.get(5)?,
                 requests: row.get(6)?,
+                said: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
             })
         });
         Ok(stored.optional()?)
@@ -211,6 +216,23 @@ impl Session {
         self.moves = Moves::default();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(())
+    }
+
+    /// A task of the scope goes from one state (by its stored number) to another, is born or is removed.
+    pub(super) fn moved(
+        &mut self,
+        scope: i64,
+        of: Of<'_>,
+        from: Option<u8>,
+        to: Option<TaskState>,
+    ) -> StoreResult<()> {
+        self.moves.moved(from, to);
+        self.tally.moved(&self.connection, scope, of, from, to)
+    }
+
+    /// What is written once for all writes of the transaction, before its commit.
+    pub(super) fn finish(&mut self) -> StoreResult<()> {
+        self.tally.write(&self.connection)
     }
 
     pub(super) fn commit(&mut self) -> Result<(), rusqlite::Error> {
@@ -224,6 +246,7 @@ impl Session {
         // What the transaction made and changed is gone with it.
         self.scopes.clear();
         self.heads.forget();
+        self.tally.forget();
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }

@@ -15,7 +15,7 @@ use crate::store::{
 macro_rules! head_columns {
     () => {
         "t.id, t.key, t.context, t.generation, t.created_at, t.version, t.folded_through, \
-         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence, t.sum"
+         t.state, t.status_at, t.work, t.attempts, t.holder, t.fence, t.sum, t.said"
     };
 }
 
@@ -23,13 +23,12 @@ pub(super) const FIND_SCOPE: &str = "SELECT id FROM scope WHERE agent = ?1 AND t
 pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) VALUES (?1, ?2, ?3)";
 
 // Writing a task.
-pub(super) const COMPARE: &str =
-    "SELECT key, version, fence, state, status_at, work, requests FROM task WHERE scope = ?1 AND id = ?2";
+pub(super) const COMPARE: &str = "SELECT key, version, fence, state, status_at, work, requests, said FROM task WHERE scope = ?1 AND id = ?2";
 /// Nothing is inserted if the id is taken.
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
     (key, scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, \
-     sum, message_id, hash, message_event, message_sum) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+     sum, message_id, hash, message_event, message_sum, said) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
     ON CONFLICT (scope, id) DO NOTHING";
 pub(super) const LAST_KEY: &str = "SELECT max(coalesce((SELECT max(key) FROM task), 0), \
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_key'), 0))";
@@ -37,10 +36,9 @@ pub(super) const PUT_LAST_KEY: &str = "INSERT INTO meta (name, value) VALUES ('l
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 /// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
 /// two: this one, for the many appends that leave state and work alone, names no indexed column.
-pub(super) const UPDATE_HEAD_STEADY: &str =
-    "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6 WHERE key = ?1";
+pub(super) const UPDATE_HEAD_STEADY: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6, said = ?7 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
-    sum = ?6, state = ?7, status_at = ?8, ended_at = ?9, work = ?10 WHERE key = ?1";
+    sum = ?6, said = ?7, state = ?8, status_at = ?9, ended_at = ?10, work = ?11 WHERE key = ?1";
 pub(super) const INSERT_EVENT: &str =
     "INSERT INTO event (task, number, record, lengths, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
 pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record, sum) VALUES (?1, ?2, ?3, ?4) \
@@ -75,57 +73,76 @@ pub(super) const LOAD: &str = concat!(
     ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
 pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
-    WHERE t.scope = ?1 AND t.id = ?2 AND e.number > ?3 ORDER BY e.number LIMIT ?4";
+    WHERE t.scope = ?1 AND t.id = ?2 AND e.number > max(?3, t.folded_through) ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
 
-/// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit; ?7: context. Each is of two
-/// parts, for an open task is in one index and a resting one in another.
-pub(super) const LIST: [&str; 2] = [
-    concat!(
-        "SELECT ",
-        head_columns!(),
-        ", s.record, s.sum FROM task t INDEXED BY task_by_time LEFT JOIN snapshot s ON s.task = t.key \
-         WHERE t.work = 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
-         AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-    ),
-    concat!(
-        "SELECT ",
-        head_columns!(),
-        ", s.record, s.sum FROM task t INDEXED BY task_open_by_time LEFT JOIN snapshot s ON s.task = t.key \
-         WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
-         AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-    ),
+// Listing. An open task is in one index and a resting one in another.
+
+/// ?2: state; ?3, ?4: strictly before this time and id; ?5: not before; ?6: limit.
+pub(super) const PLACES: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_state \
+    WHERE t.work = 0 AND t.scope = ?1 AND t.state = ?2 AND (t.status_at, t.id) < (?3, ?4) AND t.status_at >= ?5 \
+    ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
+/// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit.
+pub(super) const PLACES_OPEN: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
+    WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
+    AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
+/// The same, and ?7: context.
+pub(super) const PLACES_IN_CONTEXT: [&str; 2] = [
+    "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
+     WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 \
+     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6",
+    "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
+     WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 \
+     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
+     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6",
 ];
-pub(super) const LIST_CONTEXT: [&str; 2] = [
-    concat!(
-        "SELECT ",
-        head_columns!(),
-        ", s.record, s.sum FROM task t INDEXED BY task_by_context LEFT JOIN snapshot s ON s.task = t.key \
-         WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 \
-         AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-         ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-    ),
-    concat!(
-        "SELECT ",
-        head_columns!(),
-        ", s.record, s.sum FROM task t INDEXED BY task_open_by_time LEFT JOIN snapshot s ON s.task = t.key \
-         WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 \
-         AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-         ORDER BY t.status_at DESC, t.id DESC LIMIT ?6"
-    ),
+pub(super) const BRIEF: &str = concat!("SELECT ", head_columns!(), " FROM task t WHERE t.key = ?1");
+/// A snapshot of more than ?2 bytes is measured, and not read.
+pub(super) const WHOLE: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", length(s.record), CASE WHEN length(s.record) <= ?2 THEN s.record END, s.sum \
+     FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.key = ?1"
+);
+/// The row that has event ?2.
+pub(super) const SAID: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task \
+    WHERE task = ?1 AND number >= ?2 ORDER BY number LIMIT 1";
+
+// Totals.
+pub(super) const TALLY: &str = "SELECT state, tasks FROM tally WHERE scope = ?1";
+pub(super) const CONTEXT_TALLY: &str =
+    "SELECT state, tasks FROM context_tally WHERE scope = ?1 AND context = ?2";
+/// ?2: state; ?3: not before.
+pub(super) const COUNT_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY task_by_state \
+    WHERE t.work = 0 AND t.scope = ?1 AND t.state = ?2 AND t.status_at >= ?3";
+/// ?2: not before; ?3: states as bits.
+pub(super) const COUNT_OPEN_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY task_open_by_time \
+    WHERE t.work <> 0 AND t.scope = ?1 AND t.status_at >= ?2 AND (?3 >> t.state) & 1";
+/// ?2: context; ?3: not before; ?4: states as bits. How many there are since then, and how many of those states.
+pub(super) const COUNT_CONTEXT: &str = "SELECT count(*), coalesce(sum((?4 >> state) & 1), 0) FROM ( \
+    SELECT t.state FROM task t INDEXED BY task_by_context \
+    WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?2 AND t.status_at >= ?3 \
+    UNION ALL SELECT t.state FROM task t INDEXED BY task_open_by_time \
+    WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?2 AND t.status_at >= ?3) found";
+pub(super) const PUT_TALLY: &str = "INSERT INTO tally (scope, state, tasks) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (scope, state) DO UPDATE SET tasks = tasks + excluded.tasks";
+pub(super) const COUNTED_CONTEXTS: &str = "SELECT scope, context FROM context_tally WHERE state = 0";
+pub(super) const CONTEXT_OF: &str = "SELECT context FROM task WHERE key = ?1";
+/// The mark, then the counts.
+pub(super) const COUNT_CONTEXT_BY_STATE: [&str; 2] = [
+    "INSERT INTO context_tally (scope, context, state, tasks) VALUES (?1, ?2, 0, 0)",
+    "INSERT INTO context_tally (scope, context, state, tasks) SELECT ?1, ?2, state, count(*) FROM ( \
+         SELECT t.state FROM task t INDEXED BY task_by_context WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?2 \
+         UNION ALL SELECT t.state FROM task t INDEXED BY task_open_by_time \
+         WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?2 \
+     ) GROUP BY state",
 ];
-/// ?2: not after; ?3: not before; ?4: states as bits; ?5: context. One statement, so that no task moves on between its
-/// parts.
-pub(super) const COUNT: &str = "SELECT \
-    (SELECT count(*) FROM task t INDEXED BY task_by_time WHERE t.work = 0 \
-     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1) + \
-    (SELECT count(*) FROM task t INDEXED BY task_open_by_time WHERE t.work <> 0 \
-     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1)";
-pub(super) const COUNT_CONTEXT: &str = "SELECT \
-    (SELECT count(*) FROM task t INDEXED BY task_by_context WHERE t.work = 0 AND t.context = ?5 \
-     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1) + \
-    (SELECT count(*) FROM task t INDEXED BY task_open_by_time WHERE t.work <> 0 AND t.context = ?5 \
-     AND t.scope = ?1 AND t.status_at <= ?2 AND t.status_at >= ?3 AND (?4 >> t.state) & 1)";
+pub(super) const PUT_CONTEXT_TALLY: &str = "INSERT INTO context_tally (scope, context, state, tasks) \
+    VALUES (?1, ?2, ?3, ?4) ON CONFLICT (scope, context, state) DO UPDATE SET tasks = tasks + excluded.tasks";
+pub(super) const SUM_CONTEXT_TALLY: &str =
+    "SELECT sum(tasks) FROM context_tally WHERE scope = ?1 AND context = ?2";
+pub(super) const REMOVE_CONTEXT_TALLY: &str = "DELETE FROM context_tally WHERE scope = ?1 AND context = ?2";
 
 // Sweeps.
 pub(super) const OPEN_TASKS: &str = "\
@@ -136,18 +153,21 @@ pub(super) const OPEN_TASKS: &str = "\
     ) \
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
-pub(super) const COUNT_BY_STATE: &str = "SELECT state, count(*) FROM task GROUP BY state";
-pub(super) const FOLDABLE: &str = "SELECT t.key FROM task t INDEXED BY task_unfolded \
+pub(super) const COUNT_BY_STATE: &str = "SELECT state, sum(tasks) FROM tally GROUP BY state";
+pub(super) const FOLDABLE: &str = "SELECT t.key, t.said FROM task t INDEXED BY task_unfolded \
     CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version \
     WHERE t.ended_at < ?1 AND t.folded_through = 0 AND t.version > 0 ORDER BY t.ended_at LIMIT ?2";
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
 /// Folded ones, and those that are not.
 pub(super) const PURGEABLE: [&str; 2] = [
-    "SELECT ended_at, key, state FROM task INDEXED BY task_folded \
+    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_folded \
      WHERE ended_at < ?1 AND folded_through <> 0 ORDER BY ended_at LIMIT ?2",
-    "SELECT ended_at, key, state FROM task INDEXED BY task_unfolded \
+    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_unfolded \
      WHERE ended_at < ?1 AND folded_through = 0 ORDER BY ended_at LIMIT ?2",
 ];
+/// All but the row that has event ?2.
+pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <> coalesce(( \
+    SELECT min(said.number) FROM event said WHERE said.task = ?1 AND said.number >= ?2), 0)";
 /// Deletes what a task owns, the task last; its message stays on record.
 pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
 pub(super) const REMOVE_TASK: [&str; 7] = [
@@ -181,7 +201,7 @@ pub(super) const PUT_CHECK: &str = "INSERT INTO meta (name, value) VALUES ('chec
     ON CONFLICT (name) DO UPDATE SET value = iif(value = ?1, ?2, ?1)";
 
 /// Where columns after the head's start.
-pub(super) const AFTER_HEAD: usize = 14;
+pub(super) const AFTER_HEAD: usize = 15;
 
 /// SQLite knows signed numbers only; the bits are kept.
 pub(super) fn signed(number: u64) -> i64 {
@@ -203,6 +223,12 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> 
 
 /// Reads a row that starts with [`head_columns`].
 pub(super) fn head(row: &Row<'_>) -> StoreResult<(TaskId, Head)> {
+    let (id, head, _) = head_and_said(row)?;
+    Ok((id, head))
+}
+
+/// The same, with the number of the event that says the status, if it is known.
+pub(super) fn head_and_said(row: &Row<'_>) -> StoreResult<(TaskId, Head, Option<u64>)> {
     let id = task_id(row, 0)?;
     let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
     let head = Head {
@@ -221,20 +247,23 @@ pub(super) fn head(row: &Row<'_>) -> StoreResult<(TaskId, Head)> {
             fence: unsigned(row, 12)?,
         },
     };
-    let sum = head_sum(&id, head.version, &head.current);
+    let said = row.get::<_, Option<i64>>(14)?.map(i64::cast_unsigned);
+    let sum = head_sum(&id, head.version, &head.current, said);
     sum.check(row.get(13)?, &|| format!("task {id}"))?;
-    Ok((id, head))
+    Ok((id, head, said))
 }
 
 /// Of what an append changes.
-pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState) -> Sum {
-    Sum::of(version)
+pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState, said: Option<u64>) -> Sum {
+    let sum = Sum::of(version)
         .bytes(id.as_str().as_bytes())
         .number(u64::from(head.state.number()) << 8 | u64::from(head.work.number()))
         .number(head.status_at.as_millis().cast_unsigned())
         .number(u64::from(head.attempts))
         .number(head.holder.map_or(u64::MAX, |holder| holder.0))
-        .number(head.fence)
+        .number(head.fence);
+    // Rows from before format 4 do not say.
+    said.map_or(sum, |said| sum.number(said))
 }
 
 /// Reads `(id, record, sum)` of a request.

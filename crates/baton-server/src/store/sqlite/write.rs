@@ -1,18 +1,19 @@
 //! The verbs that write. Each runs inside a transaction of the writer: it compares first, and once it has
 //! written anything it can only succeed or fail as a whole.
 
-use baton_protocol::domain::{Scope, TaskId, Timestamp};
+use baton_protocol::domain::{ContextId, Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::checksum::Sum;
 use super::known_heads::Stored;
 use super::session::Session;
 use super::statements::{self as sql, signed};
+use super::tally::Of;
 use super::{event_rows, read};
 use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
-    StoreResult, TaskKey,
+    StoreResult, StoredEvent, TaskKey, said,
 };
 
 /// Ten pages: the row, its entries in the indexes, event and message record of a small task.
@@ -27,16 +28,17 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         return Ok(Appended::Duplicate(earlier));
     }
     let version = append.expected + append.events.len() as u64;
-    let (scope, key, in_row, requests) = match (&append.birth, known) {
+    let (scope, key, in_row, requests, said) = match (&append.birth, known) {
         (Some(birth), _) => {
             let scope = session.intern(scope)?;
             let key = session.next_key()?;
             let message = append.message.as_ref().filter(|message| fits_row(message, &append.task, birth));
-            if !insert_task(&session.connection, scope, key, append, birth, message)? {
+            let said = said::after(0, &append.events);
+            if !insert_task(&session.connection, scope, key, append, birth, message, said)? {
                 return Ok(Appended::Conflict);
             }
-            session.moves.born(append.head.state);
-            (scope, key, message.is_some(), 0)
+            session.moved(scope, Of::Context(&birth.context_id), None, Some(append.head.state))?;
+            (scope, key, message.is_some(), 0, Some(said))
         }
         (None, Some(scope)) => {
             let stored = session.stored(scope, &append.task)?;
@@ -48,13 +50,14 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             if stored.requests > 0 && append.ends_task() && leaves_message_out(session, stored.key, append)? {
                 return Ok(Appended::Conflict);
             }
-            session.moves.moved(stored.state, append.head.state);
-            update_head(&session.connection, &stored, &append.task, version, &append.head)?;
-            (scope, stored.key, false, stored.requests)
+            let said = said_after(stored.said, &append.events);
+            session.moved(scope, Of::Task(stored.key), Some(stored.state), Some(append.head.state))?;
+            update_head(&session.connection, &stored, &append.task, version, &append.head, said)?;
+            (scope, stored.key, false, stored.requests, said)
         }
         (None, None) => return Ok(Appended::Conflict),
     };
-    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head, requests));
+    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head, requests, said));
     let connection = &session.connection;
     reached(Point::AppendHead);
     if !append.events.is_empty() {
@@ -171,39 +174,55 @@ pub(super) fn check(session: &mut Session) -> StoreResult<()> {
 /// Drops the events of ended tasks whose snapshot says it all.
 pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
-    let keys = keys(connection, sql::FOLDABLE, before, limit)?;
-    for key in &keys {
-        connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?;
+    let mut find = connection.prepare_cached(sql::FOLDABLE)?;
+    let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let tasks: Vec<(i64, Option<i64>)> =
+        find.query_map(params![before.as_millis(), limit], task)?.collect::<Result<_, _>>()?;
+    for (key, said) in &tasks {
+        match said {
+            // Lists show it without the snapshot.
+            Some(said @ 1..) => connection.prepare_cached(sql::FOLD_EVENTS)?.execute([key, said])?,
+            _ => connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?,
+        };
         reached(Point::FoldEvents);
         connection.prepare_cached(sql::MARK_FOLDED)?.execute([key])?;
     }
-    Ok(keys.len() as u64)
+    Ok(tasks.len() as u64)
 }
 
 pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let last_key = session.last_key()?;
     let connection = &session.connection;
-    let mut ended: Vec<(i64, i64, u8)> = Vec::new();
+    let mut ended: Vec<(i64, i64, u8, i64)> = Vec::new();
     for find in sql::PURGEABLE {
         let mut find = connection.prepare_cached(find)?;
-        let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
         for found in find.query_map(params![before.as_millis(), limit], task)? {
             ended.push(found?);
         }
     }
     ended.sort_unstable();
     ended.truncate(limit as usize);
-    for (_, key, state) in &ended {
+    for (_, key, state, scope) in &ended {
+        // Before its row is gone, which says its context.
+        session.moved(*scope, Of::Task(*key), Some(*state), None)?;
         for remove in sql::REMOVE_TASK {
-            connection.prepare_cached(remove)?.execute([key])?;
+            session.connection.prepare_cached(remove)?.execute([key])?;
             reached(Point::PurgeRows);
         }
-        session.moves.removed(*state);
     }
     if !ended.is_empty() {
-        connection.prepare_cached(sql::PUT_LAST_KEY)?.execute([last_key])?;
+        session.connection.prepare_cached(sql::PUT_LAST_KEY)?.execute([last_key])?;
     }
     Ok(ended.len() as u64)
+}
+
+/// From now on the totals of a context are read from counters.
+pub(super) fn count_context(session: &mut Session, scope: &Scope, context: &ContextId) -> StoreResult<()> {
+    match session.scope(scope)? {
+        Some(scope) => session.tally.count_context(&session.connection, scope, context),
+        None => Ok(()),
+    }
 }
 
 /// Walks past the old records of living tasks: retention should ask for times before which few tasks live.
@@ -237,7 +256,14 @@ fn leaves_message_out(session: &Session, key: i64, append: &Append) -> StoreResu
     Ok(false)
 }
 
-fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64) -> Stored {
+/// What is not known stays so until the events tell.
+fn said_after(before: Option<u64>, events: &[StoredEvent]) -> Option<u64> {
+    const UNKNOWN: u64 = u64::MAX;
+    let said = said::after(before.unwrap_or(UNKNOWN), events);
+    (said != UNKNOWN).then_some(said)
+}
+
+fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64, said: Option<u64>) -> Stored {
     Stored {
         key,
         version,
@@ -246,6 +272,7 @@ fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64) -> Stored 
         status_at: head.status_at.as_millis(),
         work: head.work.number(),
         requests,
+        said,
     }
 }
 
@@ -257,6 +284,7 @@ fn insert_task(
     append: &Append,
     birth: &Birth,
     message: Option<&MessageRecord>,
+    said: u64,
 ) -> StoreResult<bool> {
     let (task, head, version) = (&append.task, &append.head, append.events.len() as u64);
     let mut insert = connection.prepare_cached(sql::INSERT_TASK)?;
@@ -275,11 +303,12 @@ fn insert_task(
         head.attempts,
         head.holder.map(|holder| signed(holder.0)),
         signed(head.fence),
-        sql::head_sum(task, version, head).stored(),
+        sql::head_sum(task, version, head, Some(said)).stored(),
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
         message.and_then(|message| message.event).map(signed),
         message.map(|message| sql::message_sum(message).stored()),
+        signed(said),
     ])?;
     Ok(inserted == 1)
 }
@@ -290,15 +319,17 @@ fn update_head(
     task: &TaskId,
     version: u64,
     head: &HeadState,
+    said: Option<u64>,
 ) -> StoreResult<()> {
-    let sum = sql::head_sum(task, version, head).stored();
+    let sum = sql::head_sum(task, version, head, said).stored();
+    let said = said.map(signed);
     let (key, version) = (stored.key, signed(version));
     let (attempts, holder, fence) =
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
     let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
     if indexed == (stored.state, stored.status_at, stored.work) {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
-        update.execute(params![key, version, attempts, holder, fence, sum])?;
+        update.execute(params![key, version, attempts, holder, fence, sum, said])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
         update.execute(params![
@@ -308,6 +339,7 @@ fn update_head(
             holder,
             fence,
             sum,
+            said,
             indexed.0,
             indexed.1,
             ended_at(head),
@@ -346,10 +378,4 @@ fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> 
         connection.prepare_cached(sql::PLACE_MESSAGE)?.execute(params![scope, id, hash, signed(event)])?;
     }
     Ok(())
-}
-
-fn keys(connection: &Connection, find: &str, before: Timestamp, limit: u32) -> StoreResult<Vec<i64>> {
-    let mut find = connection.prepare_cached(find)?;
-    let keys = find.query_map(params![before.as_millis(), limit], |row| row.get(0))?;
-    Ok(keys.collect::<Result<_, _>>()?)
 }

@@ -261,6 +261,7 @@ impl Committer {
             Ok(())
         });
         let commit = |()| {
+            self.session.finish()?;
             reached(Point::CommitBefore);
             self.session.commit().map_err(error::of_commit)
         };

@@ -79,7 +79,7 @@ pub(super) async fn a_conflict_writes_nothing(store: &Arc<dyn Store>) {
         assert_eq!(everything(store, &scope(), "t").await, before);
         assert_eq!(recorded(store, "m", 1).await, None);
         assert_eq!(recorded(store, "w", 1).await.unwrap().event, None);
-        assert_eq!(store.list(&scope(), &query()).await.unwrap()[0].head.current, birth("t").head);
+        assert_eq!(tasks(store, &scope(), &query()).await[0].head.current, birth("t").head);
     }
 }
 

@@ -10,8 +10,9 @@ use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, Ta
 use bytes::Bytes;
 
 use crate::store::{
-    Append, Appended, Birth, Head, HeadState, ListQuery, Loaded, MessageRecord, NewRequest, PendingRequest,
-    RequestId, Requested, Settled, Store, StoredEvent, StoredSnapshot, TaskKey, Work,
+    Append, Appended, Birth, Detail, Head, HeadState, ListPage, ListQuery, Listed, Loaded, MessageRecord,
+    NewRequest, PendingRequest, RequestId, Requested, Settled, Store, StoredEvent, StoredSnapshot, TaskKey,
+    Work,
 };
 
 /// An empty store and what must live as long.
@@ -240,14 +241,46 @@ pub(in crate::store) async fn everything(store: &Arc<dyn Store>, scope: &Scope, 
     }
 }
 
-/// The first page of everything.
+/// The first page of everything, with the whole tasks and without the total.
 pub(in crate::store) fn query() -> ListQuery {
-    ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 1_000 }
+    ListQuery {
+        filter: ListFilter::default(),
+        after: None,
+        not_after: Timestamp::MAX,
+        limit: 1_000,
+        detail: Detail::Whole,
+        most_bytes: usize::MAX,
+        counted: false,
+    }
+}
+
+pub(in crate::store) async fn page(store: &Arc<dyn Store>, scope: &Scope, query: &ListQuery) -> ListPage {
+    store.list(scope, query).await.unwrap()
+}
+
+/// The tasks of a page that has whole ones.
+pub(in crate::store) async fn tasks(store: &Arc<dyn Store>, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
+    let whole = |listed| match listed {
+        Listed::Whole(loaded) => loaded,
+        Listed::Status(brief) => panic!("{brief:?} is not all of it"),
+    };
+    page(store, scope, query).await.tasks.into_iter().map(whole).collect()
 }
 
 pub(in crate::store) async fn listed(store: &Arc<dyn Store>, query: &ListQuery) -> Vec<String> {
-    let page = store.list(&scope(), query).await.unwrap();
-    page.iter().map(|loaded| loaded.id.as_str().to_owned()).collect()
+    let page = page(store, &scope(), query).await;
+    page.tasks.iter().map(|listed| listed.id().as_str().to_owned()).collect()
+}
+
+/// How many tasks a filter matches.
+pub(in crate::store) async fn total(store: &Arc<dyn Store>, filter: &ListFilter) -> u64 {
+    total_in(store, &scope(), filter).await
+}
+
+pub(in crate::store) async fn total_in(store: &Arc<dyn Store>, scope: &Scope, filter: &ListFilter) -> u64 {
+    let query =
+        ListQuery { filter: filter.clone(), limit: 1, counted: true, detail: Detail::Status, ..query() };
+    page(store, scope, &query).await.total.expect("it was asked for")
 }
 
 pub(in crate::store) fn numbers(events: &[StoredEvent]) -> Vec<u64> {

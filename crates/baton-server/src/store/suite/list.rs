@@ -3,10 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use baton_protocol::domain::{ListFilter, TaskState, Timestamp};
+use baton_protocol::domain::{
+    Artifact, ArtifactId, ArtifactUpdate, Event, EventBody, ListFilter, Message, Part, Role, Scope,
+    StatusUpdate, Task, TaskState,
+};
+use baton_protocol::lifecycle::Snapshot;
+use tokio::task::JoinSet;
 
 use super::fixture::*;
-use crate::store::{ListPosition, ListQuery, Loaded, Store};
+use crate::store::{
+    Append, Detail, ListPosition, ListQuery, Listed, Loaded, Store, StoredEvent, StoredSnapshot, said,
+};
 
 fn narrowed(filter: ListFilter) -> ListQuery {
     ListQuery { filter, ..query() }
@@ -25,7 +32,7 @@ async fn all_pages(store: &Arc<dyn Store>, first: ListQuery) -> Vec<Loaded> {
     let mut query = first;
     let mut seen: Vec<Loaded> = Vec::new();
     loop {
-        let page = store.list(&scope(), &query).await.unwrap();
+        let page = tasks(store, &scope(), &query).await;
         let Some(last) = page.last() else { return seen };
         assert!(page.len() <= query.limit as usize);
         query.after = Some(position(last));
@@ -112,7 +119,7 @@ pub(super) async fn a_state_named_twice_counts_once(store: &Arc<dyn Store>) {
     written(store, birth("a")).await;
     let twice = by_states(&[TaskState::Submitted, TaskState::Submitted]);
     assert_eq!(listed(store, &twice).await, ["a"]);
-    assert_eq!(store.count(&scope(), &twice.filter, Timestamp::MAX).await.unwrap(), 1);
+    assert_eq!(total(store, &twice.filter).await, 1);
 }
 
 pub(super) async fn updated_since_is_inclusive(store: &Arc<dyn Store>) {
@@ -132,13 +139,13 @@ pub(super) async fn nothing_is_newer_than_the_bound(store: &Arc<dyn Store>) {
     for (bound, expected) in [(3, vec!["c", "b", "a"]), (2, vec!["b", "a"]), (0, vec![])] {
         let bounded = ListQuery { not_after: at(bound), ..query() };
         assert_eq!(listed(store, &bounded).await, expected);
-        assert_eq!(store.count(&scope(), &bounded.filter, at(bound)).await.unwrap(), expected.len() as u64);
+        let counted = page(store, &scope(), &ListQuery { counted: true, ..bounded }).await;
+        assert_eq!(counted.total, Some(3), "the bound is the page's");
     }
     // A bound below the lower end, or below the position, is an empty page and no fault.
     let filter = ListFilter { updated_since: Some(at(3)), ..ListFilter::default() };
     let crossed = ListQuery { filter, not_after: at(1), ..query() };
     assert_eq!(listed(store, &crossed).await, [] as [&str; 0]);
-    assert_eq!(store.count(&scope(), &crossed.filter, at(1)).await.unwrap(), 0);
     let after = Some(ListPosition { status_at: at(3), id: id("c") });
     assert_eq!(listed(store, &ListQuery { after, not_after: at(1), ..query() }).await, ["a"]);
 }
@@ -225,15 +232,14 @@ pub(super) async fn new_tasks_do_not_disturb_a_listing(store: &Arc<dyn Store>) {
         written(store, birth(&format!("t{n:02}")).at(n)).await;
     }
     let first = ListQuery { limit: 10, not_after: at(19), ..query() };
-    let page = store.list(&scope(), &first).await.unwrap();
+    let before = tasks(store, &scope(), &first).await;
     for n in 20..25 {
         written(store, birth(&format!("t{n:02}")).at(n)).await;
     }
-    let second = ListQuery { after: page.last().map(position), ..first.clone() };
+    let second = ListQuery { after: before.last().map(position), ..first.clone() };
     let rest = listed(store, &second).await;
     assert_eq!(rest, (0..10).rev().map(|n| format!("t{n:02}")).collect::<Vec<_>>());
-    assert_eq!(store.list(&scope(), &first).await.unwrap(), page);
-    assert_eq!(store.count(&scope(), &first.filter, first.not_after).await.unwrap(), 20);
+    assert_eq!(tasks(store, &scope(), &first).await, before);
 }
 
 pub(super) async fn rows_are_whole_tasks(store: &Arc<dyn Store>) {
@@ -242,26 +248,167 @@ pub(super) async fn rows_are_whole_tasks(store: &Arc<dyn Store>) {
     written(store, next("b", 2).events(2).at(3)).await;
     written(store, birth("c").ended(4)).await;
     store.fold_ended(at(100), 10).await.unwrap();
-    let page = store.list(&scope(), &query()).await.unwrap();
+    let page = tasks(store, &scope(), &query()).await;
     let loaded = [load(store, "c").await, load(store, "b").await, load(store, "a").await];
     assert_eq!(page, loaded);
 }
 
-pub(super) async fn the_count_is_what_a_listing_shows(store: &Arc<dyn Store>) {
+pub(super) async fn the_total_is_what_a_listing_shows(store: &Arc<dyn Store>) {
     a_thousand(store).await;
     let contexts = [None, Some(context("third")), Some(context("none"))];
     let states = [vec![], vec![TaskState::Failed], vec![TaskState::Canceled, TaskState::Working]];
     for context_id in contexts {
         for states in &states {
             for updated_since in [None, Some(at(20))] {
-                for not_after in [Timestamp::MAX, at(30), at(5)] {
-                    let filter =
-                        ListFilter { context_id: context_id.clone(), states: states.clone(), updated_since };
-                    let listed = all_pages(store, ListQuery { not_after, ..narrowed(filter.clone()) }).await;
-                    let count = store.count(&scope(), &filter, not_after).await.unwrap();
-                    assert_eq!(count, listed.len() as u64, "{filter:?} {not_after:?}");
-                }
+                let filter =
+                    ListFilter { context_id: context_id.clone(), states: states.clone(), updated_since };
+                let listed = all_pages(store, narrowed(filter.clone())).await;
+                assert_eq!(total(store, &filter).await, listed.len() as u64, "{filter:?}");
             }
         }
     }
+    assert_eq!(page(store, &scope(), &query()).await.total, None, "nobody asked");
+    let nobody = Scope::new("agent", "tenant", "nobody");
+    assert_eq!(page(store, &nobody, &ListQuery { counted: true, ..query() }).await.total, Some(0));
+}
+
+/// Beyond a thousand tasks a context's total is no longer counted by walking; it must stay right as they change.
+pub(super) async fn the_total_of_a_large_context_stays_right(store: &Arc<dyn Store>) {
+    let filter = |states: &[TaskState]| ListFilter {
+        context_id: Some(context("c")),
+        states: states.to_vec(),
+        ..ListFilter::default()
+    };
+    let mut births = JoinSet::new();
+    for n in 0..1_010 {
+        let store = Arc::clone(store);
+        births.spawn(async move { written(&store, birth(&format!("t{n}")).at(n)).await });
+    }
+    births.join_all().await;
+    // Asked twice: the first time may be what makes it count.
+    for _ in 0..2 {
+        assert_eq!(total(store, &filter(&[])).await, 1_010);
+        assert_eq!(total(store, &filter(&[TaskState::Submitted])).await, 1_010);
+    }
+    written(store, birth("elsewhere").in_context("other").at(3)).await;
+    written(store, birth("one more").at(4)).await;
+    written(store, next("t1", 1).ended(5)).await;
+    written(store, next("t2", 1).ended(6)).await;
+    written(store, next("t3", 1).at(7)).await;
+    assert_eq!(total(store, &filter(&[])).await, 1_011);
+    assert_eq!(total(store, &filter(&[TaskState::Submitted])).await, 1_008);
+    assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 2);
+    assert_eq!(store.purge_ended(at(6), 10).await.unwrap(), 1);
+    assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 1);
+    assert_eq!(total(store, &filter(&[TaskState::Completed, TaskState::Working])).await, 2);
+    assert_eq!(total(store, &filter(&[])).await, 1_010);
+    let since = ListFilter { updated_since: Some(at(1_000)), ..filter(&[]) };
+    assert_eq!(total(store, &since).await, 10);
+}
+
+pub(super) async fn a_page_tells_whether_others_follow(store: &Arc<dyn Store>) {
+    for n in 0..3 {
+        written(store, birth(&format!("t{n}")).at(n)).await;
+    }
+    for detail in [Detail::Status, Detail::Whole] {
+        for (limit, more) in [(1, true), (2, true), (3, false), (4, false)] {
+            let page = page(store, &scope(), &ListQuery { limit, detail, ..query() }).await;
+            assert_eq!((page.tasks.len(), page.more), (limit.min(3) as usize, more), "{limit} {detail:?}");
+        }
+    }
+}
+
+/// The page ends before the task that would be too much, and not before the first.
+pub(super) async fn a_page_is_bounded_in_bytes(store: &Arc<dyn Store>) {
+    let large = |name: &str, n: i64, bytes: usize| {
+        birth(name).at(n).with(|append| append.events = vec![large_event(1, bytes)])
+    };
+    let snapped = |append: Append, bytes: usize| {
+        append.with(|append| append.snapshot = Some(snapshot(1, &"s".repeat(bytes))))
+    };
+    written(store, birth("t0").at(0)).await;
+    written(store, large("t1", 1, 60_000)).await;
+    written(store, snapped(birth("t2").at(2), 60_000)).await;
+    written(store, snapped(birth("t3").at(3), 60_000)).await;
+    written(store, birth("t4").at(4)).await;
+    let within = |most_bytes| ListQuery { most_bytes, ..query() };
+    for (bytes, expected) in [
+        (0, &["t4"] as &[&str]),
+        (10_000, &["t4"]),
+        (70_000, &["t4", "t3"]),
+        (130_000, &["t4", "t3", "t2"]),
+        (200_000, &["t4", "t3", "t2", "t1", "t0"]),
+    ] {
+        assert_eq!(listed(store, &within(bytes)).await, expected, "{bytes}");
+        assert_eq!(page(store, &scope(), &within(bytes)).await.more, expected.len() < 5, "{bytes}");
+    }
+    // A listing goes on behind each of them.
+    check_each_once(&all_pages(store, within(1)).await, 5);
+    // What the statuses say is all that is read, and weighed, of brief ones.
+    let brief = |most_bytes| ListQuery { detail: Detail::Status, ..within(most_bytes) };
+    assert_eq!(listed(store, &brief(50_000)).await, ["t4", "t3", "t2"], "t1 says much");
+    assert_eq!(listed(store, &brief(70_000)).await, ["t4", "t3", "t2", "t1", "t0"]);
+}
+
+/// What a status says is shown without the history: also after a later artifact, after the log was folded, and no longer
+/// once something else is said.
+pub(super) async fn brief_tasks_say_what_their_status_says(store: &Arc<dyn Store>) {
+    let message = |text: &str| Message::new(message_id(text), Role::Agent, vec![Part::text(text)]);
+    let status = |state, text: Option<&str>| {
+        EventBody::Status(StatusUpdate { state, message: text.map(message), metadata: None })
+    };
+    let artifact = || {
+        let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), vec![Part::text("made")]);
+        let update =
+            ArtifactUpdate { artifact, append: false, last_chunk: false, ordinal: 0, metadata: None };
+        EventBody::Artifact(update)
+    };
+    let asked = || EventBody::said(Message::new(message_id("q"), Role::User, vec![Part::text("go")]));
+    let attempt = || EventBody::AttemptStarted { attempt: 1, skill: None };
+    use TaskState::*;
+    let appends = [
+        vec![asked()],
+        vec![attempt(), status(Working, None)],
+        vec![status(Working, Some("on it")), artifact()],
+        vec![artifact()],
+        vec![],
+        vec![status(InputRequired, Some("which?"))],
+        vec![asked()],
+        vec![attempt(), status(Working, Some("aha")), artifact(), status(Completed, Some("done"))],
+    ];
+    let mut task = Snapshot::begin(id("t"), context("c"), at(0));
+    let shown = || async {
+        let page = page(store, &scope(), &ListQuery { detail: Detail::Status, ..query() }).await;
+        match &page.tasks[..] {
+            [Listed::Status(brief)] => said::task(brief).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut expected = None;
+    for bodies in appends {
+        let version = task.version;
+        let mut events = Vec::new();
+        for (number, body) in (version + 1..).zip(bodies) {
+            let event = Event { number, at: at(number as i64), body };
+            events.push(StoredEvent::encode(&id("t"), &context("c"), &event));
+            task.apply(event).unwrap();
+        }
+        let append = if version == 0 { birth("t") } else { next("t", version) };
+        let mut append = append.state(task.state()).with(|append| {
+            append.events = events;
+            append.head.status_at = task.task.status.timestamp;
+        });
+        if task.state().is_terminal() {
+            append.snapshot = Some(StoredSnapshot::encode(&task));
+        }
+        written(store, append).await;
+        let brief = Task { history: vec![], artifacts: vec![], transitions: vec![], ..task.task.clone() };
+        assert_eq!(shown().await, brief, "{}", task.version);
+        expected = Some(brief);
+    }
+    assert_eq!(store.fold_ended(at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.events(&scope(), &id("t"), 0, 100).await.unwrap(), []);
+    assert_eq!(Some(shown().await), expected);
+    assert_eq!(store.purge_ended(at(100), 10).await.unwrap(), 1);
+    assert_eq!(listed(store, &ListQuery { detail: Detail::Status, ..query() }).await, [] as [&str; 0]);
 }

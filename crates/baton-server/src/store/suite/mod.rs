@@ -112,7 +112,11 @@ macro_rules! for_every_case {
                 paging_through_a_context_shows_each_once
                 new_tasks_do_not_disturb_a_listing
                 rows_are_whole_tasks
-                the_count_is_what_a_listing_shows
+                the_total_is_what_a_listing_shows
+                the_total_of_a_large_context_stays_right
+                a_page_tells_whether_others_follow
+                a_page_is_bounded_in_bytes
+                brief_tasks_say_what_their_status_says
             }
             retention {
                 folding_keeps_the_task_and_drops_its_events

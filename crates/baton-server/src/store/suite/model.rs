@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{EventKind, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 
 use crate::store::{
-    Append, Appended, Head, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    RequestId, Requested, StoredEvent, StoredSnapshot, TaskKey, Work,
+    Append, Appended, Brief, Detail, Head, ListPage, ListQuery, Listed, Loaded, MessageRecord, NewRequest,
+    OpenTask, PendingRequest, RequestId, Requested, StoredEvent, StoredSnapshot, TaskKey, Work,
 };
 
 mod steps;
@@ -30,6 +30,8 @@ struct ModelTask {
     events: Vec<StoredEvent>,
     snapshot: Option<StoredSnapshot>,
     pending: Vec<(PendingRequest, Option<MessageRecord>)>,
+    /// The last event that decides what the status says, if that is anything.
+    said: Option<StoredEvent>,
 }
 
 impl ModelTask {
@@ -100,6 +102,7 @@ impl Model {
                     events: vec![],
                     snapshot: None,
                     pending: vec![],
+                    said: None,
                 });
             }
             (None, Some(task))
@@ -110,6 +113,14 @@ impl Model {
         let task = self.task(scope, &append.task).expect("born above if not before");
         task.head.version += append.events.len() as u64;
         task.head.current = append.head;
+        for event in &append.events {
+            match event.kind {
+                EventKind::UserMessage => task.said = None,
+                // Those of the fixture are not spelled as this crate does, so they may say something.
+                EventKind::Status(_) => task.said = Some(event.clone()),
+                _ => {}
+            }
+        }
         task.events.extend(append.events);
         task.snapshot = append.snapshot.or(task.snapshot.take());
         let key = task.head.key;
@@ -155,19 +166,25 @@ impl Model {
         task.events.iter().filter(|event| event.number > after).take(limit as usize).cloned().collect()
     }
 
-    fn list(&self, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
+    fn list(&self, scope: &Scope, query: &ListQuery) -> ListPage {
         let place = |task: &ModelTask| (task.head.current.status_at, task.id.clone());
         let mut found: Vec<_> = self.tasks.iter().filter(|task| task.scope == *scope).collect();
+        found.retain(|task| task.matches(&query.filter, Timestamp::MAX));
+        let total = query.counted.then_some(found.len() as u64);
         found.retain(|task| task.matches(&query.filter, query.not_after));
         found.retain(|task| query.after.as_ref().is_none_or(|p| place(task) < (p.status_at, p.id.clone())));
         found.sort_by_key(|task| place(task));
-        found.iter().rev().take(query.limit as usize).map(|task| task.load()).collect()
-    }
-
-    fn count(&self, scope: &Scope, filter: &ListFilter, not_after: Timestamp) -> u64 {
-        let counted =
-            self.tasks.iter().filter(|task| task.scope == *scope && task.matches(filter, not_after));
-        counted.count() as u64
+        let more = found.len() > query.limit as usize;
+        let listed = |task: &ModelTask| match query.detail {
+            Detail::Whole => Listed::Whole(task.load()),
+            Detail::Status => Listed::Status(Brief {
+                id: task.id.clone(),
+                head: task.head.clone(),
+                said: task.said.clone(),
+            }),
+        };
+        let tasks = found.iter().rev().take(query.limit as usize).map(|task| listed(task)).collect();
+        ListPage { tasks, more, total }
     }
 
     fn put_reply(&mut self, scope: &Scope, record: MessageRecord) -> Option<MessageRecord> {

@@ -141,7 +141,7 @@ pub(super) async fn a_load_between_appends_is_whole(store: &Arc<dyn Store>) {
                 assert!(version % 2 == 1, "half an append at {version}");
                 let from = loaded.snapshot.map_or(0, |snapshot| snapshot.version());
                 assert_eq!(numbers(&loaded.tail), (from + 1..=version).collect::<Vec<_>>());
-                let row = store.list(&scope(), &query()).await.unwrap().remove(0);
+                let row = tasks(&store, &scope(), &query()).await.remove(0);
                 let from = row.snapshot.map_or(0, |snapshot| snapshot.version());
                 assert_eq!(numbers(&row.tail), (from + 1..=row.head.version).collect::<Vec<_>>());
                 let events = store.events(&scope(), &id("t"), 0, 10_000).await.unwrap();

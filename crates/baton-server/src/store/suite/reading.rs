@@ -102,6 +102,6 @@ pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
     }
     assert_eq!(store.fold_ended(at(100), 10).await.unwrap(), 1);
     assert_eq!(record::fold(&load(store, "t").await).unwrap(), task);
-    let page = store.list(&scope(), &query()).await.unwrap();
+    let page = tasks(store, &scope(), &query()).await;
     assert_eq!(record::fold(&page[0]).unwrap(), task);
 }

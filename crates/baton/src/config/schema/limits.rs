@@ -17,6 +17,7 @@ pub(crate) struct Limits {
     pub(crate) max_body: Setting<Size>,
     pub(crate) default_page: Setting<u32>,
     pub(crate) max_page: Setting<u32>,
+    pub(crate) max_page_bytes: Setting<Size>,
     pub(crate) legacy_wait: Setting<Duration>,
     pub(crate) keep_alive: Setting<Duration>,
     pub(crate) max_running: Setting<usize>,
@@ -68,6 +69,9 @@ impl Default for Limits {
             max_body: Setting::new(Size::of(service.max_body_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
             default_page: Setting::new(service.default_page).at_least(1).at_most(10_000),
             max_page: Setting::new(service.max_page).at_least(1).at_most(10_000),
+            max_page_bytes: Setting::new(Size::of(service.max_page_bytes))
+                .at_least(Size(KIB))
+                .at_most(Size(GIB)),
             legacy_wait: Setting::new(service.legacy_wait),
             keep_alive: Setting::new(service.keep_alive).at_least(Duration::from_millis(100)),
             max_running: Setting::new(engine.max_running).at_least(1).at_most(1_000_000),
@@ -108,6 +112,7 @@ impl Section for Limits {
         visit.field("max_body", &mut self.max_body);
         visit.field("default_page", &mut self.default_page);
         visit.field("max_page", &mut self.max_page);
+        visit.field("max_page_bytes", &mut self.max_page_bytes);
         visit.field("legacy_wait", &mut self.legacy_wait);
         visit.field("keep_alive", &mut self.keep_alive);
         visit.field("max_running", &mut self.max_running);

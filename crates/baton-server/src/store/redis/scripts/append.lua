@@ -44,10 +44,15 @@ if told ~= '' then
   redis.call('SET', snapshot_key(path), snapshot)
 end
 local at = 30
-for _ = 1, events do
+local said = is_birth and '0' or nil
+for i = 1, events do
+  local kind = string.sub(ARGV[at], 3, 3)
+  if kind == 'U' then said = '0' end
+  if kind == 'S' then said = string.format('%.0f', tonumber(expected) + i) end
   redis.call('RPUSH', events_key(path), ARGV[at])
   at = at + 1
 end
+if said then redis.call('HSET', key, 'said', said) end
 for _ = 1, settled do
   local request, event = ARGV[at], ARGV[at + 1]
   at = at + 2

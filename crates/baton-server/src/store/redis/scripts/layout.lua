@@ -30,7 +30,7 @@ end
 -- The first thirteen are what the client reads, in this order.
 local HEAD = {
   'id', 'number', 'context', 'generation', 'created_at', 'version', 'folded', 'state', 'status_at', 'work',
-  'attempts', 'holder', 'fence', 'place', 'ended', 'scope', 'told',
+  'attempts', 'holder', 'fence', 'place', 'ended', 'scope', 'told', 'said',
 }
 
 local function read_head(path)
@@ -52,6 +52,15 @@ local function whole_task(path, head)
   local skip = tonumber(head.told or '0') - tonumber(head.folded)
   local tail = redis.call('LRANGE', events_key(path), skip > 0 and skip or 0, -1)
   return { head_reply(head), redis.call('GET', snapshot_key(path)), tail }
+end
+
+-- Number and record of the event with what the status says; false without one. `said` is kept by appends: the last
+-- status, '0' if a user message came after it.
+local function said_by(path, head)
+  if not head.said or head.said == '0' then return head.said or false, false end
+  local place = tonumber(head.said) - tonumber(head.folded) - 1
+  if place < 0 then return head.said, redis.call('HGET', task_key(path), 'said_record') end
+  return head.said, redis.call('LINDEX', events_key(path), place)
 end
 
 local function read_record(ref)

@@ -1,7 +1,9 @@
--- One page of whole tasks. ARGV: scope, '1' if within a context, the context, upper end, lower end, limit,
--- and the states asked for. Merges one range per state, so that a rare state skips nothing.
+-- One page of tasks. ARGV: scope, '1' if within a context, the context, upper end, lower end, limit, '1' if the total
+-- is wanted, '1' if no more than heads and statuses are, most bytes, and the states asked for. Merges one range per
+-- state, so that a rare state skips nothing. Answers { page, 1 if there are others, total }.
 local scope, within, context = ARGV[1], ARGV[2] == '1', ARGV[3]
 local upper, lower, limit = ARGV[4], ARGV[5], tonumber(ARGV[6])
+local counted, brief, most_bytes = ARGV[7] == '1', ARGV[8] == '1', tonumber(ARGV[9])
 
 -- By bytes, longer after shorter.
 local function is_greater(a, b)
@@ -14,22 +16,44 @@ local function is_greater(a, b)
   end
 end
 
-local ranges = {}
-for i = 7, #ARGV do
+local function read_task(path, room)
+  local head = read_head(path)
+  local number, said = said_by(path, head)
+  -- A task from before has no such number, and is read whole.
+  if brief and number then
+    return { 'brief', head_reply(head), number, said }, said and string.len(said) or 0
+  end
+  local length = redis.call('STRLEN', snapshot_key(path))
+  if length > room then return nil, length end
+  local task = whole_task(path, head)
+  for _, record in ipairs(task[3]) do length = length + string.len(record) end
+  return { 'whole', task }, length
+end
+
+local ranges, total = {}, 0
+for i = 10, #ARGV do
   local key = within and context_key(scope, ARGV[i], context) or list_key(scope, ARGV[i])
-  local members = redis.call('ZREVRANGEBYLEX', key, upper, lower, 'LIMIT', 0, limit)
+  -- A sorted set knows its ranks: this takes as many steps as it has levels.
+  if counted then total = total + redis.call('ZLEXCOUNT', key, lower, '+') end
+  local members = redis.call('ZREVRANGEBYLEX', key, upper, lower, 'LIMIT', 0, limit + 1)
   if #members > 0 then ranges[#ranges + 1] = { members = members, at = 1 } end
 end
-local page = {}
-while #page < limit do
+local page, more, bytes = {}, 0, 0
+while true do
   local newest
   for _, range in ipairs(ranges) do
     local member = range.members[range.at]
     if member and (not newest or is_greater(member, newest.members[newest.at])) then newest = range end
   end
   if not newest then break end
+  more = 1
+  if #page == limit then break end
   local path = scope .. ':' .. string.sub(newest.members[newest.at], 14)
   newest.at = newest.at + 1
-  page[#page + 1] = whole_task(path, read_head(path))
+  local task, weight = read_task(path, #page == 0 and math.huge or most_bytes - bytes)
+  bytes = bytes + weight
+  if #page > 0 and bytes > most_bytes then break end
+  page[#page + 1] = task
+  more = 0
 end
-return page
+return { page, more, total }

@@ -1,6 +1,7 @@
 //! Opening: locks, formats, damage, and what a file keeps.
 
 use super::*;
+use crate::store::suite::fixture::query;
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
@@ -15,7 +16,7 @@ async fn reopening_finds_everything() {
     store.append(&scope, append("ended", 0, TaskState::Completed)).await.unwrap();
     let secret = store.secret("cursor", vec![1, 2, 3]).await.unwrap();
     let (kept, open_tasks) = everything(&store, &scope).await;
-    assert_eq!((kept.len(), open_tasks.len()), (2, 1));
+    assert_eq!((kept.tasks.len(), kept.total, open_tasks.len()), (2, Some(2), 1));
     drop(store);
     let wal = with_suffix(&path, "-wal");
     assert!(!wal.exists() || fs::metadata(wal).unwrap().len() == 0, "a clean end folds the log in");
@@ -28,9 +29,8 @@ async fn reopening_finds_everything() {
     assert!(matches!(next, Appended::Written(_)));
 }
 
-async fn everything(store: &SqliteStore, scope: &Scope) -> (Vec<Loaded>, Vec<OpenTask>) {
-    let query =
-        ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 100 };
+async fn everything(store: &SqliteStore, scope: &Scope) -> (ListPage, Vec<OpenTask>) {
+    let query = ListQuery { counted: true, ..query() };
     (store.list(scope, &query).await.unwrap(), store.open_tasks(TaskKey(0), 100).await.unwrap())
 }
 

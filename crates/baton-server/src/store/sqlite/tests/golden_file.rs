@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::store::record::{fold, write_reply};
+use crate::store::suite::fixture::query;
 use crate::store::suite::golden;
+use crate::store::{Detail, ListQuery, Listed, said};
 use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
-use baton_protocol::domain::Role;
+use baton_protocol::domain::{ListFilter, Role};
 
 /// The newest is the last; the others cannot be made again.
-const FILES: [&str; 3] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db"];
+const FILES: [&str; 4] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db", "sqlite-v4.db"];
 
 fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
     let story = golden::story();
@@ -124,6 +126,8 @@ async fn is_read(file: &str) {
     }
     assert_eq!(store.secret("cursor", Vec::new()).await.unwrap(), b"not so secret");
 
+    lists_of_it_are_read(&store, file).await;
+
     // The second of two tasks goes; its key must not come back.
     assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
     drop(store);
@@ -132,4 +136,24 @@ async fn is_read(file: &str) {
     assert_eq!(store.message(&ended, &first.message_id, &first.hash).await.unwrap(), Some(first));
     let born = store.append(&ended, append("new", 0, TaskState::Working)).await.unwrap();
     assert!(matches!(born, Appended::Written(key) if key > TaskKey(2)), "{born:?}");
+}
+
+/// Totals are there whoever counted them, and a task shows what its status says wherever that is kept.
+async fn lists_of_it_are_read(store: &SqliteStore, file: &str) {
+    for (owner, state, at) in [("waiting", TaskState::InputRequired, 6), ("ended", TaskState::Canceled, 10)] {
+        let query = ListQuery { counted: true, detail: Detail::Status, ..query() };
+        let page = store.list(&scope(owner), &query).await.unwrap();
+        assert_eq!((page.tasks.len(), page.more, page.total), (1, false, Some(1)), "{file}");
+        let shown = match &page.tasks[0] {
+            Listed::Status(brief) => said::task(brief).unwrap(),
+            Listed::Whole(loaded) => fold(loaded).unwrap().task,
+        };
+        assert_eq!((shown.status.state, shown.status.timestamp), (state, golden::at(at)), "{file}");
+        assert_eq!(shown.status.message, golden::snapshot(at as usize).task.status.message, "{file}");
+        for (state, total) in [(state, 1), (TaskState::Working, 0)] {
+            let filter = ListFilter { states: vec![state], ..ListFilter::default() };
+            let page = store.list(&scope(owner), &ListQuery { filter, ..query.clone() }).await.unwrap();
+            assert_eq!((page.tasks.len() as u64, page.total), (total, Some(total)), "{file}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{
-    ContextId, Event, EventBody, ListFilter, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
+    ContextId, Event, EventBody, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp,
 };
 use tempfile::TempDir;
 

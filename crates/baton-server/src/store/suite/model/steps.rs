@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::store::suite::fixture::{
-    Fixture, Vary as _, at, birth, context, id, message_id, next, record, reply, wish,
+    Fixture, Vary as _, at, birth, context, id, message_id, next, query, record, reply, wish,
 };
 use crate::store::{ListPosition, ReplicaId, Settled, Store};
 
@@ -36,7 +36,7 @@ enum Step {
     Append(Box<Write>),
     Request { who: u8, task: u8, message: Option<(u8, u8)>, most_pending: u32 },
     Events { who: u8, task: u8, after: u64, limit: u32 },
-    List { who: u8, filter: Filter, after: Option<(i64, u8)>, not_after: i64, limit: u32 },
+    List { who: u8, filter: Filter, after: Option<(i64, u8)>, not_after: i64, limit: u32, brief: bool },
     PutReply { who: u8, message: (u8, u8), millis: i64 },
     OpenTasks { skip: usize, limit: u32 },
     Fold { before: i64 },
@@ -73,12 +73,14 @@ fn step() -> impl Strategy<Value = Step> {
     let request = (who.clone(), task.clone(), prop::option::of(message()), 1..4_u32);
     let events = (who.clone(), task.clone(), 0..10_u64, 1..6_u32);
     let position = prop::option::of((millis.clone(), task.clone()));
-    let list = (who.clone(), filter(), position, 0..9_i64, 1..6_u32);
+    let list = (who.clone(), filter(), position, 0..9_i64, 1..6_u32, any::<bool>());
     prop_oneof![
         12 => write().prop_map(|write| Step::Append(Box::new(write))),
         4 => request.prop_map(|(who, task, message, most_pending)| Step::Request { who, task, message, most_pending }),
         2 => events.prop_map(|(who, task, after, limit)| Step::Events { who, task, after, limit }),
-        4 => list.prop_map(|(who, filter, after, not_after, limit)| Step::List { who, filter, after, not_after, limit }),
+        4 => list.prop_map(|(who, filter, after, not_after, limit, brief)| {
+            Step::List { who, filter, after, not_after, limit, brief }
+        }),
         1 => (who, message(), millis.clone()).prop_map(|(who, message, millis)| Step::PutReply { who, message, millis }),
         1 => (0..4_usize, 1..4_u32).prop_map(|(skip, limit)| Step::OpenTasks { skip, limit }),
         1 => millis.clone().prop_map(|before| Step::Fold { before }),
@@ -161,7 +163,7 @@ async fn make(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
             let answer = store.events(&scope, &task, after, limit).await.unwrap();
             assert_eq!(model.events(&scope, &task, after, limit), answer);
         }
-        Step::List { who: n, filter, after, not_after, limit } => {
+        Step::List { who: n, filter, after, not_after, limit, brief } => {
             let filter = ListFilter {
                 context_id: filter.context.map(|n| context(&format!("c{n}"))),
                 states: filter.states,
@@ -169,10 +171,17 @@ async fn make(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
             };
             let after =
                 after.map(|(millis, task)| ListPosition { status_at: at(millis), id: id(&name(task)) });
-            let query = ListQuery { filter, after, not_after: at(not_after), limit };
+            let detail = if brief { Detail::Status } else { Detail::Whole };
+            let query = ListQuery {
+                filter,
+                after,
+                not_after: at(not_after),
+                limit,
+                detail,
+                counted: true,
+                ..query()
+            };
             assert_eq!(store.list(&who(n), &query).await.unwrap(), model.list(&who(n), &query));
-            let counted = store.count(&who(n), &query.filter, query.not_after).await.unwrap();
-            assert_eq!(counted, model.count(&who(n), &query.filter, query.not_after));
         }
         Step::PutReply { who: n, message: (message, hash), millis } => {
             let record = MessageRecord { at: at(millis), ..reply(&format!("m{message}"), hash, "reply") };
@@ -260,6 +269,13 @@ async fn compare_everything(store: &Arc<dyn Store>, model: &mut Model) {
     }
     assert_eq!(store.open_tasks(TaskKey(0), NO_LIMIT).await.unwrap(), model.open_tasks(TaskKey(0), NO_LIMIT));
     assert_eq!(store.task_count().await.unwrap(), model.tasks.len() as u64);
+    for n in 0..3 {
+        for states in TaskState::ALL.map(|state| vec![state]).into_iter().chain([vec![]]) {
+            let filter = ListFilter { states, ..ListFilter::default() };
+            let query = ListQuery { filter, counted: true, ..query() };
+            assert_eq!(store.list(&who(n), &query).await.unwrap(), model.list(&who(n), &query));
+        }
+    }
     // Not every store knows.
     if let Some(by_state) = store.measures().tasks {
         let in_state =

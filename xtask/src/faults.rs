@@ -46,6 +46,7 @@ const KINDS: &[Kind] = &[
         &[
             "attack-follow-ups",
             "attack-folded-streams",
+            "attack-lists",
             "attack-log-frames",
             "attack-log-requests",
             "attack-connects",

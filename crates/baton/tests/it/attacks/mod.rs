@@ -7,6 +7,8 @@ mod connects;
 mod folded_streams;
 /// A2: follow-ups to tasks that are about to end.
 mod follow_ups;
+/// A3: lists of tasks with large messages.
+mod lists;
 /// A5: frames and requests that would fill the log.
 mod log_floods;
 /// A8: two servers on one database, and a data folder that goes away.

@@ -138,7 +138,14 @@ fn rows(database: &Path) -> Result<Rows, StoreError> {
          UNION ALL SELECT message_id, id, NULL FROM task WHERE message_id IS NOT NULL",
     )?;
     let records = find.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    Ok((tasks, records.collect::<Result<_, _>>()?))
+    let records = records.collect::<Result<_, _>>()?;
+    let miscounted = "SELECT count(*) FROM (SELECT sum(count) AS off FROM (
+            SELECT scope, state, tasks AS count FROM tally UNION ALL SELECT scope, state, -1 FROM task
+        ) GROUP BY scope, state) WHERE off <> 0";
+    match connection.query_row(miscounted, [], |row| row.get(0))? {
+        0 => Ok((tasks, records)),
+        off => Err(StoreError::Damaged(format!("{off} counters are not what a walk counts"))),
+    }
 }
 
 async fn task(store: &SqliteStore, scope: &Scope, id: &str) -> Result<StoredTask, StoreError> {

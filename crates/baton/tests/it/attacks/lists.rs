@@ -1,0 +1,108 @@
+//! Callers that list tasks whose messages are large, without their history: what is shown is small, and so must be what is
+//! read for it. Others must not notice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::faults::runs::Run;
+use crate::faults::sockets::resident_kib;
+use crate::served::{Served, parts, text};
+
+/// Just below what a request may weigh.
+const MESSAGE: usize = 4_000_000;
+
+/// What the server may grow by while lists are read, in KiB. It was 4 GB.
+const GROWTH_KIB: u64 = 64 * 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s10_lists_of_large_tasks_hold_nobody_up() {
+    let mut run = Run::begin("attack-lists");
+    let (tasks, callers) = (run.count(5, 20), run.count(16, 64));
+    let gets = run.count(100, 2000);
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let server = Arc::new(Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", &store]));
+    let mut shown = Vec::new();
+    for n in 0..tasks {
+        let message = parts(&format!("m{n}"), json!([{"text": "x".repeat(MESSAGE)}]));
+        shown.push(server.send(message).await["id"].clone());
+    }
+    let small = server.send(text("small", "hello")).await;
+    let page = server.call("ListTasks", attack()).await;
+    assert_eq!(page["totalSize"], tasks + 1);
+    let listed: Vec<&Value> = page["tasks"].as_array().unwrap().iter().map(|task| &task["id"]).collect();
+    assert_eq!(listed.len() as u64, tasks + 1, "what is not shown takes no room on a page");
+    assert!(shown.iter().all(|id| listed.contains(&id)));
+    let before = resident_kib(server.pid());
+    let quiet = p99(&server, &small, gets).await;
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let pages = Arc::new(AtomicU64::new(0));
+    let mut attack_under_way = JoinSet::new();
+    for _ in 0..callers {
+        let (server, stop, pages) = (Arc::clone(&server), Arc::clone(&stop), Arc::clone(&pages));
+        attack_under_way.spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                server.call("ListTasks", attack()).await;
+                pages.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    let busy = p99(&server, &small, gets).await;
+    let grown = resident_kib(server.pid()).saturating_sub(before);
+    stop.store(true, Ordering::Relaxed);
+    attack_under_way.join_all().await;
+    assert!(grown < GROWTH_KIB, "{grown} KiB; {GROWTH_KIB} are allowed");
+
+    run.figure("tasks of 4 MB", tasks);
+    run.figure("callers", callers);
+    run.figure("pages", pages.load(Ordering::Relaxed));
+    run.figure("others' GetTask p99, quiet", format!("{:.1} ms", quiet.as_secs_f64() * 1e3));
+    run.figure("under attack", format!("{:.1} ms", busy.as_secs_f64() * 1e3));
+    run.figure("server grew by", format!("{:.1} MiB", grown as f64 / 1024.0));
+    run.end();
+}
+
+fn attack() -> Value {
+    json!({"pageSize": 100, "historyLength": 0})
+}
+
+async fn p99(server: &Served, task: &Value, gets: u64) -> Duration {
+    let mut times = Vec::new();
+    for _ in 0..gets {
+        let since = Instant::now();
+        server.get(task).await;
+        times.push(since.elapsed());
+    }
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
+}
+
+/// With the history a page is bounded in bytes: fewer tasks, and a token that goes on behind them.
+#[tokio::test]
+async fn s10_a_page_of_large_tasks_is_short_and_the_next_goes_on() {
+    let server = Served::start();
+    let mut sent = Vec::new();
+    for n in 0..3 {
+        let message = parts(&format!("m{n}"), json!([{"text": "x".repeat(MESSAGE)}]));
+        sent.push(server.send(message).await["id"].clone());
+    }
+    let (mut listed, mut token) = (Vec::new(), json!(""));
+    loop {
+        let page = server.call("ListTasks", json!({"pageSize": 10, "pageToken": token})).await;
+        let tasks = page["tasks"].as_array().unwrap();
+        assert_eq!((tasks.len(), &page["totalSize"], &page["pageSize"]), (1, &json!(3), &json!(10)));
+        assert_eq!(tasks[0]["history"][0]["parts"][0]["text"].as_str().unwrap().len(), MESSAGE);
+        listed.push(tasks[0]["id"].clone());
+        token = page["nextPageToken"].clone();
+        if token == "" {
+            break;
+        }
+    }
+    listed.reverse();
+    assert_eq!(listed, sent);
+}

@@ -48,8 +48,15 @@ pub fn subscribe_calls(server: &Server, id: &str) -> Calls {
     Calls::Listed(vec![post(server.path, &body)])
 }
 
+pub const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":50}}"#;
+pub const LIST_BRIEF: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":50,"historyLength":0}}"#;
+
 pub fn list_calls(server: &Server) -> Calls {
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":50}}"#;
+    list_calls_of(server, LIST)
+}
+
+pub fn list_calls_of(server: &Server, body: &str) -> Calls {
     Calls::Listed(vec![post(server.path, body)])
 }
 

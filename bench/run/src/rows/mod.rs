@@ -3,6 +3,7 @@
 mod durable;
 mod growth;
 mod heap;
+mod lists;
 mod memory;
 mod replies;
 mod streams;
@@ -78,6 +79,7 @@ pub const ROWS: &[Row] = &[
     streams::FAN_OUT,
     streams::ENCODINGS,
     replies::LIST,
+    lists::SQLITE,
     streams::IDLE,
     memory::TASK,
     durable::SEND,

@@ -1,5 +1,7 @@
 //! The eleven operations: what can be asked, what comes back, and a fact sheet for each.
 
+use std::sync::Arc;
+
 use crate::domain::{
     AgentCard, JsonObject, ListFilter, Message, PushConfig, PushConfigId, Task, TaskId, TaskPage,
 };
@@ -162,7 +164,7 @@ pub enum HistoryLength {
 }
 
 impl HistoryLength {
-    pub fn trim(self, history: &mut Vec<Message>) {
+    pub fn trim(self, history: &mut Vec<Arc<Message>>) {
         if let Self::Last(most) = self {
             let excess = history.len().saturating_sub(most as usize);
             history.drain(..excess);
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn s10_history_length_keeps_the_most_recent() {
-        let message = |n: u8| Message::new(MessageId::parse(&n.to_string()).unwrap(), Role::User, Vec::new());
+        let id = |n: u8| MessageId::parse(&n.to_string()).unwrap();
+        let message = |n: u8| Arc::new(Message::new(id(n), Role::User, Vec::new()));
         for (length, expected) in [
             (HistoryLength::All, vec![1, 2, 3]),
             (HistoryLength::Last(0), vec![]),

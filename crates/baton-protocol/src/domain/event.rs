@@ -61,6 +61,9 @@ pub struct ArtifactUpdate {
     pub artifact: Artifact,
     /// Adds the parts to the artifact of that id; otherwise the artifact is created or replaced.
     pub append: bool,
+    /// With `append`: the first part is a text that goes on with the artifact's last one. Told by the log, never by a
+    /// frame.
+    pub joins: bool,
     /// No more parts will be added.
     pub last_chunk: bool,
     /// Position of the artifact in the task, stamped by `lifecycle`: the legacy `index`.

@@ -1,8 +1,13 @@
 //! Tasks, their states and their artifacts.
 
+use std::sync::Arc;
+
 use super::{ArtifactId, ContextId, JsonObject, Message, Part, TaskId, Timestamp};
 
 /// A unit of work: the fold of its log.
+///
+/// What was said and what came out may be large, and a task is held by several at once (its run, its agent, whoever
+/// waits for it): they share both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Unique within its scope.
@@ -12,9 +17,9 @@ pub struct Task {
     /// Where it stands.
     pub status: Status,
     /// What came out of it so far.
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<Arc<Artifact>>,
     /// What was said, oldest first.
-    pub history: Vec<Message>,
+    pub history: Vec<Arc<Message>>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
     /// Every change of state with its time, oldest first: the state history of the older generations.

@@ -124,7 +124,7 @@ fn task(state: TaskState) -> Task {
         context_id: ContextId::parse("session-1").unwrap(),
         status: Status { state, message: None, timestamp: at(2) },
         artifacts: Vec::new(),
-        history: vec![said("one"), said("two")],
+        history: vec![said("one").into(), said("two").into()],
         metadata: None,
         transitions: vec![
             transition(TaskState::Submitted, 0),
@@ -266,7 +266,7 @@ fn s13_frames_are_named_status_and_artifact() {
 fn p01_parts_that_legacy_cannot_say() {
     let artifact = |part| {
         let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), vec![part]);
-        let update = ArtifactUpdate { artifact, append: false, last_chunk: true, ordinal: 7, metadata: None };
+        let update = ArtifactUpdate { artifact, append: false, joins: false, last_chunk: true, ordinal: 7, metadata: None };
         text(|out| v0_1::write_stream_artifact(out, &task_id(), &update))
     };
     let data =

@@ -1,6 +1,8 @@
 //! What does not survive domain to wire to domain, on purpose: the tables of `docs/generations.md` ("1.0 losses",
 //! "0.3 losses", "0.3 HTTP+JSON losses") as functions. What is not undone here must come back as it was.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::json::JsonKind;
 use baton_protocol::domain::security::{OAuthFlow, OAuthFlows, SchemeKind};
 use baton_protocol::domain::{AgentCard, Artifact, JsonObject, Message, Part, PartContent, Task, TaskPage};
@@ -35,8 +37,8 @@ fn after_artifact(dialect: Dialect, artifact: &mut Artifact) {
 
 pub(crate) fn after_task(dialect: Dialect, mut task: Task) -> Task {
     task.status.message = task.status.message.map(|message| after_message(dialect, message));
-    task.history = task.history.into_iter().map(|message| after_message(dialect, message)).collect();
-    task.artifacts.iter_mut().for_each(|artifact| after_artifact(dialect, artifact));
+    task.history = task.history.iter().map(|message| Arc::new(after_message(dialect, (**message).clone()))).collect();
+    task.artifacts.iter_mut().for_each(|artifact| after_artifact(dialect, Arc::make_mut(artifact)));
     task
 }
 

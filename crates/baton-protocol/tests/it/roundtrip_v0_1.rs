@@ -1,6 +1,8 @@
 //! Domain to 0.1 JSON and back. What does not survive is written out below, value by value, and told in
 //! `docs/generations.md`, "0.1 losses".
 
+use std::sync::Arc;
+
 use baton_protocol::domain::json::JsonKind;
 use baton_protocol::domain::*;
 use baton_protocol::operation::{Call, HistoryLength, Operation, Reply, SendMessage};
@@ -67,11 +69,11 @@ fn after_task(task: Task, state_history: bool) -> Task {
             message: task.status.message.map(message),
             ..task.status
         },
-        artifacts: task.artifacts.into_iter().enumerate().map(|(n, it)| after_artifact(it, n)).collect(),
+        artifacts: task.artifacts.iter().enumerate().map(|(n, it)| Arc::new(after_artifact((**it).clone(), n))).collect(),
         history: if state_history {
             Vec::new()
         } else {
-            task.history.into_iter().map(|message| after_message(message, &task.id)).collect()
+            task.history.iter().map(|message| Arc::new(after_message((**message).clone(), &task.id))).collect()
         },
         transitions: if state_history {
             let after = |it: Transition| Transition { state: after_state(it.state), ..it };

@@ -1,5 +1,7 @@
 //! Random domain values. Strings hold what breaks codecs: line breaks, NUL, quotes, separators, emoji.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::security::{
     ApiKeyLocation, OAuthFlow, OAuthFlows, SchemeKind, SecurityRequirement, SecurityScheme,
 };
@@ -152,8 +154,8 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
             id,
             context_id,
             status,
-            artifacts,
-            history,
+            artifacts: artifacts.into_iter().map(Arc::new).collect(),
+            history: history.into_iter().map(Arc::new).collect(),
             metadata,
             transitions: Vec::new(),
         })
@@ -174,6 +176,7 @@ pub(crate) fn artifact_update() -> impl Strategy<Value = ArtifactUpdate> {
         |(artifact, append, last_chunk, ordinal, metadata)| ArtifactUpdate {
             artifact,
             append,
+            joins: false,
             last_chunk,
             ordinal,
             metadata,

@@ -5,13 +5,14 @@
 
 mod said;
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
-use baton_protocol::domain::{EventBody, Message, Scope, TaskState, TraceContext};
+use baton_protocol::domain::{ArtifactId, EventBody, Message, Scope, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -60,6 +61,8 @@ struct Run {
     snapshot: Arc<Snapshot>,
     fence: u64,
     since_snapshot: SinceSnapshot,
+    /// Artifacts whose last part is text that its stream may go on with.
+    streamed: HashSet<ArtifactId>,
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
@@ -136,6 +139,7 @@ impl Inner {
             fence,
             since_snapshot: SinceSnapshot::at_turn_start(snapshot.version),
             snapshot,
+            streamed: HashSet::new(),
             to_settle: Vec::new(),
             seen: None,
             traces: Vec::new(),

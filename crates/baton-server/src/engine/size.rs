@@ -80,7 +80,8 @@ pub(crate) struct TooLarge {
     pub(crate) bytes: usize,
 }
 
-/// An artifact update as events of at most `most` bytes: text is cut and appended, other parts stay whole.
+/// An artifact update as events of at most `most` bytes: text is cut, and its pieces are joined again where the task is
+/// folded; other parts stay whole.
 pub(crate) fn split(update: ArtifactUpdate, most: usize) -> Result<Vec<ArtifactUpdate>, TooLarge> {
     let whole = of_artifact(&update.artifact);
     if whole <= most {
@@ -88,29 +89,30 @@ pub(crate) fn split(update: ArtifactUpdate, most: usize) -> Result<Vec<ArtifactU
     }
     let frame = beside_parts(&update.artifact);
     let room = most.saturating_sub(frame);
-    let ArtifactUpdate { mut artifact, append, last_chunk, ordinal, metadata } = update;
-    let mut chunks: Vec<Vec<Part>> = vec![Vec::new()];
+    let ArtifactUpdate { mut artifact, append, joins, last_chunk, ordinal, metadata } = update;
+    let mut chunks = vec![(Vec::new(), joins)];
     let mut size = 0;
     for part in std::mem::take(&mut artifact.parts) {
-        for part in cut(part, room)? {
+        for (n, part) in cut(part, room)?.into_iter().enumerate() {
             let bytes = of_part(&part);
-            if size + bytes > room && size > 0 {
-                chunks.push(Vec::new());
+            if n > 0 || (size + bytes > room && size > 0) {
+                chunks.push((Vec::new(), n > 0));
                 size = 0;
             }
             size += bytes;
-            if let Some(chunk) = chunks.last_mut() {
+            if let Some((chunk, _)) = chunks.last_mut() {
                 chunk.push(part);
             }
         }
     }
     let last = chunks.len() - 1;
-    let updates = chunks.into_iter().enumerate().map(|(n, parts)| {
+    let updates = chunks.into_iter().enumerate().map(|(n, (parts, joins))| {
         let rest = Artifact::new(artifact.id.clone(), Vec::new());
         let shell = if n == 0 { std::mem::replace(&mut artifact, rest) } else { artifact.clone() };
         ArtifactUpdate {
             artifact: Artifact { parts, ..shell },
             append: append || n > 0,
+            joins,
             last_chunk: last_chunk && n == last,
             ordinal,
             metadata: if n == 0 { metadata.clone() } else { None },
@@ -127,9 +129,10 @@ fn cut(part: Part, room: usize) -> Result<Vec<Part>, TooLarge> {
     }
     match &part.content {
         PartContent::Text(text) if bytes - of_text(text) < room / 2 => {
+            let room = room - (bytes - of_text(text));
             let shell = Part { content: PartContent::Text(String::new()), ..part.clone() };
             let piece = |text: &str| Part { content: PartContent::Text(text.to_owned()), ..shell.clone() };
-            Ok(pieces(text, room / 2).into_iter().map(piece).collect())
+            Ok(pieces(text, room).into_iter().map(piece).collect())
         }
         _ => Err(TooLarge { bytes }),
     }
@@ -142,7 +145,14 @@ mod tests {
 
     fn update(parts: Vec<Part>) -> ArtifactUpdate {
         let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), parts);
-        ArtifactUpdate { artifact, append: false, last_chunk: true, ordinal: 0, metadata: None }
+        ArtifactUpdate {
+            artifact,
+            append: false,
+            joins: false,
+            last_chunk: true,
+            ordinal: 0,
+            metadata: None,
+        }
     }
 
     #[test]

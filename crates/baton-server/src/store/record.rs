@@ -13,16 +13,18 @@
 //! | `P` + ordinal | artifact | `{"artifactUpdate":…}` |
 //!
 //! The header of a user message goes on with its trace context, if it was sent in one: ` <traceparent>` and, after one
-//! more space, the `tracestate`.
+//! more space, the `tracestate`. That of an artifact goes on with ` join` where its first part is text that continues
+//! the artifact's last part. Versions that know neither read over both.
 //!
 //! A snapshot is three lines: `1 <version> <attempts>`, what the log says beyond the task, the task.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ArtifactId, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
+    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
     TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
@@ -35,6 +37,9 @@ use serde_json::value::RawValue;
 use super::StoreError;
 
 const FORMAT: &str = "1";
+
+/// Marks text that goes on.
+const JOIN: &str = "join";
 
 /// An event as it is kept: cheap to clone, never decoded on the way to a 1.0 stream.
 #[derive(Clone, PartialEq, Eq)]
@@ -100,6 +105,10 @@ impl StoredEvent {
     }
 
     /// What stands in the header behind the time.
+    fn fourth_field(&self) -> Option<&str> {
+        first_line(&self.record)?.0.split(' ').nth(3)
+    }
+
     fn trace(&self) -> Option<TraceContext> {
         let (header, _) = first_line(&self.record)?;
         let mut fields = header.splitn(5, ' ').skip(3);
@@ -113,6 +122,7 @@ impl StoredEvent {
         let mut item = v1::read_stream_item(text).map_err(|e| damaged(&e))?;
         if let StreamItem::Artifact { update, .. } = &mut item {
             update.ordinal = self.ordinal;
+            update.joins = update.append && self.fourth_field() == Some(JOIN);
         }
         Ok(item)
     }
@@ -145,7 +155,8 @@ impl StoredEvent {
     }
 }
 
-/// Events on their way into one append, encoded one after the other into one buffer that they share.
+/// Events on their way into one append, encoded one after the other into one buffer that they share. A large one gets
+/// a buffer of its own: whoever keeps a small event must not keep it, too.
 #[derive(Debug, Default)]
 pub struct EventBatch {
     out: Vec<u8>,
@@ -159,9 +170,15 @@ struct Written {
     kind: EventKind,
     at: Timestamp,
     ordinal: u32,
-    starts: usize,
-    json: usize,
-    ends: usize,
+    place: Place,
+    /// Where the JSON starts in the record.
+    json_at: usize,
+}
+
+#[derive(Debug)]
+enum Place {
+    Shared(Range<usize>),
+    Own(Bytes),
 }
 
 /// Bytes from which a copy is cheaper than unused room.
@@ -186,28 +203,33 @@ impl EventBatch {
             EventBody::Artifact(update) => update.ordinal,
             _ => 0,
         };
-        let (Event { number, at, body }, ends) = (event, self.out.len());
-        self.written.push(Written {
-            number: *number,
-            kind: body.kind(),
-            at: *at,
-            ordinal,
-            starts,
-            json,
-            ends,
-        });
+        let Event { number, at, body } = event;
+        let json_at = json - starts;
+        let place = if self.out.len() - starts > LARGE {
+            let mut own = if starts == 0 { std::mem::take(&mut self.out) } else { self.out.split_off(starts) };
+            // A store may keep it as it is: what growing reserved is given back.
+            own.shrink_to_fit();
+            Place::Own(Bytes::from(own))
+        } else {
+            Place::Shared(starts..self.out.len())
+        };
+        self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, place, json_at });
     }
 
     /// The events, in the order they were encoded in.
     pub fn finish(mut self) -> Vec<StoredEvent> {
-        // A store may keep them as they are: what growing reserved for large ones is given back.
+        // A store may keep them as they are.
         if self.out.len() > LARGE {
             self.out.shrink_to_fit();
         }
         let all = Bytes::from(self.out);
         let event = |written: Written| {
-            let Written { number, kind, at, ordinal, starts, json, ends } = written;
-            StoredEvent { number, kind, at, ordinal, record: all.slice(starts..ends), json_at: json - starts }
+            let Written { number, kind, at, ordinal, place, json_at } = written;
+            let record = match place {
+                Place::Shared(range) => all.slice(range),
+                Place::Own(record) => record,
+            };
+            StoredEvent { number, kind, at, ordinal, record, json_at }
         };
         self.written.into_iter().map(event).collect()
     }
@@ -237,6 +259,10 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
             out.push(b' ');
             out.extend_from_slice(text.as_bytes());
         }
+    }
+    if let EventBody::Artifact(ArtifactUpdate { joins: true, .. }) = &event.body {
+        out.push(b' ');
+        out.extend_from_slice(JOIN.as_bytes());
     }
     out.push(b'\n');
     let json = out.len();
@@ -371,7 +397,7 @@ impl StoredSnapshot {
         let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
         let trace = beyond.trace.and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()));
         let sealed = sealed.map_err(|e| damaged(&e))?;
-        Ok(Snapshot { task, version, attempts, sealed, skill: beyond.skill.map(Arc::from), trace })
+        Ok(Snapshot::restore(task, version, attempts, &sealed, beyond.skill.map(Arc::from), trace))
     }
 
     /// Version, attempts, and where the second line starts.
@@ -400,8 +426,8 @@ fn write_beyond(out: &mut Vec<u8>, snapshot: &Snapshot) {
         before = b',';
     }
     out.extend_from_slice(if before == b'[' { b"[]" } else { b"]" });
-    if !snapshot.sealed.is_empty() {
-        let sealed: Vec<_> = snapshot.sealed.iter().map(ArtifactId::as_str).collect();
+    let sealed: Vec<_> = snapshot.sealed().map(ArtifactId::as_str).collect();
+    if !sealed.is_empty() {
         out.extend_from_slice(b",\"sealed\":");
         push_json(out, sealed);
     }

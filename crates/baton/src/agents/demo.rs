@@ -86,7 +86,7 @@ pub(crate) struct Demo;
 impl Agent for Demo {
     async fn run(&self, turn: Turn) -> Result<(), AgentError> {
         // A task keeps the behaviour that its first message asked for.
-        let first = turn.task().history.first().unwrap_or(turn.message());
+        let first = turn.task().history.first().map_or(turn.message(), |first| first);
         behaviour::act(choice::of(first), &turn).await
     }
 

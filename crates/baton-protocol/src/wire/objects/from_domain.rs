@@ -1,6 +1,8 @@
 //! From domain values to the shared objects. Members stand in the order of the protobuf fields; defaults without
 //! presence are dropped, REQUIRED members are always there.
 
+use std::sync::Arc;
+
 use super::Spelling;
 use crate::domain::{
     Artifact, ArtifactUpdate, ContextId, JsonObject, Message, Status, StatusUpdate, Task, TaskId, TaskPage,
@@ -76,12 +78,13 @@ fn write_task_with<G: Spelling>(out: &mut Vec<u8>, task: &Task, artifacts: Artif
     object.string("id", task.id.as_str());
     object.string("contextId", task.context_id.as_str());
     write_status::<G>(object.member("status"), *state, message.as_ref(), *timestamp);
+    let write = |out: &mut Vec<u8>, artifact: &Arc<Artifact>| write_artifact::<G>(out, artifact);
     match artifacts {
-        Artifacts::IfAny => object.list_unless_empty("artifacts", &task.artifacts, write_artifact::<G>),
-        Artifacts::Always => object.list("artifacts", &task.artifacts, write_artifact::<G>),
+        Artifacts::IfAny => object.list_unless_empty("artifacts", &task.artifacts, write),
+        Artifacts::Always => object.list("artifacts", &task.artifacts, write),
         Artifacts::Never => {}
     }
-    object.list_unless_empty("history", &task.history, write_message::<G>);
+    object.list_unless_empty("history", &task.history, |out, message| write_message::<G>(out, message));
     write_metadata(&mut object, task.metadata.as_ref());
     object.end();
 }

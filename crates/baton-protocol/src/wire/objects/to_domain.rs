@@ -1,6 +1,7 @@
 //! From the shared objects to domain values: the rules that one member alone cannot decide.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor, value};
 
@@ -70,7 +71,8 @@ impl<G: Spelling> FromWire<G> for ListedTask {
         let TaskTwin::<G> { id, context_id, status, artifacts, history, metadata, .. } = twin(deserializer)?;
         let context_id = own_context(context_id, &id);
         let with_artifacts = artifacts.is_some();
-        let artifacts = artifacts.unwrap_or_default();
+        let artifacts = artifacts.unwrap_or_default().into_iter().map(Arc::new).collect();
+        let history = history.into_iter().map(Arc::new).collect();
         Ok(ListedTask {
             task: Task { id, context_id, status, artifacts, history, metadata, transitions: Vec::new() },
             with_artifacts,
@@ -102,7 +104,7 @@ impl<G: Spelling> FromWire<G> for ArtifactEvent {
         Ok(ArtifactEvent {
             context_id: own_context(context_id, &task_id),
             task_id,
-            update: ArtifactUpdate { artifact, append, last_chunk, ordinal: 0, metadata },
+            update: ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata },
         })
     }
 }

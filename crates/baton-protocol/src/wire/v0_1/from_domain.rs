@@ -119,7 +119,9 @@ pub fn write_task(out: &mut Vec<u8>, task: &Task, options: &LegacyOptions) {
             write_status(out, change.state, None, Some(change.at));
         });
     } else {
-        object.list_unless_empty("history", last(&task.history, options.history_length), write_message);
+        object.list_unless_empty("history", last(&task.history, options.history_length), |out, message| {
+            write_message(out, message)
+        });
     }
     write_metadata(&mut object, task.metadata.as_ref());
     object.end();
@@ -187,7 +189,7 @@ fn write_status_event(
 }
 
 pub fn write_stream_artifact(out: &mut Vec<u8>, task_id: &TaskId, update: &ArtifactUpdate) {
-    let ArtifactUpdate { artifact, append, last_chunk, ordinal, metadata } = update;
+    let ArtifactUpdate { artifact, append, joins: _, last_chunk, ordinal, metadata } = update;
     let mut object = Object::begin(out);
     object.string("id", task_id.as_str());
     let chunk = Chunk::InEvent { append: *append, last_chunk: *last_chunk };

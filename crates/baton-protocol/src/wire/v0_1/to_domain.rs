@@ -1,6 +1,8 @@
 //! From 0.1 JSON to domain values. What 0.1 does not say is filled with what is nearest: the task's id stands for
 //! the ids its messages lack, the artifact's place for the artifact's id.
 
+use std::sync::Arc;
+
 use serde::de::{Deserializer, Error as _};
 
 use super::types::*;
@@ -138,7 +140,7 @@ impl FromWire<V0_1> for Placed {
 }
 
 /// Agents that never think of `index` leave 0 on every artifact: where two are the same, the order counts.
-fn place(artifacts: Vec<Placed>) -> Vec<Artifact> {
+fn place(artifacts: Vec<Placed>) -> Vec<Arc<Artifact>> {
     let mut stated: Vec<_> = artifacts.iter().filter_map(|placed| placed.0.index).collect();
     stated.sort_unstable();
     stated.dedup();
@@ -147,7 +149,7 @@ fn place(artifacts: Vec<Placed>) -> Vec<Artifact> {
         .zip(artifacts)
         .map(|(n, placed)| {
             let place = placed.0.index.filter(|_| all_apart).unwrap_or(n);
-            placed.into_artifact(place)
+            Arc::new(placed.into_artifact(place))
         })
         .collect()
 }
@@ -191,7 +193,7 @@ impl FromWire<V0_1> for Task {
         let (mut messages, mut transitions) = (Vec::new(), Vec::new());
         for entry in history {
             match entry {
-                Happened::Said(said) => messages.push(said.into_message(message_id(&id))),
+                Happened::Said(said) => messages.push(Arc::new(said.into_message(message_id(&id)))),
                 Happened::Changed(transition) => transitions.push(transition),
             }
         }
@@ -221,7 +223,7 @@ impl FromWire<V0_1> for StreamItem {
                 let ordinal = placed.0.index.unwrap_or_default();
                 let (append, last_chunk) = (placed.0.append, placed.0.last_chunk);
                 let artifact = placed.into_artifact(ordinal);
-                let update = ArtifactUpdate { artifact, append, last_chunk, ordinal, metadata };
+                let update = ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal, metadata };
                 Ok(StreamItem::Artifact { task_id, context_id, update })
             }
             _ => Err(D::Error::custom("must hold exactly one of status and artifact")),

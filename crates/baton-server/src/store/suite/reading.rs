@@ -83,6 +83,7 @@ pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
         EventBody::Artifact(ArtifactUpdate {
             artifact,
             append: false,
+            joins: false,
             last_chunk: true,
             ordinal: 0,
             metadata: None,

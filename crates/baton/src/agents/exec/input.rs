@@ -42,11 +42,11 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
         None => (turn.message(), since),
     };
     let this = history.iter().rposition(|said| said.id == message.id);
-    let before = history.iter().enumerate().filter(|(index, _)| Some(*index) != this).map(|(_, said)| said);
-    let before: Vec<Vec<u8>> = before.chain(since).map(written).collect();
-    if !before.is_empty() {
+    let before = history.iter().enumerate().rev().filter(|(index, _)| Some(*index) != this);
+    let newest_first = since.iter().rev().chain(before.map(|(_, said)| &**said));
+    if let Some(before) = latest(newest_first, MOST_HISTORY) {
         line.extend_from_slice(b",\"history\":[");
-        line.extend_from_slice(&latest(&before, MOST_HISTORY).join(&b','));
+        line.extend_from_slice(&before.join(&b','));
         line.push(b']');
     }
     end_with_message(line, message)
@@ -80,15 +80,20 @@ fn written(message: &Message) -> Vec<u8> {
     json
 }
 
-/// The last of these that fit together.
-fn latest(all: &[Vec<u8>], most: usize) -> &[Vec<u8>] {
-    let mut left = most;
-    let fitting = all.iter().rev().take_while(|json| {
-        let fits = json.len() <= left;
-        left = left.saturating_sub(json.len());
-        fits
+/// The newest that fit together, oldest first; `None` when there are none at all. Stops at the first that does not
+/// fit: a long history is not written to be thrown away.
+fn latest<'a>(newest_first: impl Iterator<Item = &'a Message>, most: usize) -> Option<Vec<Vec<u8>>> {
+    let mut newest_first = newest_first.peekable();
+    newest_first.peek()?;
+    let mut left = Some(most);
+    let fitting = newest_first.map_while(|message| {
+        let json = written(message);
+        left = left?.checked_sub(json.len());
+        left.map(|_| json)
     });
-    &all[all.len() - fitting.count()..]
+    let mut fitting: Vec<_> = fitting.collect();
+    fitting.reverse();
+    Some(fitting)
 }
 
 fn write_string(out: &mut Vec<u8>, text: &str) {
@@ -128,9 +133,13 @@ mod tests {
 
     #[test]
     fn the_oldest_messages_are_left_out_first() {
-        let all = ["aaaa", "bb", "cc", "d"].map(|text| text.as_bytes().to_vec());
-        assert_eq!(latest(&all, 9).len(), 4);
-        assert_eq!(latest(&all, 8), &all[1..]);
-        assert_eq!(latest(&all, 0).len(), 0);
+        let all = ["aaaa", "bb", "cc", "d"].map(|text| message(vec![Part::text(text)]));
+        let bytes: usize = all.iter().map(|message| written(message).len()).sum();
+        let fitting = |most| latest(all.iter().rev(), most);
+        let json = |from: usize| Some(all[from..].iter().map(written).collect::<Vec<_>>());
+        assert_eq!(fitting(bytes), json(0));
+        assert_eq!(fitting(bytes - 1), json(1));
+        assert_eq!(fitting(0), json(4));
+        assert_eq!(latest([].into_iter(), bytes), None);
     }
 }

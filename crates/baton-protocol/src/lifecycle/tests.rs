@@ -25,7 +25,14 @@ fn message(role: Role, text: &str) -> Message {
 
 fn chunk(id: &str, text: &str, append: bool, last_chunk: bool, ordinal: u32) -> EventBody {
     let artifact = Artifact::new(ArtifactId::parse(id).unwrap(), vec![Part::text(text)]);
-    EventBody::Artifact(ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal, metadata: None })
+    EventBody::Artifact(ArtifactUpdate {
+        artifact,
+        append,
+        joins: false,
+        last_chunk,
+        ordinal,
+        metadata: None,
+    })
 }
 
 fn fold(bodies: impl IntoIterator<Item = EventBody>) -> Result<Snapshot, Refused> {
@@ -148,7 +155,14 @@ fn joining(id: &str, parts: &[&str], ordinal: u32) -> EventBody {
     let parts = parts.iter().map(|text| Part::text(*text)).collect();
     let artifact = Artifact::new(ArtifactId::parse(id).unwrap(), parts);
     let (append, joins) = (true, true);
-    EventBody::Artifact(ArtifactUpdate { artifact, append, joins, last_chunk: false, ordinal, metadata: None })
+    EventBody::Artifact(ArtifactUpdate {
+        artifact,
+        append,
+        joins,
+        last_chunk: false,
+        ordinal,
+        metadata: None,
+    })
 }
 
 #[test]

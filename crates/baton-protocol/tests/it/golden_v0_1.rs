@@ -266,7 +266,14 @@ fn s13_frames_are_named_status_and_artifact() {
 fn p01_parts_that_legacy_cannot_say() {
     let artifact = |part| {
         let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), vec![part]);
-        let update = ArtifactUpdate { artifact, append: false, joins: false, last_chunk: true, ordinal: 7, metadata: None };
+        let update = ArtifactUpdate {
+            artifact,
+            append: false,
+            joins: false,
+            last_chunk: true,
+            ordinal: 7,
+            metadata: None,
+        };
         text(|out| v0_1::write_stream_artifact(out, &task_id(), &update))
     };
     let data =

@@ -37,7 +37,8 @@ fn after_artifact(dialect: Dialect, artifact: &mut Artifact) {
 
 pub(crate) fn after_task(dialect: Dialect, mut task: Task) -> Task {
     task.status.message = task.status.message.map(|message| after_message(dialect, message));
-    task.history = task.history.iter().map(|message| Arc::new(after_message(dialect, (**message).clone()))).collect();
+    task.history =
+        task.history.iter().map(|message| Arc::new(after_message(dialect, (**message).clone()))).collect();
     task.artifacts.iter_mut().for_each(|artifact| after_artifact(dialect, Arc::make_mut(artifact)));
     task
 }

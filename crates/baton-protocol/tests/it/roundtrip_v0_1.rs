@@ -69,11 +69,19 @@ fn after_task(task: Task, state_history: bool) -> Task {
             message: task.status.message.map(message),
             ..task.status
         },
-        artifacts: task.artifacts.iter().enumerate().map(|(n, it)| Arc::new(after_artifact((**it).clone(), n))).collect(),
+        artifacts: task
+            .artifacts
+            .iter()
+            .enumerate()
+            .map(|(n, it)| Arc::new(after_artifact((**it).clone(), n)))
+            .collect(),
         history: if state_history {
             Vec::new()
         } else {
-            task.history.iter().map(|message| Arc::new(after_message((**message).clone(), &task.id))).collect()
+            task.history
+                .iter()
+                .map(|message| Arc::new(after_message((**message).clone(), &task.id)))
+                .collect()
         },
         transitions: if state_history {
             let after = |it: Transition| Transition { state: after_state(it.state), ..it };

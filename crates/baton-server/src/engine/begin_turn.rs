@@ -48,17 +48,21 @@ impl Inner {
             Place::Wait(_) => (Work::Queued, draft.fence()),
         };
         let decision = draft.decide(work, fence, Some(stored));
-        let written = match self.commit(&scope, decision).await? {
+        let mut prepared = self.prepared(decision, &self.options());
+        let since = prepared.since_snapshot;
+        let written = match self.write(&scope, &mut prepared, false).await? {
             Committed::Written(written) => written,
             not_written => return Ok(not_written),
         };
+        // The run may last; the message it began with is held once.
+        drop(prepared);
         match place {
             Place::Run(permit) => {
                 if has_requests {
                     registration.handle.ring();
                 }
                 let (bell, snapshot) = (Arc::clone(&written.bell), Arc::clone(&written.snapshot));
-                self.launch(registration, desk, snapshot, fence, bell, permit, origin).await;
+                self.launch(registration, desk, snapshot, since, fence, bell, permit, origin).await;
             }
             Place::Wait(place) => {
                 self.admission.enqueue(scope, registration.id().clone());

@@ -11,9 +11,9 @@ use baton_protocol::{Error, ErrorKind};
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
 use super::detach::finish;
-use super::{Engine, Inner, from_store, not_found};
+use super::{Engine, Inner, from_store, large, not_found};
 use crate::points::{Point, reached};
-use crate::store::{NewRequest, Requested, StoredEvent, Work, record};
+use crate::store::{NewRequest, Requested, StoredEvent, Work};
 
 const TRIES: usize = 16;
 
@@ -113,12 +113,12 @@ impl Inner {
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, desk) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
-        let snapshot = record::fold(&loaded).map_err(from_store)?;
+        let (loaded, snapshot) = large::fold(loaded).await.map_err(from_store)?;
         if snapshot.state().is_terminal() {
             return Ok(None);
         }
         let at = self.time_for(&snapshot);
-        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
+        let mut draft = Draft::of(&loaded, snapshot, at);
         let canceled = StatusUpdate { state: TaskState::Canceled, message: None, metadata: None };
         for body in [EventBody::CancelRequested { metadata: metadata.clone() }, EventBody::Status(canceled)] {
             draft.write(body).map_err(|refused| not_cancelable(id).with_log(refused))?;

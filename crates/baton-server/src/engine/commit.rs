@@ -14,17 +14,19 @@ use baton_protocol::domain::{Event, EventBody, EventKind, Scope, TaskState, Time
 use baton_protocol::lifecycle::{Refused, Snapshot};
 
 pub use ending::NOT_TAKEN;
+use snapshot_policy::Next;
 pub(super) use snapshot_policy::SinceSnapshot;
 pub use watched_store::WatchedStore;
 
 use super::Inner;
 use super::hub::Bell;
+use super::large;
 use super::options::Options;
 use super::view::View;
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Birth, EventBatch, Head, HeadState, MessageRecord, Settled, StoreResult, StoredEvent,
-    StoredSnapshot, TaskKey, Work,
+    Append, Appended, Birth, EventBatch, Head, HeadState, Loaded, MessageRecord, Settled, StoreResult,
+    StoredEvent, TaskKey, Work,
 };
 
 /// A change to one task, in the making: events are encoded and folded in one by one.
@@ -34,6 +36,7 @@ pub(super) struct Draft {
     pub(super) snapshot: Snapshot,
     /// Requests that the change answers.
     pub(super) settled: Vec<Settled>,
+    since_snapshot: SinceSnapshot,
     birth: Option<Birth>,
     expected: u64,
     fence: u64,
@@ -47,15 +50,20 @@ impl Draft {
     /// For a task that is to come to life.
     pub(super) fn of_new(snapshot: Snapshot, birth: Birth) -> Self {
         let at = birth.created_at;
-        Draft { birth: Some(birth), ..Draft::of(snapshot, 0, at) }
+        Draft { birth: Some(birth), ..Draft::begin(snapshot, SinceSnapshot::default(), 0, at) }
     }
 
-    /// For a task as it was read, with the fence it had.
-    pub(super) fn of(snapshot: Snapshot, fence: u64, at: Timestamp) -> Self {
+    /// For a task as it was read and folded.
+    pub(super) fn of(loaded: &Loaded, snapshot: Snapshot, at: Timestamp) -> Self {
+        Draft::begin(snapshot, SinceSnapshot::of(loaded), loaded.head.current.fence, at)
+    }
+
+    fn begin(snapshot: Snapshot, since_snapshot: SinceSnapshot, fence: u64, at: Timestamp) -> Self {
         Draft {
             expected: snapshot.version,
             fence,
             snapshot,
+            since_snapshot,
             settled: Vec::new(),
             birth: None,
             events: EventBatch::with_room_for(3),
@@ -83,6 +91,7 @@ impl Draft {
     pub(super) fn decide(self, work: Work, next_fence: u64, stored: Option<Point>) -> Decision {
         Decision {
             snapshot: Arc::new(self.snapshot),
+            since_snapshot: self.since_snapshot,
             birth: self.birth,
             expected: self.expected,
             fence: self.fence,
@@ -103,6 +112,8 @@ impl Draft {
 pub(super) struct Decision {
     /// The task after all events.
     pub(super) snapshot: Arc<Snapshot>,
+    /// What its log holds beyond the kept snapshot, before these events.
+    pub(super) since_snapshot: SinceSnapshot,
     /// `Some` for a task that comes to life.
     pub(super) birth: Option<Birth>,
     /// The version and the fence it was decided on; a task that has others by now is left alone.
@@ -129,6 +140,10 @@ pub(super) struct Prepared {
     append: Append,
     snapshot: Arc<Snapshot>,
     may_go_on: bool,
+    /// What the log holds beyond the kept snapshot once this is written.
+    pub(super) since_snapshot: SinceSnapshot,
+    /// About how many bytes the snapshot has that goes with it, if one does.
+    snapshot_bytes: Option<usize>,
     bell: Option<Arc<Bell>>,
     stored: Option<Point>,
 }
@@ -154,24 +169,15 @@ pub(super) struct Written {
 impl Inner {
     /// Writes a decision to the store, and tells whoever reads the task.
     pub(super) async fn commit(&self, scope: &Scope, decision: Decision) -> StoreResult<Committed> {
-        let keeps_snapshot = decision.rests();
-        self.write(scope, &mut self.prepare(decision, keeps_snapshot), false).await
+        self.write(scope, &mut self.prepared(decision, &self.options()), false).await
     }
 
-    /// As a run needs it, which knows what it has written before, and may have to try several times.
-    pub(super) fn prepared(
-        &self,
-        decision: Decision,
-        since: &mut SinceSnapshot,
-        options: &Options,
-    ) -> Prepared {
-        let version = decision.snapshot.version;
-        let keeps_snapshot = since.is_due(&decision.events, version, decision.rests(), options);
-        self.prepare(decision, keeps_snapshot)
-    }
-
-    fn prepare(&self, decision: Decision, keeps_snapshot: bool) -> Prepared {
-        let Decision { snapshot, work, .. } = decision;
+    /// For whoever may have to try several times, or writes more to the same task.
+    pub(super) fn prepared(&self, decision: Decision, options: &Options) -> Prepared {
+        let rests = decision.rests();
+        let Decision { snapshot, work, mut since_snapshot, .. } = decision;
+        let next = Next { events: &decision.events, task: &snapshot, rests };
+        let snapshot_bytes = since_snapshot.is_due(&next, options);
         let append = Append {
             task: snapshot.task.id.clone(),
             birth: decision.birth,
@@ -187,12 +193,12 @@ impl Inner {
                 holder: (work == Work::Running).then_some(self.me),
                 fence: decision.next_fence,
             },
-            snapshot: keeps_snapshot.then(|| StoredSnapshot::encode(&snapshot)),
+            snapshot: None,
             message: decision.message,
             settled: decision.settled,
         };
         let Decision { may_go_on, bell, stored, .. } = decision;
-        Prepared { append, snapshot, may_go_on, bell, stored }
+        Prepared { append, snapshot, may_go_on, since_snapshot, snapshot_bytes, bell, stored }
     }
 
     /// `again`: an earlier try ended in an error.
@@ -202,15 +208,21 @@ impl Inner {
         prepared: &mut Prepared,
         again: bool,
     ) -> StoreResult<Committed> {
-        let key = loop {
-            match self.store.append(scope, prepared.append.clone()).await? {
-                Appended::Written(key) => break key,
+        let (key, kept) = loop {
+            // Made here and not kept: of a large task nobody holds the record longer than it takes to write it.
+            let kept = match prepared.snapshot_bytes {
+                Some(bytes) => Some(large::encode(&prepared.snapshot, bytes).await?),
+                None => None,
+            };
+            let append = Append { snapshot: kept.clone(), ..prepared.append.clone() };
+            match self.store.append(scope, append).await? {
+                Appended::Written(key) => break (key, kept),
                 Appended::Duplicate(found) => return Ok(Committed::Repeat(found)),
                 Appended::Conflict => {}
             }
             // The try before may have been written and only its answer lost: then the conflict is with ourselves.
             if again && let Some(key) = self.is_stored(scope, prepared).await? {
-                break key;
+                break (key, kept);
             }
             // Ends after a few rounds: only so many messages may wait, and each round takes one more of them.
             match self.with_waiting_messages(scope, prepared).await? {
@@ -230,7 +242,7 @@ impl Inner {
             .events
             .iter()
             .any(|event| matches!(event.kind, EventKind::Status(state) if is_rest(state)))
-            .then(|| View::left(Arc::clone(snapshot), append.snapshot.clone()));
+            .then(|| View::left(Arc::clone(snapshot), kept));
         bell.ring(snapshot.version, &append.events, settled);
         Ok(Committed::Written(Written { bell, snapshot: Arc::clone(snapshot) }))
     }

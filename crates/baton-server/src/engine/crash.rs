@@ -17,9 +17,10 @@ use super::admission::{Permit, Place};
 use super::begin_turn::TurnStart;
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
+use super::large;
 use super::turn::agent_message;
 use crate::points::{Point, reached};
-use crate::store::{Head, PendingRequest, Settled, StoreError, StoredEvent, TaskKey, Work, record};
+use crate::store::{Head, PendingRequest, Settled, StoreError, StoredEvent, TaskKey, Work};
 
 const PAGE: u32 = 256;
 const LOST: &str = "The server stopped while the agent was working on this task, and the agent does not allow a turn \
@@ -125,13 +126,13 @@ impl Inner {
         };
         let Some(loaded) = self.store.load(scope, id).await? else { return Ok(true) };
         let pending = self.store.requests(scope, id).await?;
-        let snapshot = record::fold(&loaded)?;
+        let (loaded, snapshot) = large::fold(loaded).await?;
         let plan = self.plan(scope, &loaded.head, &snapshot, &pending);
         if matches!(plan, Plan::Nothing) {
             return Ok(!registration.leave());
         }
         let at = self.time_for(&snapshot);
-        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
+        let mut draft = Draft::of(&loaded, snapshot, at);
         let end = match &plan {
             Plan::Nothing | Plan::Settle => None,
             Plan::Cancel => Some(canceled()),

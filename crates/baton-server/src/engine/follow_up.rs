@@ -11,9 +11,9 @@ use super::begin_turn::TurnStart;
 use super::commit::Draft;
 use super::desk::Desk;
 use super::send::{Accepted, Incoming, NewTurn, TurnRef, message_record, stopping};
-use super::{Inner, from_store, not_found};
+use super::{Inner, from_store, large, not_found};
 use crate::points::{Point, reached};
-use crate::store::{Head, NewRequest, Requested, StoredEvent, Work, record};
+use crate::store::{Head, NewRequest, Requested, StoredEvent, Work};
 use crate::telemetry::trace;
 
 /// How often a lost race is decided anew before giving up.
@@ -138,10 +138,10 @@ impl Inner {
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;
-        let snapshot = record::fold(&loaded).map_err(from_store)?;
+        let (loaded, snapshot) = large::fold(loaded).await.map_err(from_store)?;
         put_request_below(&snapshot, incoming);
         let at = self.time_for(&snapshot);
-        let mut draft = Draft::of(snapshot, loaded.head.current.fence, at);
+        let mut draft = Draft::of(&loaded, snapshot, at);
         let event = draft.write(incoming.said()).map_err(|refused| ended(id).with_log(refused))?;
         draft.record(message_record(incoming, Some(id.clone()), Some(event), at));
         let turn = NewTurn {

@@ -21,6 +21,7 @@ mod follow_up;
 mod health;
 mod hub;
 mod input;
+mod large;
 mod logic;
 mod message_agent;
 mod reader;
@@ -64,7 +65,7 @@ pub use view::View;
 
 use crate::own_keys::OwnKeys;
 use crate::points::{Point, reached};
-use crate::store::{ReplicaId, Store, StoreError, record};
+use crate::store::{ReplicaId, Store, StoreError};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
@@ -271,7 +272,7 @@ impl Inner {
 
     async fn view(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
         match self.store.load(scope, id).await.map_err(from_store)? {
-            Some(loaded) => View::of(&loaded).map_err(from_store),
+            Some(loaded) => large::view(loaded).await.map_err(from_store),
             None => Err(not_found(id)),
         }
     }
@@ -285,7 +286,7 @@ impl Inner {
         let mut tasks = Vec::new();
         for id in ids.iter().take(self.options().max_references) {
             if let Some(loaded) = self.store.load(scope, id).await? {
-                tasks.push(record::fold(&loaded)?.task);
+                tasks.push(large::fold(loaded).await?.1.task);
             }
         }
         Ok(tasks)

@@ -99,6 +99,7 @@ impl Inner {
         registration: Registration,
         desk: Arc<Desk>,
         snapshot: Arc<Snapshot>,
+        since_snapshot: SinceSnapshot,
         fence: u64,
         bell: Arc<Bell>,
         permit: Permit,
@@ -137,7 +138,7 @@ impl Inner {
             desk,
             bell,
             fence,
-            since_snapshot: SinceSnapshot::at_turn_start(snapshot.version),
+            since_snapshot,
             snapshot,
             streamed: HashSet::new(),
             to_settle: Vec::new(),
@@ -338,6 +339,7 @@ impl Run {
         let rests = state.is_terminal() || state.is_interrupted();
         let decision = Decision {
             snapshot: Arc::clone(&self.snapshot),
+            since_snapshot: self.since_snapshot,
             birth: None,
             expected,
             fence: self.fence,
@@ -350,7 +352,9 @@ impl Run {
             bell: Some(Arc::clone(&self.bell)),
             stored: Some(Point::RunStored),
         };
-        self.engine.prepared(decision, &mut self.since_snapshot, &self.options)
+        let prepared = self.engine.prepared(decision, &self.options);
+        self.since_snapshot = prepared.since_snapshot;
+        prepared
     }
 
     fn commit(&self, mut prepared: Prepared, tries: u32) -> UnderWay {

@@ -145,14 +145,7 @@ mod tests {
 
     fn update(parts: Vec<Part>) -> ArtifactUpdate {
         let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), parts);
-        ArtifactUpdate {
-            artifact,
-            append: false,
-            joins: false,
-            last_chunk: true,
-            ordinal: 0,
-            metadata: None,
-        }
+        ArtifactUpdate { artifact, append: false, joins: false, last_chunk: true, ordinal: 0, metadata: None }
     }
 
     #[test]

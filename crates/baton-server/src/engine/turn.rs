@@ -237,7 +237,8 @@ impl Turn {
     ) -> Result<(), AgentError> {
         let bytes = size::of_artifact(&artifact);
         // The run stamps the ordinal.
-        let update = ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata: None };
+        let update =
+            ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata: None };
         self.lay(Said::Event(EventBody::Artifact(update)), bytes).await
     }
 

@@ -8,6 +8,7 @@ use baton_protocol::lifecycle::Snapshot;
 use bytes::Bytes;
 
 use super::from_store;
+use super::large::LARGE;
 use crate::store::{Loaded, StoreError, StoredSnapshot, record};
 
 /// A task as of one moment.
@@ -32,7 +33,10 @@ impl View {
     /// The task as a turn left it, and as that was stored.
     pub(super) fn left(snapshot: Arc<Snapshot>, stored: Option<StoredSnapshot>) -> Self {
         View(match stored {
-            Some(stored) if stored.version() == snapshot.version => Form::Both(snapshot, stored),
+            // Two forms of a large task are one too many to hold.
+            Some(stored) if stored.version() == snapshot.version && stored.record().len() < LARGE => {
+                Form::Both(snapshot, stored)
+            }
             _ => Form::Folded(snapshot),
         })
     }

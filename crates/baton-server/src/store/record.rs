@@ -24,8 +24,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId, TaskState, Timestamp,
-    TraceContext, Transition,
+    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId,
+    TaskState, Timestamp, TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, v1};
@@ -206,7 +206,8 @@ impl EventBatch {
         let Event { number, at, body } = event;
         let json_at = json - starts;
         let place = if self.out.len() - starts > LARGE {
-            let mut own = if starts == 0 { std::mem::take(&mut self.out) } else { self.out.split_off(starts) };
+            let mut own =
+                if starts == 0 { std::mem::take(&mut self.out) } else { self.out.split_off(starts) };
             // A store may keep it as it is: what growing reserved is given back.
             own.shrink_to_fit();
             Place::Own(Bytes::from(own))

@@ -11,9 +11,9 @@ use baton_protocol::domain::{EventBody, EventKind, JsonObject, JsonText, Message
 use baton_protocol::lifecycle::Refused;
 
 use super::{Prepared, write_down};
-use crate::engine::Inner;
+use crate::engine::{Inner, large};
 use crate::store::{
-    Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult, StoredSnapshot, record,
+    Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult,
 };
 
 /// The member of a message's metadata that is `true` where the task ended before its agent took the message.
@@ -39,15 +39,13 @@ impl Inner {
             return Ok(None);
         }
         let damaged = |refused: Refused| StoreError::Damaged(format!("task {}: {refused}", append.task));
-        let mut snapshot = record::fold(&loaded)?;
+        let (_, mut snapshot) = large::fold(loaded).await?;
         for event in before {
             snapshot.apply(event.decode()?).map_err(damaged)?;
         }
         let mut append = Append { events: before.to_vec(), ..append.clone() };
-        if refused.may_go_on {
-            // The agent did not say that this is the end: the messages begin the next turn.
-            append.snapshot = None;
-        } else {
+        // Where the agent did not say that this is the end, the messages begin the next turn.
+        if !refused.may_go_on {
             let mut batch = EventBatch::with_room_for(pending.len() + 1);
             for request in &pending {
                 let mut event = None;
@@ -64,7 +62,6 @@ impl Inner {
             }
             write_down(&mut snapshot, end.at, end.decode()?.body, &mut batch).map_err(damaged)?;
             append.events.extend(batch.finish());
-            append.snapshot = append.snapshot.map(|_| StoredSnapshot::encode(&snapshot));
         }
         let status_at = snapshot.task.status.timestamp;
         append.head = HeadState { state: snapshot.state(), status_at, ..append.head };
@@ -72,6 +69,8 @@ impl Inner {
             append,
             snapshot: Arc::new(snapshot),
             may_go_on: false,
+            since_snapshot: refused.since_snapshot,
+            snapshot_bytes: refused.snapshot_bytes.filter(|_| !refused.may_go_on),
             bell: refused.bell.clone(),
             stored: refused.stored,
         }))

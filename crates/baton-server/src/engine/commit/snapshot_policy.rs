@@ -1,38 +1,120 @@
 //! When the folded task is kept beside its log.
+//!
+//! A snapshot spares readers the log, and costs as many bytes as the task has. Written at every rest, all of them
+//! together grow by the square of the task: 40 turns of 4 MiB wrote 6.8 GB. So beyond a few KiB a snapshot has to be
+//! earned by what was appended since the last one. Readers fold what comes after it, which then is not much more than
+//! the task itself.
 
+use baton_protocol::domain::{Artifact, Message, Part, PartContent};
+use baton_protocol::lifecycle::Snapshot;
+
+use crate::engine::large::LARGE;
 use crate::engine::options::Options;
-use crate::store::StoredEvent;
+use crate::store::{Loaded, StoredEvent};
 
-/// What was appended to a log since a snapshot of it was kept.
+/// Up to this many bytes of log a snapshot is kept at every rest: answers are copied from it.
+const SMALL: usize = 16 * 1024;
+
+/// An event takes at least this many bytes of a log.
+const LEAST_RECORD: u64 = 150;
+
+/// What a log holds beyond the snapshot that is kept of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::engine) struct SinceSnapshot {
+    /// Bytes of the snapshot; 0 without one.
+    kept: usize,
     events: u64,
     bytes: usize,
+    /// As long as fewer bytes were added, no snapshot is worth its bytes.
+    not_before: usize,
+}
+
+/// What a task is about to become.
+pub(super) struct Next<'a> {
+    pub(super) events: &'a [StoredEvent],
+    pub(super) task: &'a Snapshot,
+    /// Nothing more happens until somebody says something, if ever.
+    pub(super) rests: bool,
 }
 
 impl SinceSnapshot {
-    /// For a turn that begins: as if no snapshot had been kept.
-    pub(in crate::engine) fn at_turn_start(version: u64) -> Self {
-        SinceSnapshot { events: version, bytes: 0 }
+    /// For a task as it was read.
+    pub(in crate::engine) fn of(loaded: &Loaded) -> Self {
+        SinceSnapshot {
+            kept: loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len()),
+            events: loaded.tail.len() as u64,
+            bytes: bytes(&loaded.tail),
+            not_before: 0,
+        }
     }
 
-    /// Counts what is about to be appended; `true` when a snapshot is due with it, which is then counted as kept.
-    /// `version` is the log's length after the append.
-    pub(super) fn is_due(
-        &mut self,
-        events: &[StoredEvent],
-        version: u64,
-        rests: bool,
-        options: &Options,
-    ) -> bool {
-        self.events += events.len() as u64;
-        self.bytes += events.iter().map(|event| event.record().len()).sum::<usize>();
-        let due = self.events >= options.snapshot_events || self.bytes >= options.snapshot_bytes;
-        // A snapshot grows with its log: at a fixed distance all of them together would grow with its square.
-        let due = due && self.events >= version / 8;
-        if rests || due {
-            *self = SinceSnapshot::default();
+    /// Counts what is about to be appended. `Some` when a snapshot is due with it, which is then counted as kept:
+    /// about how many bytes it will have.
+    pub(super) fn is_due(&mut self, next: &Next<'_>, options: &Options) -> Option<usize> {
+        self.events += next.events.len() as u64;
+        self.bytes += bytes(next.events);
+        let due = self.is_earned(next, options);
+        if let Some(kept) = due {
+            *self = SinceSnapshot { kept, ..SinceSnapshot::default() };
         }
-        rests || due
+        due
+    }
+
+    /// The bytes of the snapshot that is due.
+    fn is_earned(&mut self, next: &Next<'_>, options: &Options) -> Option<usize> {
+        let (log, ended) = (self.kept + self.bytes, next.task.state().is_terminal());
+        if next.rests && (log <= SMALL || (ended && log <= LARGE)) {
+            return Some(log);
+        }
+        let often = self.events >= options.snapshot_events || self.bytes >= options.snapshot_bytes;
+        if !next.rests && !often || !ended && self.bytes < self.not_before {
+            return None;
+        }
+        let size = size(next.task);
+        // All snapshots together have no more bytes than the log; those of a large task half as many, since a store
+        // may write everything twice.
+        let price = if log > LARGE { 2 * size } else { size };
+        // The log of an ended task is dropped once there is a snapshot of all of it.
+        let shrinks = ended && 2 * size as u64 <= next.task.version * LEAST_RECORD;
+        if self.bytes >= price || shrinks {
+            return Some(size);
+        }
+        self.not_before = price;
+        None
     }
 }
+
+fn bytes(events: &[StoredEvent]) -> usize {
+    events.iter().map(|event| event.record().len()).sum()
+}
+
+/// About how many bytes a snapshot has, and never more than the events it was folded from.
+fn size(snapshot: &Snapshot) -> usize {
+    let task = &snapshot.task;
+    let said = task.history.iter().map(|message| &**message).chain(&task.status.message);
+    said.map(of_message).sum::<usize>()
+        + task.artifacts.iter().map(|artifact| of_artifact(artifact)).sum::<usize>()
+}
+
+fn of_message(message: &Message) -> usize {
+    let metadata = message.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
+    128 + metadata + of_parts(&message.parts)
+}
+
+fn of_artifact(artifact: &Artifact) -> usize {
+    let metadata = artifact.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
+    96 + metadata + of_parts(&artifact.parts)
+}
+
+fn of_parts(parts: &[Part]) -> usize {
+    let content = |part: &Part| match &part.content {
+        PartContent::Text(text) | PartContent::Url(text) => text.len(),
+        PartContent::Raw(bytes) => bytes.len().div_ceil(3) * 4,
+        PartContent::Data(json) => json.as_str().len(),
+    };
+    let metadata = |part: &Part| part.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
+    parts.iter().map(|part| 16 + content(part) + metadata(part)).sum()
+}
+
+#[cfg(test)]
+mod tests;

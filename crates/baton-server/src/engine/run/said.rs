@@ -34,7 +34,8 @@ impl Run {
             Said::Text(chunk) => {
                 // The text of a stream is one part, unless the agent put something in between. An empty piece only
                 // tells that the artifact is whole.
-                let joins = chunk.append && (chunk.text.is_empty() || self.streamed.contains(&chunk.artifact));
+                let joins =
+                    chunk.append && (chunk.text.is_empty() || self.streamed.contains(&chunk.artifact));
                 if chunk.last {
                     self.streamed.remove(&chunk.artifact);
                 } else if !self.streamed.contains(&chunk.artifact) {
@@ -43,7 +44,8 @@ impl Run {
                 let mut artifact = Artifact::new(chunk.artifact, vec![Part::text(chunk.text)]);
                 artifact.name = chunk.name;
                 let (append, last_chunk) = (chunk.append, chunk.last);
-                let update = ArtifactUpdate { artifact, append, joins, last_chunk, ordinal: 0, metadata: None };
+                let update =
+                    ArtifactUpdate { artifact, append, joins, last_chunk, ordinal: 0, metadata: None };
                 self.take_artifact(update, events)?;
             }
             Said::Event(EventBody::Artifact(update)) => {

@@ -27,7 +27,14 @@ pub(crate) fn story() -> Vec<(&'static str, Event)> {
     let metadata = || Some(JsonObject::parse(r#"{"trace":"a b","n":1.50}"#).unwrap());
     let status = |state, message, metadata| EventBody::Status(StatusUpdate { state, message, metadata });
     let artifact = |artifact, append, metadata| {
-        EventBody::Artifact(ArtifactUpdate { artifact, append, joins: false, last_chunk: append, ordinal: 0, metadata })
+        EventBody::Artifact(ArtifactUpdate {
+            artifact,
+            append,
+            joins: false,
+            last_chunk: append,
+            ordinal: 0,
+            metadata,
+        })
     };
     let report = ArtifactId::parse("report").unwrap();
     let bodies = [

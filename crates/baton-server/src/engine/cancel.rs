@@ -11,9 +11,11 @@ use baton_protocol::{Error, ErrorKind};
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
 use super::detach::finish;
+use super::hub::Bell;
+use super::runs::RunHandle;
 use super::{Engine, Inner, from_store, large, not_found};
 use crate::points::{Point, reached};
-use crate::store::{NewRequest, Requested, StoredEvent, Work};
+use crate::store::{Head, NewRequest, Requested, StoredEvent, Work};
 
 const TRIES: usize = 16;
 
@@ -27,6 +29,16 @@ pub enum Canceled {
     Before(Arc<Snapshot>),
 }
 
+/// Where a cancel stands once it has been stored.
+enum Stored {
+    Done(Canceled),
+    /// The run was told; its task ends after this number.
+    Told {
+        bell: Arc<Bell>,
+        after: u64,
+    },
+}
+
 impl Engine {
     /// Asks for a task to be canceled, and waits until it is or its agent's grace time is over.
     pub async fn cancel(
@@ -35,8 +47,15 @@ impl Engine {
         id: &TaskId,
         metadata: Option<JsonObject>,
     ) -> Result<Canceled, Error> {
-        let (inner, scope, id) = (Arc::clone(&self.inner), scope.clone(), id.clone());
-        finish(&self.inner.tracker, async move { inner.cancel(&scope, &id, metadata).await }).await
+        let stored = {
+            let (inner, scope, id) = (Arc::clone(&self.inner), scope.clone(), id.clone());
+            finish(&self.inner.tracker, async move { inner.cancel(&scope, &id, metadata).await }).await?
+        };
+        match stored {
+            Stored::Done(canceled) => Ok(canceled),
+            // Ends with the request: callers that come and go must not leave waiters behind.
+            Stored::Told { bell, after } => self.inner.wait_for_cancel(scope, id, bell, after).await,
+        }
     }
 }
 
@@ -46,22 +65,26 @@ impl Inner {
         scope: &Scope,
         id: &TaskId,
         metadata: Option<JsonObject>,
-    ) -> Result<Canceled, Error> {
+    ) -> Result<Stored, Error> {
         for _ in 0..TRIES {
             let head = self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
             if head.current.state == TaskState::Canceled {
-                return Ok(Canceled::Before(self.load(scope, id).await?));
+                return Ok(Stored::Done(Canceled::Before(self.load(scope, id).await?)));
             }
             if head.current.state.is_terminal() {
                 return Err(not_cancelable(id));
             }
-            let done = if self.runs.is_live(scope, id) {
-                self.cancel_running(scope, id, &metadata).await?
-            } else {
-                self.cancel_resting(scope, id, &metadata).await?
+            let stored = match self.runs.cancel(scope, id) {
+                Some((run, true)) => self.note_cancel(scope, id, &run, &head, &metadata).await?,
+                // One is noted already: there is nothing to add to it.
+                Some((_, false)) => Some(Stored::Told { bell: self.hub.bell(head.key), after: head.version }),
+                None => {
+                    let canceled = self.cancel_resting(scope, id, &metadata).await?;
+                    canceled.map(|snapshot| Stored::Done(Canceled::Now(snapshot)))
+                }
             };
-            if let Some(snapshot) = done {
-                return Ok(Canceled::Now(snapshot));
+            if let Some(stored) = stored {
+                return Ok(stored);
             }
         }
         Err(Error::of(ErrorKind::Unavailable)
@@ -69,20 +92,25 @@ impl Inner {
             .with_log("lost too many races for one task"))
     }
 
-    /// Asks the run to stop and waits for the task's end. `None`: look again.
-    async fn cancel_running(
+    /// Asks the run to stop. `None`: look again.
+    async fn note_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: &TaskId,
+        run: &RunHandle,
+        head: &Head,
         metadata: &Option<JsonObject>,
-    ) -> Result<Option<Arc<Snapshot>>, Error> {
-        let head = self.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
+    ) -> Result<Option<Stored>, Error> {
         let body = EventBody::CancelRequested { metadata: metadata.clone() };
         let event = Event { number: 0, at: self.clock.now(), body };
         let event = StoredEvent::encode(id, &head.context_id, &event);
         // A cancel is never refused for the messages that wait.
         let request = NewRequest { event, message: None, most_pending: u32::MAX };
-        let head = match self.store.request(scope, id, request).await.map_err(from_store)? {
+        let requested = self.store.request(scope, id, request).await;
+        if !matches!(requested, Ok(Requested::Noted { .. })) {
+            run.not_canceled();
+        }
+        let head = match requested.map_err(from_store)? {
             Requested::Noted { head, .. } => head,
             Requested::NotFound => return Err(not_found(id)),
             Requested::Ended(_) | Requested::Duplicate(_) | Requested::Full => return Ok(None),
@@ -90,16 +118,24 @@ impl Inner {
         reached(Point::CancelNoted);
         let bell = self.hub.bell(head.key);
         self.attend(scope, id);
+        Ok(Some(Stored::Told { bell, after: head.version }))
+    }
+
+    async fn wait_for_cancel(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        bell: Arc<Bell>,
+        after: u64,
+    ) -> Result<Canceled, Error> {
         let patience = self.options().cancel_grace + Duration::from_secs(10);
-        let ended = self
-            .wait_for(scope, id, bell, head.version, patience, TaskState::is_terminal)
-            .await?
-            .snapshot()?;
+        let ended =
+            self.wait_for(scope, id, bell, after, patience, TaskState::is_terminal).await?.snapshot()?;
         match ended.state() {
-            TaskState::Canceled => Ok(Some(ended)),
+            TaskState::Canceled => Ok(Canceled::Now(ended)),
             state if state.is_terminal() => Err(not_cancelable(id)),
             // Still not ended: success is not guaranteed, the task says how far it is.
-            _ => Ok(Some(ended)),
+            _ => Ok(Canceled::Now(ended)),
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct RunHandle {
     /// A request was noted: look at the store.
     pub(crate) rung: Notify,
     asked: AtomicBool,
+    /// A cancel was noted for the run: whoever wants the same waits for it, too.
+    canceling: AtomicBool,
 }
 
 impl RunHandle {
@@ -69,6 +71,11 @@ impl RunHandle {
 
     pub(crate) fn is_rung(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
+    }
+
+    /// The cancel could not be noted: the next one has to try.
+    pub(crate) fn not_canceled(&self) {
+        self.canceling.store(false, Ordering::SeqCst);
     }
 
     /// Was the run rung since it last looked?
@@ -110,7 +117,8 @@ impl Runs {
     /// `None` when the task has a run already.
     pub(crate) fn register(&self, scope: &Scope, id: &TaskId, desk: Arc<Desk>) -> Option<Registration> {
         let key = Key::new(scope, id);
-        let handle = Arc::new(RunHandle { desk, rung: Notify::new(), asked: AtomicBool::new(false) });
+        let handle =
+            Arc::new(RunHandle { desk, rung: Notify::new(), asked: false.into(), canceling: false.into() });
         match self.shared.live().entry(key.clone()) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(free) => free.insert(Arc::clone(&handle)),
@@ -132,6 +140,14 @@ impl Runs {
             }
             None => false,
         }
+    }
+
+    /// The run that a cancel is for, and whether it is the first: only that one has to be noted. `None` when there is
+    /// no run.
+    pub(crate) fn cancel(&self, scope: &Scope, id: &TaskId) -> Option<(Arc<RunHandle>, bool)> {
+        let handle = Arc::clone(self.shared.live().get(&Key::new(scope, id))?);
+        let first = !handle.canceling.swap(true, Ordering::SeqCst);
+        Some((handle, first))
     }
 
     pub(crate) fn stop_all(&self, reason: Stop) {

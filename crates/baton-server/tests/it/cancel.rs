@@ -1,10 +1,15 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use baton_server::engine::options::Options;
+use baton_server::store::memory::MemoryStore;
+use baton_server::store::{Store, StoreError};
 use baton_server::{AgentError, Stop, Turn};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, id, kinds, message, serve, serve_agent, state, with_agent};
 use crate::stage::{Backend, Gate, agent_with};
 
@@ -61,6 +66,41 @@ async fn s11_an_agent_that_does_not_listen_is_left_behind_after_the_grace_time()
         }
         assert_eq!(state(&server.get(id(&task)).await), "CANCELED");
     }
+}
+
+/// Each would wait in the store, and be read with all others, until the agent has gone.
+#[tokio::test]
+async fn s22_however_many_cancel_a_task_one_request_is_noted() {
+    let mut options = Options::default();
+    options.cancel_grace = Duration::from_millis(300);
+    let (store, noted) = (FaultyStore::over(Arc::new(MemoryStore::new())), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&noted);
+    store.fail(move |call, _| {
+        count.fetch_add(usize::from(call == "request"), Ordering::SeqCst);
+        None
+    });
+    let server = serve(with_agent(worker).options(options).store(store)).await;
+    let task = server.start("stubborn").await;
+    for answer in join_all((0..30).map(|_| cancel(&server, &task))).await {
+        assert_eq!(state(answer.result()), "CANCELED");
+    }
+    assert_eq!(noted.load(Ordering::SeqCst), 1);
+}
+
+/// One that could not be noted does not stand in for those that follow.
+#[tokio::test]
+async fn s22_a_cancel_that_failed_can_be_sent_again() {
+    let store = FaultyStore::over(Arc::new(MemoryStore::new()));
+    let server = serve(with_agent(worker).store(Arc::clone(&store) as Arc<dyn Store>)).await;
+    let task = server.start("work").await;
+    let mut failures = 1;
+    store.fail(move |call, _| {
+        let fails = call == "request" && failures > 0;
+        failures -= usize::from(fails);
+        fails.then(|| StoreError::Unavailable("not now".to_owned()))
+    });
+    assert_eq!(cancel(&server, &task).await.status, 503);
+    assert_eq!(state(cancel(&server, &task).await.result()), "CANCELED");
 }
 
 #[tokio::test]

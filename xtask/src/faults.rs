@@ -52,6 +52,9 @@ const KINDS: &[Kind] = &[
             "attack-connects",
             "attack-one-file",
             "attack-out-of-files",
+            "attack-artifacts",
+            "attack-long-turns",
+            "attack-running-tasks",
         ],
     ),
     // The longest comes last.

@@ -11,6 +11,9 @@ mod follow_ups;
 mod lists;
 /// A5: frames and requests that would fill the log.
 mod log_floods;
+/// A9: tasks that grow.
+#[cfg(target_os = "linux")]
+mod growth;
 /// A8: two servers on one database, and a data folder that goes away.
 mod one_file;
 /// A11: programs when there is no file descriptor left.

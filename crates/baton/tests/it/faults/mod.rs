@@ -10,7 +10,7 @@ pub(crate) mod checker;
 /// Each rule of the checker can fail.
 mod checker_tests;
 /// A folder with a store, the agents on it, and their marks.
-mod field;
+pub(crate) mod field;
 /// What clients did and were told.
 pub(crate) mod journal;
 /// Clients that write a journal.

@@ -2,8 +2,8 @@ use baton_protocol::domain::{Artifact, ArtifactId, JsonObject, JsonText, Message
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{Got, Stream, TestServer, id, kinds, message, serve_agent, state};
-use crate::stage::{Gate, agent_with};
+use crate::harness::{Got, Stream, TestServer, id, kinds, message, serve, serve_agent, state, with_agent};
+use crate::stage::{Backend, Gate, agent_with};
 
 /// Everything that could end a line, an event or a string too early.
 const NASTY: &str =
@@ -91,8 +91,70 @@ async fn streamed_text_is_merged_and_nothing_of_it_is_lost() {
     assert_eq!(chunks[0]["artifact"]["name"], "story");
     assert_eq!(chunks.last().unwrap()["lastChunk"], true);
     let task = server.get(id(&events[0].result()["task"])).await;
-    assert_eq!(parts_text(&task["artifacts"][0]), expected);
     assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
+    assert_eq!(task["artifacts"][0]["parts"], json!([{"text": expected}]));
+}
+
+/// The frames are the pieces as they came; the task holds what they make together.
+#[tokio::test]
+async fn p04_streamed_text_is_one_part_and_given_parts_stay_as_they_are() {
+    async fn pieces(turn: Turn) -> Result<(), AgentError> {
+        let piece =
+            |text: &str| Ok::<_, AgentError>(Artifact::new(ArtifactId::parse("a")?, vec![Part::text(text)]));
+        match turn.text().as_str() {
+            "stream" => {
+                let mut text = turn.stream_text_as(ArtifactId::parse("a")?, None);
+                for word in ["one ", "two ", "three"] {
+                    text.write(word).await?;
+                    // Something in between: no two words are merged into one event.
+                    turn.progress(word).await?;
+                }
+                text.finish().await?;
+            }
+            "unfinished" => {
+                let mut text = turn.stream_text_as(ArtifactId::parse("a")?, None);
+                text.write("one ").await?;
+                turn.progress("so far").await?;
+                text.write("two").await?;
+            }
+            "both" => {
+                let mut text = turn.stream_text_as(ArtifactId::parse("a")?, None);
+                text.write("one ").await?;
+                turn.artifact_update(piece("given")?, true, false).await?;
+                text.write("two ").await?;
+                turn.progress("so far").await?;
+                text.write("three").await?;
+                turn.artifact_update(piece("")?, true, false).await?;
+                text.finish().await?;
+            }
+            _ => {
+                turn.artifact_update(piece("one ")?, false, false).await?;
+                turn.artifact_update(piece("two")?, true, false).await?;
+                turn.artifact_update(piece("")?, true, true).await?;
+            }
+        }
+        Ok(())
+    }
+    for backend in Backend::each() {
+        let server = serve(with_agent(pieces).store(backend.open().await)).await;
+        for (said, frames, parts) in [
+            ("stream", &["one ", "two ", "three", ""][..], &["one two three"][..]),
+            ("unfinished", &["one ", "two"], &["one two"]),
+            ("both", &["one ", "given", "two ", "three", "", ""], &["one ", "given", "two three", ""]),
+            ("given", &["one ", "two", ""], &["one ", "two", ""]),
+        ] {
+            let events = open(&server, said).await.rest().await;
+            let updates = events.iter().map(|event| &event.result()["artifactUpdate"]);
+            let updates: Vec<_> = updates.filter(|update| update.is_object()).collect();
+            let shown: Vec<_> =
+                updates.iter().map(|it| it["artifact"]["parts"][0]["text"].as_str()).collect();
+            assert_eq!(shown, frames.iter().map(|text| Some(*text)).collect::<Vec<_>>(), "{said}");
+            let task = server.get(id(&events[0].result()["task"])).await;
+            let parts: Vec<_> = parts.iter().map(|text| json!({"text": text})).collect();
+            assert_eq!(task["artifacts"][0]["parts"], json!(parts), "{said}");
+        }
+        server.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::suite::golden;
 use super::*;
-use baton_protocol::domain::Role;
+use baton_protocol::domain::{Artifact, Part, Role};
 
 /// The golden file must hold exactly `record`; answers what it holds.
 #[track_caller]
@@ -39,6 +39,45 @@ fn snapshots_are_stored_as_they_were_first() {
         assert_eq!(read.version(), version as u64);
         assert_eq!(read.decode().unwrap(), snapshot, "{name}");
     }
+}
+
+/// What came to the records later: text that goes on. Its frame is that of any other piece.
+#[test]
+fn text_that_goes_on_is_marked_beside_its_frame() {
+    let piece = |joins| {
+        let artifact = Artifact::new(ArtifactId::parse("a-1").unwrap(), vec![Part::text("more")]);
+        let update =
+            ArtifactUpdate { artifact, append: true, joins, last_chunk: false, ordinal: 3, metadata: None };
+        let event = Event { number: 7, at: golden::at(7), body: EventBody::Artifact(update) };
+        (StoredEvent::encode(&golden::task_id(), &golden::context_id(), &event), event)
+    };
+    let (stored, event) = piece(true);
+    let kept = check("event-artifact-join", stored.record());
+    let read = StoredEvent::from_record(7, kept).unwrap();
+    assert_eq!((read.decode().unwrap(), &read), (event, &stored));
+    assert_eq!(stored.json(), piece(false).0.json());
+}
+
+/// Whoever keeps a small event does not keep the large one that was written with it.
+#[test]
+fn s22_a_large_event_has_a_buffer_of_its_own() {
+    let said = |id, text: String| EventBody::said(golden::said(id, Role::User, &text));
+    let bodies =
+        [said("m-1", "small".to_owned()), said("m-2", "x".repeat(LARGE)), said("m-3", "small".to_owned())];
+    let mut batch = EventBatch::with_room_for(3);
+    for (number, body) in (1..).zip(bodies) {
+        let event = Event { number, at: golden::at(number), body };
+        batch.push(&golden::task_id(), &golden::context_id(), &event);
+    }
+    let events = batch.finish();
+    for stored in &events {
+        let alone = StoredEvent::encode(&golden::task_id(), &golden::context_id(), &stored.decode().unwrap());
+        assert_eq!(alone, *stored);
+    }
+    let place = |event: &StoredEvent| event.record().as_ptr_range();
+    assert_eq!(place(&events[0]).end, place(&events[2]).start, "the small ones share a buffer");
+    assert!(events[1].record().is_unique(), "nobody else holds the large one");
+    assert!(!events[0].record().is_unique());
 }
 
 /// What came to the records later: the chosen skill, the trace.

@@ -146,6 +146,11 @@ impl Snapshot {
         self.artifacts.sealed().map(|at| &self.task.artifacts[at].id)
     }
 
+    /// Messages said so far, that of the status included.
+    pub fn messages(&self) -> usize {
+        self.task.history.len() + usize::from(self.task.status.message.is_some())
+    }
+
     /// Bytes of all that the artifacts hold: text, files and data.
     pub fn artifact_bytes(&self) -> u64 {
         self.artifacts.bytes()

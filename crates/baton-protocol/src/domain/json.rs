@@ -40,6 +40,15 @@ pub enum JsonKind {
     Null,
 }
 
+/// See [`JsonText::shape`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JsonShape {
+    /// Members of the object that has most.
+    pub keys: usize,
+    /// Arrays and objects open at once.
+    pub depth: usize,
+}
+
 /// Why a text was not taken. `at` is a byte offset into the text as given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonRefused {
@@ -81,6 +90,11 @@ impl JsonText {
     /// Checks and minifies a text.
     pub fn parse(text: &str) -> Result<Self, JsonRefused> {
         scan::minify(text).map(Self)
+    }
+
+    /// Most members that any object in it has, and how many arrays and objects are open at once.
+    pub fn shape(&self) -> JsonShape {
+        scan::shape(self.as_str().as_bytes())
     }
 
     /// `null`
@@ -130,6 +144,11 @@ impl JsonObject {
     /// Is it `{}`?
     pub fn is_empty(&self) -> bool {
         self.as_str() == "{}"
+    }
+
+    /// See [`JsonText::shape`].
+    pub fn shape(&self) -> JsonShape {
+        self.0.shape()
     }
 
     /// The raw text of the top-level member `key` (unescaped). Walks the text: for one look-up, not for many.

@@ -139,6 +139,11 @@ impl Inner {
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;
         let (loaded, snapshot) = large::fold(loaded).await.map_err(from_store)?;
+        let most = self.options().max_history;
+        if snapshot.messages() >= most {
+            let reason = format!("The task holds {most} messages, as many as it may; start a new one");
+            return Err(Error::new(ErrorKind::QuotaExceeded, reason).with_info("taskId", id.as_str()));
+        }
         put_request_below(&snapshot, incoming);
         let at = self.time_for(&snapshot);
         let mut draft = Draft::of(&loaded, snapshot, at);

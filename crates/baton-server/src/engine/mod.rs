@@ -14,6 +14,7 @@ mod begin_turn;
 mod cancel;
 mod commit;
 mod content;
+pub(crate) mod content_limits;
 mod crash;
 mod desk;
 mod detach;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use baton_protocol::domain::JsonText;
+
 use super::Caps;
 
 /// The bounds of the engine.
@@ -30,11 +32,24 @@ pub struct Options {
     pub text_merge: Duration,
     /// Largest single event; longer text is split, anything else is an agent error.
     pub max_event_bytes: usize,
-    /// Most parts in one message.
+    /// Most parts in one message, or in one piece of an artifact.
     pub max_parts: usize,
+    /// Most bytes of metadata in one message or artifact, that of its parts included.
+    pub max_metadata_bytes: usize,
+    /// Most members of one object in metadata and data.
+    pub max_object_keys: usize,
+    /// Arrays and objects open at once in metadata and data; more than [`JsonText::MAX_DEPTH`] are never taken.
+    pub max_json_depth: usize,
+    /// Most artifacts of one task; an agent that makes more has failed it.
+    pub max_artifacts: usize,
+    /// Most bytes in the artifacts of one task, with the same end.
+    pub max_artifact_bytes: u64,
+    /// Most messages in a task's history: then it takes no more, and an agent that says more has failed it.
+    pub max_history: usize,
     /// Most referenced tasks handed to an agent.
     pub max_references: usize,
-    /// A snapshot is kept every so many events, or bytes of events; of a long log only where an eighth of it is new.
+    /// During a turn a snapshot is kept every so many events, or bytes of events; of a longer task only where as much
+    /// is new as the task has.
     pub snapshot_events: u64,
     /// See `snapshot_events`.
     pub snapshot_bytes: usize,
@@ -83,6 +98,12 @@ impl Default for Options {
             text_merge: Duration::from_millis(25),
             max_event_bytes: 1024 * 1024,
             max_parts: 10_000,
+            max_metadata_bytes: 1024 * 1024,
+            max_object_keys: 1000,
+            max_json_depth: JsonText::MAX_DEPTH,
+            max_artifacts: 100_000,
+            max_artifact_bytes: 1024 * 1024 * 1024,
+            max_history: 10_000,
             max_references: 16,
             snapshot_events: 64,
             snapshot_bytes: 64 * 1024,

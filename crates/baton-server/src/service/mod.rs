@@ -24,6 +24,7 @@ pub use cursor::Cursors;
 
 use crate::auth::Principal;
 use crate::card::ServedCard;
+use crate::engine::content_limits::{self, TooMuch};
 use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, View, from_store};
 use crate::mount::Place;
@@ -269,6 +270,9 @@ impl Service {
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
         trace::about(&cancel.id, None);
+        let options = self.engine().options();
+        content_limits::check_metadata(&options, cancel.metadata.as_ref()).map_err(|it| too_much("", &it))?;
+        drop(options);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
             Canceled::Before(_) if context.generation == Generation::V0_1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));
@@ -277,6 +281,12 @@ impl Service {
         };
         Ok(reply(Reply::Task(Arc::unwrap_or_clone(snapshot).task)))
     }
+}
+
+/// A member of the call holds more than it may.
+fn too_much(of: &str, found: &TooMuch) -> Error {
+    let member = format!("{of}{}", found.member);
+    Error::invalid(member.trim_start_matches('.'), found.fault.as_str())
 }
 
 fn reply(reply: Reply) -> Outcome {

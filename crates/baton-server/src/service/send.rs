@@ -8,8 +8,9 @@ use baton_protocol::wire::v1;
 use baton_protocol::{Error, Generation};
 use sha2::{Digest, Sha256};
 
-use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe};
+use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe, too_much};
 use crate::engine::clock::fresh_message_id;
+use crate::engine::content_limits;
 use crate::engine::{Accepted, EventStream, Incoming};
 
 impl Service {
@@ -64,14 +65,13 @@ impl Service {
         known_only: bool,
         shows_start: bool,
     ) -> Result<Incoming, Error> {
-        let SendMessage { mut message, client_task_id, .. } = send;
+        let SendMessage { mut message, client_task_id, metadata, .. } = send;
         if message.role != Role::User {
             return Err(Error::invalid("message.role", "must be ROLE_USER: agents answer, they do not ask"));
         }
-        let most = self.engine().options().max_parts;
-        if message.parts.len() > most {
-            return Err(Error::invalid("message.parts", format!("holds more than {most} parts")));
-        }
+        let options = self.engine().options();
+        content_limits::check_message(&options, &message).map_err(|it| too_much("message", &it))?;
+        content_limits::check_metadata(&options, metadata.as_ref()).map_err(|it| too_much("", &it))?;
         media::check(&self.declared(), &message)?;
         let (hash, record_id) = (hash(&message), message.id.clone());
         if client_task_id.is_some() {

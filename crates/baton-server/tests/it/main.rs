@@ -91,6 +91,8 @@ mod legacy_send;
 mod legacy_stream;
 /// How streams begin and close, what a send waits for, histories and contexts, in each generation and binding.
 mod lifecycle_rows;
+/// How much one message, one artifact and one task may hold.
+mod limits;
 /// ListTasks: filters and what a listed task holds.
 mod list;
 /// Agents tried from inside the process, without a socket.

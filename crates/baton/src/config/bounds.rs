@@ -23,6 +23,12 @@ impl Config {
         options.text_merge = *limits.text_merge;
         options.max_event_bytes = limits.max_event.bytes();
         options.max_parts = *limits.max_parts;
+        options.max_metadata_bytes = limits.max_metadata.bytes();
+        options.max_object_keys = *limits.max_object_keys;
+        options.max_json_depth = *limits.max_json_depth;
+        options.max_artifacts = *limits.max_artifacts;
+        options.max_artifact_bytes = limits.max_artifact_bytes.0;
+        options.max_history = *limits.max_history;
         options.max_references = *limits.max_references;
         options.snapshot_events = *limits.snapshot_events;
         options.snapshot_bytes = limits.snapshot_bytes.bytes();

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::{JsonRefused, JsonText};
+use super::{JsonRefused, JsonShape, JsonText};
 
 pub(super) fn minify(text: &str) -> Result<Box<str>, JsonRefused> {
     let mut scan = Scanner { text, bytes: text.as_bytes(), at: 0, run: 0, out: String::new() };
@@ -330,6 +330,34 @@ pub(super) fn escape(value: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Of text already validated.
+pub(super) fn shape(bytes: &[u8]) -> JsonShape {
+    let (mut shape, mut open, mut at) = (JsonShape::default(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'{' | b'[' => {
+                open.push(0);
+                shape.depth = shape.depth.max(open.len());
+            }
+            // Outside strings there is one for each member of an object, and none in arrays.
+            b':' => {
+                if let Some(keys) = open.last_mut() {
+                    *keys += 1;
+                    shape.keys = shape.keys.max(*keys);
+                }
+            }
+            b'}' | b']' => drop(open.pop()),
+            _ => {}
+        }
+        at += 1;
+    }
+    shape
 }
 
 /// Just past the string that opens at `at`, in text already validated.

@@ -296,3 +296,17 @@ proptest! {
         prop_assert_eq!(value, Some(text));
     }
 }
+
+#[test]
+fn s09_the_widest_object_and_the_depth_are_counted() {
+    for (text, keys, depth) in [
+        ("1", 0, 0),
+        (r#""a:b{[""#, 0, 0),
+        ("[]", 0, 1),
+        ("{}", 0, 1),
+        (r#"{"a":{"b":1,"c":":\\\":"},"d":[{"e":1,"f":2,"g":3}]}"#, 3, 3),
+        (r#"[[[1]],{"a":[[[[]]]]}]"#, 1, 6),
+    ] {
+        assert_eq!(JsonText::parse(text).unwrap().shape(), JsonShape { keys, depth }, "{text}");
+    }
+}

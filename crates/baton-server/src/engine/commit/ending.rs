@@ -12,9 +12,7 @@ use baton_protocol::lifecycle::Refused;
 
 use super::{Prepared, write_down};
 use crate::engine::{Inner, large};
-use crate::store::{
-    Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult,
-};
+use crate::store::{Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult};
 
 /// The member of a message's metadata that is `true` where the task ended before its agent took the message.
 pub const NOT_TAKEN: &str = "urn:baton:not-taken:v1";

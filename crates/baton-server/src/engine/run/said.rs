@@ -6,6 +6,7 @@ use baton_protocol::domain::{Artifact, ArtifactUpdate, EventBody, Part, StatusUp
 use baton_protocol::lifecycle::Refused;
 
 use super::super::commit::write_down;
+use super::super::content_limits::{self, TooMuch};
 use super::super::desk::{Said, Stop};
 use super::super::size;
 use super::super::turn::agent_message;
@@ -25,6 +26,7 @@ impl Run {
         let most = self.options.max_event_bytes;
         match said {
             Said::Took(request, message) => {
+                self.room_in_history()?;
                 let at = self.traces.iter().position(|(offered, _)| *offered == request);
                 let trace = at.map(|at| self.traces.swap_remove(at).1);
                 let body = EventBody::UserMessage { message, trace };
@@ -54,6 +56,9 @@ impl Run {
             }
             Said::Event(body) => {
                 if let EventBody::Status(StatusUpdate { message: Some(message), .. }) = &body {
+                    self.room_in_history()?;
+                    content_limits::check_message(&self.options, message)
+                        .map_err(|it| told("a message", &it))?;
                     let bytes = size::of_message(message);
                     if bytes > most {
                         return Err(format!("a status message of {bytes} bytes; {most} are allowed"));
@@ -78,8 +83,28 @@ impl Run {
     }
 
     fn write_artifact(&mut self, mut update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
+        content_limits::check_artifact(&self.options, &update.artifact)
+            .map_err(|it| told("an artifact", &it))?;
         update.ordinal = self.snapshot.ordinal(&update.artifact.id);
-        self.write(EventBody::Artifact(update), events).map(drop).map_err(|refused| refused.to_string())
+        let most = self.options.max_artifacts;
+        if update.ordinal as usize >= most {
+            return Err(format!("more than {most} artifacts"));
+        }
+        self.write(EventBody::Artifact(update), events).map_err(|refused| refused.to_string())?;
+        let most = self.options.max_artifact_bytes;
+        if self.snapshot.artifact_bytes() > most {
+            return Err(format!("more than {most} bytes in artifacts"));
+        }
+        Ok(())
+    }
+
+    /// One more message will join the history.
+    fn room_in_history(&self) -> Result<(), String> {
+        let most = self.options.max_history;
+        if self.snapshot.messages() >= most {
+            return Err(format!("more than {most} messages in one task"));
+        }
+        Ok(())
     }
 
     /// The state a turn leaves behind, if its agent did not say.
@@ -135,6 +160,10 @@ impl Run {
         let at = self.engine.time_for(&self.snapshot);
         write_down(Arc::make_mut(&mut self.snapshot), at, body, events)
     }
+}
+
+fn told(what: &str, found: &TooMuch) -> String {
+    format!("{what} whose {} {}", found.member.trim_start_matches('.'), found.fault)
 }
 
 fn too_long() -> (TaskState, Option<String>) {

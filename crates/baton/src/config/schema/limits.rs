@@ -32,6 +32,12 @@ pub(crate) struct Limits {
     pub(crate) text_merge: Setting<Duration>,
     pub(crate) max_event: Setting<Size>,
     pub(crate) max_parts: Setting<usize>,
+    pub(crate) max_metadata: Setting<Size>,
+    pub(crate) max_object_keys: Setting<usize>,
+    pub(crate) max_json_depth: Setting<usize>,
+    pub(crate) max_artifacts: Setting<usize>,
+    pub(crate) max_artifact_bytes: Setting<Size>,
+    pub(crate) max_history: Setting<usize>,
     pub(crate) max_references: Setting<usize>,
     pub(crate) snapshot_events: Setting<u64>,
     pub(crate) snapshot_bytes: Setting<Size>,
@@ -86,6 +92,12 @@ impl Default for Limits {
             text_merge: Setting::new(engine.text_merge).at_most(Duration::from_secs(10)),
             max_event: Setting::new(Size::of(engine.max_event_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
             max_parts: Setting::new(engine.max_parts).at_least(1),
+            max_metadata: Setting::new(Size::of(engine.max_metadata_bytes)).at_most(Size(GIB)),
+            max_object_keys: Setting::new(engine.max_object_keys).at_least(1),
+            max_json_depth: Setting::new(engine.max_json_depth).at_least(1).at_most(engine.max_json_depth),
+            max_artifacts: Setting::new(engine.max_artifacts).at_least(1).at_most(10_000_000),
+            max_artifact_bytes: Setting::new(Size(engine.max_artifact_bytes)).at_least(Size(KIB)),
+            max_history: Setting::new(engine.max_history).at_least(1).at_most(1_000_000),
             max_references: Setting::new(engine.max_references),
             snapshot_events: Setting::new(engine.snapshot_events).at_least(1),
             snapshot_bytes: Setting::new(Size::of(engine.snapshot_bytes)).at_least(Size(KIB)),
@@ -127,6 +139,12 @@ impl Section for Limits {
         visit.field("text_merge", &mut self.text_merge);
         visit.field("max_event", &mut self.max_event);
         visit.field("max_parts", &mut self.max_parts);
+        visit.field("max_metadata", &mut self.max_metadata);
+        visit.field("max_object_keys", &mut self.max_object_keys);
+        visit.field("max_json_depth", &mut self.max_json_depth);
+        visit.field("max_artifacts", &mut self.max_artifacts);
+        visit.field("max_artifact_bytes", &mut self.max_artifact_bytes);
+        visit.field("max_history", &mut self.max_history);
         visit.field("max_references", &mut self.max_references);
         visit.field("snapshot_events", &mut self.snapshot_events);
         visit.field("snapshot_bytes", &mut self.snapshot_bytes);

@@ -7,13 +7,13 @@ mod connects;
 mod folded_streams;
 /// A2: follow-ups to tasks that are about to end.
 mod follow_ups;
+/// A9: tasks that grow.
+#[cfg(target_os = "linux")]
+mod growth;
 /// A3: lists of tasks with large messages.
 mod lists;
 /// A5: frames and requests that would fill the log.
 mod log_floods;
-/// A9: tasks that grow.
-#[cfg(target_os = "linux")]
-mod growth;
 /// A8: two servers on one database, and a data folder that goes away.
 mod one_file;
 /// A11: programs when there is no file descriptor left.

@@ -29,8 +29,8 @@ impl Eq for Index {}
 
 impl Index {
     pub(super) fn of(artifacts: &[Arc<Artifact>], sealed: &[ArtifactId]) -> Self {
-        let mut index = Index::default();
-        index.bytes = artifacts.iter().map(|artifact| content_bytes(&artifact.parts)).sum();
+        let bytes = artifacts.iter().map(|artifact| content_bytes(&artifact.parts)).sum();
+        let mut index = Index { bytes, ..Index::default() };
         index.grown(artifacts);
         index.sealed = sealed.iter().filter_map(|id| index.position(artifacts, id)).collect();
         index

@@ -359,8 +359,14 @@ pub(super) async fn brief_tasks_say_what_their_status_says(store: &Arc<dyn Store
     };
     let artifact = || {
         let artifact = Artifact::new(ArtifactId::parse("a").unwrap(), vec![Part::text("made")]);
-        let update =
-            ArtifactUpdate { artifact, append: false, last_chunk: false, ordinal: 0, metadata: None };
+        let update = ArtifactUpdate {
+            artifact,
+            append: false,
+            joins: false,
+            last_chunk: false,
+            ordinal: 0,
+            metadata: None,
+        };
         EventBody::Artifact(update)
     };
     let asked = || EventBody::said(Message::new(message_id("q"), Role::User, vec![Part::text("go")]));

@@ -1,0 +1,174 @@
+//! The JSON Canonicalization Scheme, RFC 8785: members sorted, no white space, one spelling for each string and number.
+//!
+//! It works on [`JsonText`], which is valid, minified and without duplicate keys already, and which nests at most 100
+//! deep: that bounds the recursion. Members are written in the order they come in and moved into theirs at the end of
+//! their object, so memory stays at about twice the text whatever it holds.
+
+mod number;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use crate::domain::JsonText;
+use crate::wire::write::string;
+
+/// What becomes of a number that a double cannot hold exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// As RFC 8785 has it: every number is a double.
+    Doubles,
+    /// From 2^53 on a number keeps its spelling: as doubles, numbers that differ could be the same one.
+    LargeAsWritten,
+}
+
+/// Appends the canonical form of a value.
+pub fn write_canonical(out: &mut Vec<u8>, json: &JsonText, numbers: Numbers) {
+    write_text(out, json.as_str(), numbers);
+}
+
+/// The same for the text of a value, which must be one that [`JsonText`] holds.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str, numbers: Numbers) {
+    let mut writer = Writer { text, bytes: text.as_bytes(), at: 0, numbers };
+    writer.value(out);
+}
+
+struct Writer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    numbers: Numbers,
+}
+
+/// A member that was written: its key as text, and where it stands.
+struct Member<'a> {
+    key: Cow<'a, str>,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn value(&mut self, out: &mut Vec<u8>) {
+        match self.peek() {
+            b'{' => self.object(out),
+            b'[' => self.array(out),
+            b'"' => {
+                let raw = self.string();
+                write_string(out, raw, &unescaped(raw));
+            }
+            b'-' | b'0'..=b'9' => {
+                let start = self.at;
+                while matches!(self.peek(), b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9') {
+                    self.at += 1;
+                }
+                number::write(out, &self.text[start..self.at], self.numbers);
+            }
+            // true, false, null
+            _ => {
+                let start = self.at;
+                while self.peek().is_ascii_lowercase() {
+                    self.at += 1;
+                }
+                out.extend_from_slice(&self.bytes[start..self.at]);
+            }
+        }
+    }
+
+    fn array(&mut self, out: &mut Vec<u8>) {
+        loop {
+            // The opening bracket, or the comma before an item.
+            out.push(self.step());
+            if self.peek() != b']' {
+                self.value(out);
+            }
+            if self.peek() != b',' {
+                break;
+            }
+        }
+        out.push(self.step());
+    }
+
+    fn object(&mut self, out: &mut Vec<u8>) {
+        out.push(self.step());
+        let first = out.len();
+        let mut members: Vec<Member<'a>> = Vec::new();
+        let mut sorted = true;
+        while self.peek() == b'"' {
+            let raw = self.string();
+            let key = unescaped(raw);
+            let start = out.len();
+            write_string(out, raw, &key);
+            out.push(self.step());
+            self.value(out);
+            sorted &= members.last().is_none_or(|last| order(&last.key, &key) == Ordering::Less);
+            members.push(Member { key, start, end: out.len() });
+            // A comma goes behind each member, and is taken away behind the last.
+            out.push(b',');
+            if self.peek() == b',' {
+                self.at += 1;
+            }
+        }
+        if !members.is_empty() {
+            out.pop();
+        }
+        if !sorted {
+            members.sort_by(|one, other| order(&one.key, &other.key));
+            let written = out[first..].to_vec();
+            out.truncate(first);
+            for (place, member) in members.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(&written[member.start - first..member.end - first]);
+            }
+        }
+        out.push(self.step());
+    }
+
+    /// The string here, with its quotes.
+    fn string(&mut self) -> &'a str {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        &self.text[start..self.at]
+    }
+
+    /// 0 at the end, which no JSON holds.
+    fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or_default()
+    }
+
+    fn step(&mut self) -> u8 {
+        let byte = self.peek();
+        self.at += 1;
+        byte
+    }
+}
+
+fn unescaped(raw: &str) -> Cow<'_, str> {
+    JsonText::unescape(raw).unwrap_or_default()
+}
+
+/// What has no escapes is canonical as it is.
+fn write_string(out: &mut Vec<u8>, raw: &str, value: &str) {
+    match raw.contains('\\') {
+        true => string(out, value),
+        false => out.extend_from_slice(raw.as_bytes()),
+    }
+}
+
+/// By UTF-16 code units, which is not the order of UTF-8 beyond the basic plane.
+fn order(one: &str, other: &str) -> Ordering {
+    if one.is_ascii() && other.is_ascii() {
+        return one.cmp(other);
+    }
+    one.encode_utf16().cmp(other.encode_utf16())
+}

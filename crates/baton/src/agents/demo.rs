@@ -4,15 +4,18 @@
 //! |---|---|
 //! | `choice` | which words, text prefix or messageId prefix ask for which behaviour |
 //! | `behaviour` | what each of them does |
+//! | `phrases` | what kits that ask by messageId look for, to the word |
 
 mod behaviour;
 mod choice;
+mod phrases;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{AgentCapabilities, AgentCard, AgentSkill, Message};
 use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Mount, Skill, Turn};
 
-use choice::Behaviour;
+use choice::{Behaviour, Chosen};
+use phrases::Phrase;
 
 const NAME: &str = "Baton demo agent";
 
@@ -75,7 +78,10 @@ fn message_skill() -> AgentSkill {
 }
 
 fn route(message: &Message, skills: &[Skill]) -> Option<usize> {
-    let id = if choice::of(message) == Behaviour::Message { "message" } else { "task" };
+    let id = match choice::of(message) {
+        Chosen::Behaviour(Behaviour::Message) | Chosen::Phrase(Phrase::Message) => "message",
+        Chosen::Behaviour(_) | Chosen::Phrase(_) => "task",
+    };
     skills.iter().position(|skill| skill.card.id == id)
 }
 
@@ -87,7 +93,10 @@ impl Agent for Demo {
     async fn run(&self, turn: Turn) -> Result<(), AgentError> {
         // A task keeps the behaviour that its first message asked for.
         let first = turn.task().history.first().map_or(turn.message(), |first| first);
-        behaviour::act(choice::of(first), &turn).await
+        match choice::of(first) {
+            Chosen::Phrase(phrase) => phrases::act(phrase, &turn).await,
+            Chosen::Behaviour(behaviour) => behaviour::act(behaviour, &turn).await,
+        }
     }
 
     /// Nothing happens outside the task, and artifacts have fixed ids: a second run replaces the first.
@@ -102,6 +111,9 @@ pub(crate) struct Answer;
 #[async_trait]
 impl MessageAgent for Answer {
     async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
-        Ok(format!("You said: {}", asked.text()).into())
+        Ok(match choice::of(&asked.message) {
+            Chosen::Phrase(_) => phrases::ANSWER.into(),
+            Chosen::Behaviour(_) => format!("You said: {}", asked.text()).into(),
+        })
     }
 }

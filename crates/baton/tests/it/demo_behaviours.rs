@@ -162,7 +162,7 @@ async fn s08_parts_without_text_are_echoed_as_they_are() {
 async fn s08_an_answer_resumes_a_task_that_asked() {
     let server = Served::start();
     for prefix in ["tck-input-required", "tck-auth-required"] {
-        let asking = server.send(text(&format!("{prefix}-1"), "hi")).await;
+        let asking = server.send(text(&format!("m-{prefix}"), prefix)).await;
         let done = server.send(to(&asking, text(&format!("{prefix}-2"), "here is more input"))).await;
         assert_eq!(done["id"], asking["id"]);
         assert_eq!(done["contextId"], asking["contextId"]);

@@ -5,7 +5,8 @@ use std::time::Duration;
 use baton_protocol::domain::{Artifact, ArtifactId, JsonText, Part, PartContent, Role};
 use baton_server::{AgentError, Stopped, Turn};
 
-use super::choice::{Behaviour, first_text, same_words};
+use super::choice::Behaviour;
+use super::phrases;
 
 /// Long enough to be polled, subscribed to and canceled at leisure; conformance tests wait up to 30 s.
 const LONG_WORK: Duration = Duration::from_secs(5);
@@ -106,12 +107,14 @@ async fn ask_once(turn: &Turn) -> Done {
         let _ends_the_turn = turn.ask("What should the demo agent call you?");
         return Ok(());
     }
+    if phrases::is_enough(turn.message()) {
+        return phrases::greet(turn).await;
+    }
     hand_over(turn, "answer", Part::text(format!("You answered: {}", turn.text()))).await
 }
 
 async fn ask_until_done(turn: &Turn) -> Done {
-    let said_done = first_text(turn.message()).is_some_and(|text| same_words(text, "done"));
-    if said_done && !is_first(turn) {
+    if phrases::is_enough(turn.message()) && !is_first(turn) {
         let count = messages(turn);
         return hand_over(turn, "talk", Part::text(format!("We are done after {count} messages."))).await;
     }
@@ -135,7 +138,7 @@ async fn wait_for_cancel(turn: &Turn) -> Done {
 }
 
 /// Is this the turn that the task's first message started?
-fn is_first(turn: &Turn) -> bool {
+pub(super) fn is_first(turn: &Turn) -> bool {
     messages(turn) <= 1
 }
 
@@ -145,10 +148,10 @@ fn messages(turn: &Turn) -> usize {
 }
 
 /// Named by what it is: a turn that is run again replaces what it made before.
-fn artifact(name: &str, parts: Vec<Part>) -> Result<Artifact, AgentError> {
+pub(super) fn artifact(name: &str, parts: Vec<Part>) -> Result<Artifact, AgentError> {
     Ok(Artifact { name: Some(name.to_owned()), ..Artifact::new(ArtifactId::parse(name)?, parts) })
 }
 
-async fn pause(turn: &Turn, time: Duration) -> Result<(), Stopped> {
+pub(super) async fn pause(turn: &Turn, time: Duration) -> Result<(), Stopped> {
     turn.cancellation().run_until_cancelled(tokio::time::sleep(time)).await.ok_or(Stopped)
 }

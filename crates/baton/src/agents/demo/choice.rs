@@ -2,6 +2,8 @@
 
 use baton_protocol::domain::{Message, PartContent};
 
+use super::phrases::{self, Phrase};
+
 /// What the demo agent can do. `behaviour` holds the doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
@@ -21,6 +23,14 @@ pub(super) enum Behaviour {
     WaitForCancel,
     Reject,
     Fail,
+}
+
+/// What a task's first message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    Behaviour(Behaviour),
+    /// Asked for by the messageId, in the words of other kits.
+    Phrase(Phrase),
 }
 
 struct Row {
@@ -62,11 +72,27 @@ pub(super) fn words() -> impl Iterator<Item = &'static str> {
 }
 
 /// What a task's first message asks for: by its text, else by its messageId; anything else is echoed.
-pub(super) fn of(message: &Message) -> Behaviour {
-    first_text(message)
-        .and_then(|text| by_prefix(text).or_else(|| by_words(text)))
-        .or_else(|| by_prefix(message.id.as_str()))
-        .unwrap_or(Behaviour::Echo)
+pub(super) fn of(message: &Message) -> Chosen {
+    if let Some(behaviour) = named_in_text(message) {
+        return Chosen::Behaviour(behaviour);
+    }
+    match (by_prefix(message.id.as_str()), phrases::of(message)) {
+        // The longer prefix is the more exact one; of two alike, the exact words are what is looked for.
+        (Some((length, behaviour)), Some((exact, _))) if length > exact => Chosen::Behaviour(behaviour),
+        (_, Some((_, phrase))) => Chosen::Phrase(phrase),
+        (Some((_, behaviour)), None) => Chosen::Behaviour(behaviour),
+        (None, None) => Chosen::Behaviour(Behaviour::Echo),
+    }
+}
+
+/// Does the text name a behaviour?
+pub(super) fn by_text(message: &Message) -> bool {
+    named_in_text(message).is_some()
+}
+
+fn named_in_text(message: &Message) -> Option<Behaviour> {
+    let text = first_text(message)?;
+    by_prefix(text).map(|(_, behaviour)| behaviour).or_else(|| by_words(text))
 }
 
 pub(super) fn first_text(message: &Message) -> Option<&str> {
@@ -77,9 +103,9 @@ pub(super) fn first_text(message: &Message) -> Option<&str> {
 }
 
 /// The longest prefix counts: `tck-artifact-file-url` also starts with `tck-artifact-file`.
-fn by_prefix(text: &str) -> Option<Behaviour> {
+fn by_prefix(text: &str) -> Option<(usize, Behaviour)> {
     let fitting = TABLE.iter().filter(|row| text.starts_with(row.prefix));
-    fitting.max_by_key(|row| row.prefix.len()).map(|row| row.behaviour)
+    fitting.max_by_key(|row| row.prefix.len()).map(|row| (row.prefix.len(), row.behaviour))
 }
 
 fn by_words(text: &str) -> Option<Behaviour> {
@@ -99,7 +125,7 @@ mod tests {
 
     fn check(id: &str, parts: Vec<Part>, expected: Behaviour) {
         let message = Message::new(MessageId::parse(id).unwrap(), Role::User, parts);
-        assert_eq!(of(&message), expected, "{id} {:?}", message.parts);
+        assert_eq!(of(&message), Chosen::Behaviour(expected), "{id} {:?}", message.parts);
     }
 
     #[test]
@@ -107,7 +133,10 @@ mod tests {
         for row in TABLE {
             check("m-1", vec![Part::text(row.words)], row.behaviour);
             check("m-1", vec![Part::text(format!("{} and more", row.prefix))], row.behaviour);
-            check(&format!("{}-1b4c", row.prefix), vec![Part::text("hi")], row.behaviour);
+            let id = MessageId::parse(&format!("{}-1b4c", row.prefix)).unwrap();
+            let by_id = of(&Message::new(id, Role::User, vec![Part::text("hi")]));
+            assert!(by_id == Chosen::Behaviour(row.behaviour) || matches!(by_id, Chosen::Phrase(_)));
+            assert_ne!(by_id, Chosen::Behaviour(Behaviour::Echo), "{}", row.prefix);
         }
     }
 

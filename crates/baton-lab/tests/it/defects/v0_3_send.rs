@@ -296,7 +296,14 @@ pub(super) const ALL: &[Defect] = &[
     Defect {
         name: "v0.3-second-cancel-is-an-accident",
         wrong: "In 0.3, a second tasks/cancel is an internal error.",
-        faults: &[Fault::Rule(Rule::CancelCanceled, V0_3, Instead::Refuse(Kind::Internal))],
+        faults: &[Fault::Rule(Rule::CancelAgain, V0_3, Instead::Refuse(Kind::Internal))],
+        caught_by: &["V03-CANCEL-005"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.3-second-cancel-answers-the-task",
+        wrong: "In 0.3, a second tasks/cancel is answered with the canceled task.",
+        faults: &[Fault::Rule(Rule::CancelAgain, V0_3, Instead::Allow)],
         caught_by: &["V03-CANCEL-005"],
         ..USUAL
     },

@@ -251,6 +251,8 @@ pub(crate) enum Rule {
     FollowUp,
     OtherBinding,
     CancelCanceled,
+    /// The same where the error table names `canceled`.
+    CancelAgain,
     CancelInterrupted,
     CancelMetadata,
     SubscribeInterrupted,
@@ -302,7 +304,7 @@ impl Rule {
                 Kind::Unsupported
             }
             Self::PlainWebhook => Kind::Unsupported,
-            Self::CancelEnded => Kind::TaskNotCancelable,
+            Self::CancelEnded | Self::CancelAgain => Kind::TaskNotCancelable,
             Self::NoPush => Kind::PushNotSupported,
             Self::OldWithoutVersion
             | Self::Nulls

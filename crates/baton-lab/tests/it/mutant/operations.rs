@@ -145,7 +145,11 @@ fn cancel(agent: &Agent, ask: &Ask, place: &mut Place) -> Result<Value, Refusal>
     }
     let state = entry.state();
     if state == "TASK_STATE_CANCELED" {
-        agent.check(Rule::CancelCanceled, place, "the task is canceled")?;
+        let rule = match place.generation {
+            Generation::V0_3 => Rule::CancelAgain,
+            _ => Rule::CancelCanceled,
+        };
+        agent.check(rule, place, "the task is canceled")?;
         return Ok(entry.snapshot().0);
     }
     if entry.has_ended() {

@@ -7,6 +7,7 @@ mod links;
 mod names;
 mod paths;
 mod source;
+mod spellings;
 mod tree;
 
 use std::fmt;
@@ -22,6 +23,7 @@ const RULES: &[fn(&Tree, &mut Vec<Fault>)] = &[
     source::no_glob_reexports,
     source::libraries_keep_to_themselves,
     source::tests_do_not_sleep,
+    spellings::error_texts_name_nothing_of_one_generation,
     domain::stays_pure,
     crates::edges,
     crates::one_integration_binary,

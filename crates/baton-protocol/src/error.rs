@@ -3,10 +3,15 @@
 //! The specification's own rows are those of 1.0.1; the rows it lacks (resource exhausted, unavailable…)
 //! use codes of the implementation-defined range and say so by their reason.
 
+mod name;
+
 use std::borrow::Cow;
 use std::fmt;
 
+pub use name::Name;
+
 use crate::generation::Generation;
+use crate::wire::dialect::Dialect;
 
 /// `ErrorInfo.domain` of every A2A error.
 pub const ERROR_DOMAIN: &str = "a2a-protocol.org";
@@ -59,7 +64,7 @@ impl GrpcCode {
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     pub kind: ErrorKind,
-    /// `ErrorInfo.reason`.
+    /// `ErrorInfo.reason`, and what metrics call it.
     pub reason: &'static str,
     /// JSON-RPC code in 1.0, 0.3 and 0.1.
     pub v1: i32,
@@ -118,13 +123,18 @@ error_table! {
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
     // A path of HTTP+JSON, asked with another method than it takes.
     MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      "This path takes another method"
-    // The HTTP body itself is not JSON, as opposed to a part of a message.
-    MediaTypeNotSupported       "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   415  415  415  InvalidArgument    "Content-Type must be application/json"
+    // The HTTP body itself is not JSON: a matter of HTTP, not of A2A, whose row is about parts and modes.
+    MediaTypeNotSupported       "UNSUPPORTED_MEDIA_TYPE"             -32600 -32600 -32600   415  415  415  InvalidArgument    "Content-Type must be application/json"
 }
 
 impl ErrorKind {
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
+    }
+
+    /// What peers are told as `ErrorInfo.reason`. `None` where the fault is in HTTP alone.
+    pub fn told_reason(self) -> Option<&'static str> {
+        (self != Self::MediaTypeNotSupported).then_some(self.row().reason)
     }
 
     pub fn json_rpc_code(self, generation: Generation) -> i32 {
@@ -138,6 +148,9 @@ impl ErrorKind {
 }
 
 /// An error as a peer may see it, with what only the log may see kept apart.
+///
+/// Its texts are written before it is known who reads them. Members and methods that generations spell differently
+/// are therefore [`Name`]s in them, and [`Error::told`] spells those for the reader.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
@@ -151,7 +164,7 @@ struct Inner {
     log: Option<String>,
 }
 
-/// A request member that broke a rule.
+/// A request member that broke a rule. Both texts may hold [`Name`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldViolation {
     pub field: String,
@@ -211,12 +224,22 @@ impl Error {
         self.0.kind
     }
 
-    pub fn message(&self) -> &str {
-        &self.0.message
+    /// The message in the names of its reader.
+    pub fn told(&self, reader: Dialect) -> Cow<'_, str> {
+        name::spelled(&self.0.message, reader)
     }
 
-    pub fn violations(&self) -> &[FieldViolation] {
-        &self.0.violations
+    /// The members that broke a rule, in the names of the reader.
+    pub fn violations(&self, reader: Dialect) -> Vec<FieldViolation> {
+        let spelled = |text: &str| name::spelled(text, reader).into_owned();
+        let violations = self.0.violations.iter();
+        violations
+            .map(|it| FieldViolation { field: spelled(&it.field), description: spelled(&it.description) })
+            .collect()
+    }
+
+    pub fn has_violations(&self) -> bool {
+        !self.0.violations.is_empty()
     }
 
     pub fn info(&self) -> &[(&'static str, String)] {
@@ -232,9 +255,10 @@ impl Error {
     }
 }
 
+/// In the names of 1.0, as logs have it.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&self.told(Dialect::V1))
     }
 }
 
@@ -278,6 +302,16 @@ mod tests {
                 (code, reason, http, grpc),
                 "{kind:?}"
             );
+        }
+    }
+
+    /// Ruling 10: the A2A reason comes with its row, 400 in HTTP+JSON; what HTTP itself refuses has none.
+    #[test]
+    fn p07_only_http_matters_have_no_reason() {
+        let silent: Vec<_> = TABLE.iter().filter(|row| row.kind.told_reason().is_none()).collect();
+        assert_eq!(silent.iter().map(|row| row.kind).collect::<Vec<_>>(), [ErrorKind::MediaTypeNotSupported]);
+        for row in TABLE.iter().filter(|row| row.reason == "CONTENT_TYPE_NOT_SUPPORTED") {
+            assert_eq!((row.http, row.v1), (400, -32005), "{:?}", row.kind);
         }
     }
 

@@ -1,5 +1,9 @@
 //! The protocol generations, and how a request names the one it speaks.
 
+mod served;
+
+pub use served::Generations;
+
 use crate::error::{Error, ErrorKind};
 use crate::operation::Operation;
 use crate::wire::{v0_1, v0_3};
@@ -87,12 +91,27 @@ pub enum Named {
     ByBirth(Operation),
 }
 
-/// The method tells the generation; the version must agree with it.
-pub fn of_method(method: &str, asked: &AskedVersion) -> Result<Named, Error> {
+/// The method tells the generation; the version must agree with it, and the agent must serve it.
+pub fn of_method(method: &str, asked: &AskedVersion, served: Generations) -> Result<Named, Error> {
+    let named = named(method, asked, served)?;
+    let (newer, older) = (served.has(Generation::V0_3), served.has(Generation::V0_1));
+    match named {
+        Named::Generation(generation, _) => served.check(generation).map(|()| named),
+        Named::ByBirth(_) if newer && older => Ok(named),
+        // Where only one of the two is served, there is nothing to tell apart.
+        Named::ByBirth(operation) if older => Ok(Named::Generation(Generation::V0_1, operation)),
+        Named::ByBirth(operation) => {
+            served.check(Generation::V0_3).map(|()| Named::Generation(Generation::V0_3, operation))
+        }
+    }
+}
+
+fn named(method: &str, asked: &AskedVersion, served: Generations) -> Result<Named, Error> {
     if let AskedVersion::Unknown(version) = asked {
-        return Err(unsupported(version));
+        return Err(unsupported(version, served));
     }
     let refused = |spoken: Generation| {
+        served.check(spoken)?;
         let said = match asked {
             AskedVersion::Known(said) => format!("but the request says A2A-Version {}", said.version()),
             AskedVersion::Unsaid | AskedVersion::Unknown(_) => {
@@ -128,10 +147,11 @@ pub fn of_method(method: &str, asked: &AskedVersion) -> Result<Named, Error> {
     }
 }
 
-/// The version is none this server speaks.
-pub fn unsupported(version: &str) -> Error {
+/// The version is none this agent speaks.
+pub fn unsupported(version: &str, served: Generations) -> Error {
     let version: String = version.chars().take(32).collect();
-    let message = format!("A2A-Version {version:?} is not supported; this server speaks 1.0, 0.3 and 0.1");
+    let spoken = served.versions();
+    let message = format!("A2A-Version {version:?} is not supported; this agent speaks {spoken}");
     Error::new(ErrorKind::VersionNotSupported, message)
 }
 
@@ -197,8 +217,36 @@ mod tests {
             ("sendMessage", "1.0", Err(ErrorKind::MethodNotFound)),
             ("rpc.discover", "", Err(ErrorKind::MethodNotFound)),
         ] {
-            let got = of_method(method, &AskedVersion::read(Some(version), None));
+            let got = of_method(method, &AskedVersion::read(Some(version), None), Generations::ALL);
             assert_eq!(got.map_err(|error| error.kind()), expected, "{method} {version}");
+        }
+    }
+
+    /// Ruling 11: what is switched off is refused by its version, whatever the request says.
+    #[test]
+    fn s03_only_what_is_served_is_spoken() {
+        let (v1, v0_3, v0_1) = (Generation::V1, Generation::V0_3, Generation::V0_1);
+        let refused = Err(ErrorKind::VersionNotSupported);
+        let named = |generation, operation| Ok(Named::Generation(generation, operation));
+        for (served, method, version, expected) in [
+            (&[v1][..], "SendMessage", "1.0", named(v1, Operation::SendMessage)),
+            (&[v1], "message/send", "", refused),
+            (&[v1], "message/send", "0.3", refused),
+            (&[v1], "tasks/send", "", refused),
+            (&[v1], "tasks/get", "", refused),
+            (&[v1], "tasks/nothing", "", Err(ErrorKind::MethodNotFound)),
+            (&[v0_3], "SendMessage", "1.0", refused),
+            (&[v0_3], "SendMessage", "", refused),
+            (&[v0_3], "message/send", "", named(v0_3, Operation::SendMessage)),
+            (&[v0_3], "tasks/send", "", refused),
+            (&[v0_3], "tasks/get", "", named(v0_3, Operation::GetTask)),
+            (&[v1, v0_1], "tasks/get", "", named(v0_1, Operation::GetTask)),
+            (&[v1, v0_1], "tasks/get", "0.3", refused),
+            (&[v0_3, v0_1], "tasks/get", "", Ok(Named::ByBirth(Operation::GetTask))),
+        ] {
+            let asked = AskedVersion::read(Some(version), None);
+            let got = of_method(method, &asked, Generations::of(served.iter().copied()));
+            assert_eq!(got.map_err(|error| error.kind()), expected, "{served:?} {method} {version}");
         }
     }
 }

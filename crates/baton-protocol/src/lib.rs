@@ -7,11 +7,13 @@ pub mod error;
 pub mod generation;
 pub mod lifecycle;
 pub mod operation;
+pub mod signature;
 pub mod wire;
 
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Name};
 pub use generation::Generation;
+pub use wire::spelling::Member;

@@ -8,8 +8,8 @@ mod artifacts;
 use std::sync::Arc;
 
 use crate::domain::{
-    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, Status, StatusUpdate, Task, TaskId,
-    TaskState, Timestamp, TraceContext, Transition,
+    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, Message, SendDetails, Status, StatusUpdate,
+    Task, TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use artifacts::Index;
 
@@ -26,6 +26,8 @@ pub struct Snapshot {
     /// The trace the task belongs to: that of the first message that had one.
     pub trace: Option<TraceContext>,
     artifacts: Index,
+    /// What was sent with the user's latest message.
+    pub details: SendDetails,
 }
 
 /// Why an event may not be applied.
@@ -80,6 +82,7 @@ impl Snapshot {
             skill: None,
             trace: None,
             artifacts: Index::default(),
+            details: SendDetails::default(),
         }
     }
 
@@ -91,9 +94,10 @@ impl Snapshot {
         sealed: &[ArtifactId],
         skill: Option<Arc<str>>,
         trace: Option<TraceContext>,
+        details: SendDetails,
     ) -> Self {
         let artifacts = Index::of(&task.artifacts, sealed);
-        Snapshot { task, version, attempts, skill, trace, artifacts }
+        Snapshot { task, version, attempts, skill, trace, artifacts, details }
     }
 
     pub fn state(&self) -> TaskState {
@@ -168,8 +172,9 @@ impl Snapshot {
         self.check(&event.body)?;
         self.version = event.number;
         match event.body {
-            EventBody::UserMessage { message, trace } => {
+            EventBody::UserMessage { message, trace, details } => {
                 self.trace = self.trace.take().or(trace);
+                self.details = details;
                 self.take_message(message);
             }
             EventBody::AttemptStarted { attempt, skill } => {

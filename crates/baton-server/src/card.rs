@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::{ArcSwap, Guard};
 use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, AgentInterface, AgentSkill, JsonObject, Timestamp};
+use baton_protocol::generation::{AskedVersion, Generations};
 use baton_protocol::wire::card::read_any;
 use http::HeaderMap;
 
@@ -17,7 +18,8 @@ use crate::mount::Place;
 use crate::proxy::{IpRange, forwarded_base};
 
 /// Reads a card from JSON, in the spelling of any generation. Where the agent listens need not be in it: that is filled
-/// in by the server, like capabilities that are not said.
+/// in by the server, like capabilities that are not said. The versions that `supportedInterfaces` name are those that
+/// are served; without that member all are.
 ///
 /// ```
 /// let card = baton_server::card::read(
@@ -28,7 +30,15 @@ use crate::proxy::{IpRange, forwarded_base};
 /// # Ok::<(), baton_server::card::CardError>(())
 /// ```
 pub fn read(json: &str) -> Result<AgentCard, CardError> {
-    let read = |text: &str| read_any(text).map(|(_, card)| card);
+    let read = |text: &str| {
+        read_any(text).map(|(generation, mut card)| {
+            // The `url` of an older card says where its agent was, not which generations to serve.
+            if generation != Generation::V1 {
+                card.interfaces.clear();
+            }
+            card
+        })
+    };
     let object = JsonObject::parse(json).ok().filter(|object| !object.is_empty());
     let said = |member| object.as_ref().is_none_or(|object| object.get(member).is_some());
     let found = match &object {
@@ -43,7 +53,7 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
         }
         _ => read(json),
     };
-    found.map_err(|error| CardError(error.message().trim_start_matches("Invalid response: ").to_owned()))
+    found.map_err(|error| CardError(error.to_string().trim_start_matches("Invalid response: ").to_owned()))
 }
 
 /// Why a text is no card: which member, and what is wrong with it.
@@ -101,9 +111,33 @@ pub(crate) fn mounted(
     if !authenticates && (!card.security_requirements.is_empty() || !card.security_schemes.is_empty()) {
         return Err("securitySchemes: declared, but this server authenticates nobody".to_owned());
     }
-    // Interfaces are what is mounted, at the address the server is reached at.
-    card.interfaces.clear();
+    let served = generations(&card)?;
+    if !served.others().is_empty() {
+        let (on, off) = (served.versions(), served.others().versions());
+        tracing::info!("protocol {off} switched off: the card's supportedInterfaces name {on} only");
+    }
     Ok(card)
+}
+
+/// The generations a card lets clients speak: the versions of its interfaces, or all when it names none. Where they
+/// are is filled in by the server.
+pub fn generations(card: &AgentCard) -> Result<Generations, String> {
+    let mut named = Vec::new();
+    for interface in &card.interfaces {
+        let version = &interface.protocol_version;
+        match AskedVersion::read(Some(version), None) {
+            AskedVersion::Known(generation) => named.push(generation),
+            AskedVersion::Unsaid => {}
+            AskedVersion::Unknown(_) => {
+                let version: String = version.chars().take(32).collect();
+                let spoken = Generations::ALL.versions();
+                return Err(format!(
+                    "supportedInterfaces: protocolVersion {version:?} is none this server speaks ({spoken})"
+                ));
+            }
+        }
+    }
+    Ok(if named.is_empty() { Generations::ALL } else { Generations::of(named) })
 }
 
 /// A card must have default modes. One that says none means what its skills say, or text.
@@ -148,6 +182,7 @@ pub(crate) struct Address {
 #[derive(Debug)]
 struct Edition {
     declared: Arc<AgentCard>,
+    generations: Generations,
     complete: OnceLock<Arc<AgentCard>>,
     made_at: SystemTime,
 }
@@ -194,7 +229,12 @@ impl ServedCard {
         let _ = self.listening.set(format!("http://{host}:{}", address.port()));
     }
 
-    /// What the card declares; interfaces may be missing here.
+    /// What clients may speak.
+    pub(crate) fn generations(&self) -> Generations {
+        self.edition.load().generations
+    }
+
+    /// What the card declares. Its interfaces name versions, not addresses.
     pub(crate) fn declared(&self) -> Declared {
         Declared(self.edition.load())
     }
@@ -210,12 +250,12 @@ impl ServedCard {
     ) -> Arc<AgentCard> {
         let (edition, address) = (self.edition.load(), &self.address);
         if let Some(base) = address.told_by_proxy(peer, headers) {
-            return Arc::new(address.complete(&edition.declared, &base, true));
+            return Arc::new(address.complete(&edition, &base, true));
         }
         if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
-        let at = |base: &str, slash| Arc::new(address.complete(&edition.declared, base, slash));
+        let at = |base: &str, slash| Arc::new(address.complete(&edition, base, slash));
         match address.public_url.as_ref().or(self.listening.get()) {
             Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base, address.ends_with_slash))),
             // Mounted in somebody's own application: where that listens only the request tells. A nested router is
@@ -240,7 +280,9 @@ impl ServedCard {
 
 impl Edition {
     fn new(card: AgentCard, made_at: SystemTime) -> Self {
-        Edition { declared: Arc::new(card), complete: OnceLock::new(), made_at }
+        // Checked when the card was mounted.
+        let generations = generations(&card).unwrap_or(Generations::ALL);
+        Edition { declared: Arc::new(card), generations, complete: OnceLock::new(), made_at }
     }
 }
 
@@ -267,8 +309,8 @@ impl Address {
     }
 
     /// The card with its interfaces, for a server reached at `base`, with a slash behind its path or without.
-    fn complete(&self, declared: &AgentCard, base: &str, slash: bool) -> AgentCard {
-        let mut card = declared.clone();
+    fn complete(&self, edition: &Edition, base: &str, slash: bool) -> AgentCard {
+        let (mut card, served) = (AgentCard::clone(&edition.declared), edition.generations);
         let own = format!("{base}{}", self.place.prefix());
         let tenant = self.place.tenant().map(|tenant| tenant.to_string());
         // JSON-RPC first, and 1.0 before 0.3: clients take the first they know.
@@ -282,12 +324,18 @@ impl Address {
         let first = if tenant.is_some() { base } else { &own };
         let bare = !slash && !base_path(Some(base)).is_empty();
         let door = |at: &str| if bare && at == base { at.to_owned() } else { format!("{at}/") };
-        card.interfaces = vec![
-            interface("JSONRPC", door(first), Generation::V1),
-            interface("JSONRPC", door(&own), Generation::V0_3),
-            interface("HTTP+JSON", first.to_owned(), Generation::V1),
-            interface("HTTP+JSON", own.clone(), Generation::V0_3),
+        let mut all = vec![
+            (Generation::V1, "JSONRPC", door(first)),
+            (Generation::V0_3, "JSONRPC", door(&own)),
+            (Generation::V1, "HTTP+JSON", first.to_owned()),
+            (Generation::V0_3, "HTTP+JSON", own.clone()),
         ];
+        if !served.has(Generation::V0_3) {
+            // As a rule those of 0.1 go where those of 0.3 go.
+            all.push((Generation::V0_1, "JSONRPC", door(&own)));
+        }
+        let all = all.into_iter().filter(|(generation, ..)| served.has(*generation));
+        card.interfaces = all.map(|(generation, binding, url)| interface(binding, url, generation)).collect();
         card
     }
 }

@@ -27,6 +27,14 @@ pub(crate) fn fit(mode: &str, media_type: &str) -> Option<Fit> {
     }
 }
 
+/// Does a caller who accepts one thing take another? Each may be a type, a range of them or a word of older clients and
+/// cards. Callers mean no type by `text`, `file` and `data` but what they can show: those fit whatever is made.
+pub(crate) fn takes(accepted: &str, made: &str) -> bool {
+    let (accepted, made) = (bare(accepted), bare(made));
+    let is_word = |mode: &str| ["text", "file", "data"].iter().any(|word| mode.eq_ignore_ascii_case(word));
+    is_word(accepted) || fit(accepted, made).is_some() || fit(made, accepted).is_some()
+}
+
 /// Without parameters.
 fn bare(text: &str) -> &str {
     text.split(';').next().unwrap_or_default().trim()
@@ -35,6 +43,29 @@ fn bare(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn p01_what_is_accepted_may_be_a_type_a_range_or_a_word() {
+        for (accepted, made, expected) in [
+            ("text/plain", "text/plain", true),
+            ("Text/Plain; charset=utf-8", "text/plain", true),
+            ("image/png", "text/plain", false),
+            ("text/*", "text/plain", true),
+            ("image/*", "text/plain", false),
+            ("*/*", "text/plain", true),
+            ("*", "text/plain", true),
+            ("text/plain", "text/*", true),
+            ("text/plain", "*/*", true),
+            ("text", "image/png", true),
+            ("file", "text/plain", true),
+            ("data", "text/plain", true),
+            ("image/png", "text", false),
+            ("text/plain", "text", true),
+            ("", "text/plain", false),
+        ] {
+            assert_eq!(takes(accepted, made), expected, "{accepted} {made}");
+        }
+    }
 
     #[test]
     fn p01_modes_of_every_generation_are_understood() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Artifact, JsonObject, Message, TaskState, Timestamp, TraceContext};
+use super::{Artifact, JsonObject, Message, SendDetails, TaskState, Timestamp, TraceContext};
 
 /// One entry of a task's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum EventBody {
         message: Message,
         /// The trace the message was sent in.
         trace: Option<TraceContext>,
+        /// What was sent with it.
+        details: SendDetails,
     },
     /// An executor is about to be called for the k-th time.
     AttemptStarted {
@@ -95,9 +97,9 @@ impl EventKind {
 }
 
 impl EventBody {
-    /// A user's message outside any trace.
+    /// A user's message outside any trace, with nothing beside it.
     pub fn said(message: Message) -> Self {
-        Self::UserMessage { message, trace: None }
+        Self::UserMessage { message, trace: None, details: SendDetails::default() }
     }
 
     /// Its kind alone.

@@ -112,6 +112,11 @@ impl JsonText {
         &self.0
     }
 
+    /// The value of a string literal, quotes included. `None` if it is none.
+    pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
+        scan::unescape(literal)
+    }
+
     /// What it is.
     pub fn kind(&self) -> JsonKind {
         match self.0.as_bytes().first() {

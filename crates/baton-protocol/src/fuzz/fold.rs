@@ -65,7 +65,15 @@ fn applied(before: &Snapshot, after: &Snapshot, body: &EventBody) {
     assert!(after.sealed().all(|sealed| after.task.artifacts.iter().any(|artifact| artifact.id == *sealed)));
     // What is counted along the way is what is there.
     let sealed: Vec<_> = after.sealed().cloned().collect();
-    let again = Snapshot::restore(after.task.clone(), after.version, after.attempts, &sealed, None, None);
+    let again = Snapshot::restore(
+        after.task.clone(),
+        after.version,
+        after.attempts,
+        &sealed,
+        None,
+        None,
+        after.details.clone(),
+    );
     assert_eq!(again.artifact_bytes(), after.artifact_bytes());
 }
 

@@ -213,7 +213,8 @@ fn s22_many_artifacts_are_found_sealed_replaced_and_counted() {
     assert_eq!(snapshot.sealed().count(), 0);
     assert_eq!(snapshot.artifact_bytes(), 2_500 * 6 + 2_500 * 5);
     let task = snapshot.task.clone();
-    let again = Snapshot::restore(task, snapshot.version, snapshot.attempts, &[], None, None);
+    let again =
+        Snapshot::restore(task, snapshot.version, snapshot.attempts, &[], None, None, SendDetails::default());
     assert_eq!(again, snapshot);
     assert_eq!(again.ordinal(&ArtifactId::parse(&id(4_321)).unwrap()), 4_321);
     assert_eq!(again.ordinal(&ArtifactId::parse("new").unwrap()), 5_000);

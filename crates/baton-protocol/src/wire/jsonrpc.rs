@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 use serde_json::value::RawValue;
 
+use super::dialect::Dialect;
+use super::members::Members;
 use super::read::object;
-use super::v1::write_error_details;
+use super::v1::{has_error_details, write_error_details};
 use super::write::Object;
 use crate::error::{Error, ErrorKind};
 use crate::generation::Generation;
@@ -15,7 +17,7 @@ use crate::generation::Generation;
 /// Longest string taken as a request id, in bytes as sent: it is repeated in every event of a stream.
 pub const MAX_RPC_ID_BYTES: usize = 256;
 
-/// A request's id: the raw JSON text of a string or a number, echoed as it came.
+/// A request's id: the raw JSON text of a string, a number or null, echoed as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RpcId(Box<str>);
 
@@ -37,8 +39,8 @@ impl RpcId {
             Some(b'"') if raw.contains('\\') && serde_json::from_str::<String>(raw).is_err() => {
                 Err("must be a string of Unicode text")
             }
-            Some(b'"' | b'-' | b'0'..=b'9') => Ok(RpcId(raw.into())),
-            _ => Err("must be a string or a number"),
+            Some(b'"' | b'-' | b'0'..=b'9' | b'n') => Ok(RpcId(raw.into())),
+            _ => Err("must be a string, a number or null"),
         }
     }
 }
@@ -46,13 +48,29 @@ impl RpcId {
 /// One call, its parameters still as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    pub id: RpcId,
+    /// `None` when it is missing. A request without one is answered with an error and not carried out, but what is
+    /// wrong with its method or parameters is told first.
+    pub id: Option<RpcId>,
     pub method: Cow<'a, str>,
     pub params: Option<&'a str>,
 }
 
-/// Reads the envelope of a request. Every error of this function is answered with `id: null`.
-pub fn parse_request(body: &[u8]) -> Result<Request<'_>, Error> {
+/// A body that is no request.
+#[derive(Debug, Clone)]
+pub struct NoRequest {
+    /// The id, where it could be read all the same.
+    pub id: Option<RpcId>,
+    pub error: Error,
+}
+
+impl From<Error> for NoRequest {
+    fn from(error: Error) -> Self {
+        NoRequest { id: None, error }
+    }
+}
+
+/// Reads the envelope of a request.
+pub fn parse_request(body: &[u8]) -> Result<Request<'_>, NoRequest> {
     let text = std::str::from_utf8(body).map_err(|error| {
         Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: not UTF-8 ({error})"))
     })?;
@@ -61,27 +79,45 @@ pub fn parse_request(body: &[u8]) -> Result<Request<'_>, Error> {
         .and_then(|envelope| deserializer.end().map(|()| envelope))
         .map_err(|error| not_a_request(text, &error))?;
     let RequestTwin { jsonrpc, method, params, id } = envelope;
+    let id = match id.map(|raw| RpcId::from_raw(raw.get())).transpose() {
+        Ok(id) => id,
+        Err(problem) => return Err(invalid(format!("id {problem}")).into()),
+    };
     match jsonrpc.map(read_string) {
         Some(Some(version)) if version == "2.0" => {}
-        _ => return Err(invalid("jsonrpc must be \"2.0\"")),
+        _ => return Err(NoRequest { id, error: invalid("jsonrpc must be \"2.0\"") }),
     }
-    let method = match method.map(read_string) {
-        Some(Some(method)) if !method.is_empty() => method,
-        _ => return Err(invalid("method must be the name of a method, as a string")),
-    };
-    let id = match id.map(|raw| RpcId::from_raw(raw.get())) {
-        Some(Ok(id)) => id,
-        Some(Err(problem)) => return Err(invalid(format!("id {problem}"))),
-        None => return Err(invalid("id must be a string or a number; notifications are not supported")),
-    };
-    Ok(Request { id, method, params: params.map(RawValue::get) })
+    match method.map(read_string) {
+        Some(Some(method)) if !method.is_empty() => {
+            Ok(Request { id, method, params: params.map(RawValue::get) })
+        }
+        _ => Err(NoRequest { id, error: invalid("method must be the name of a method, as a string") }),
+    }
+}
+
+/// What is told last, once method and parameters of a request without an id were found to be good.
+#[cold]
+pub fn without_id() -> Error {
+    invalid("id must be a string, a number or null; notifications are not supported")
 }
 
 #[cold]
-fn not_a_request(text: &str, error: &serde_json::Error) -> Error {
+fn not_a_request(text: &str, error: &serde_json::Error) -> NoRequest {
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        return Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: {error}"));
+        return Error::new(ErrorKind::ParseError, format!("Invalid JSON payload: {error}")).into();
     }
+    NoRequest { id: the_id(text), error: why_not(text, error) }
+}
+
+/// The id of an object that is no request, if it has exactly one.
+fn the_id(text: &str) -> Option<RpcId> {
+    let members = Members::of(text)?;
+    let mut ids = members.0.iter().filter(|(name, _)| name == "id");
+    let (_, id) = ids.next()?;
+    ids.next().is_none().then(|| RpcId::from_raw(id.get()).ok())?
+}
+
+fn why_not(text: &str, error: &serde_json::Error) -> Error {
     let message = error.to_string();
     if text.trim_start().starts_with('[') {
         invalid("batches are not supported; send each request on its own")
@@ -104,7 +140,8 @@ struct RequestTwin<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    /// `null` is an id, too: a client in the field sends it.
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
 }
 
@@ -134,20 +171,28 @@ pub fn result_suffix(out: &mut Vec<u8>) {
 
 /// Writes a whole error response. No id means the request's could not be told.
 pub fn write_error(out: &mut Vec<u8>, id: Option<&RpcId>, generation: Generation, error: &Error) {
+    let reader = match generation {
+        Generation::V1 => Dialect::V1,
+        Generation::V0_3 => Dialect::V0_3,
+        Generation::V0_1 => Dialect::V0_1,
+    };
     let mut object = Object::begin(out);
     object.string("jsonrpc", "2.0");
     object.raw("id", id.map_or("null", RpcId::as_str));
     let mut inner = Object::begin(object.member("error"));
     inner.number("code", error.kind().json_rpc_code(generation));
-    inner.string("message", error.message());
-    match generation {
-        Generation::V1 | Generation::V0_3 => write_error_details(inner.member("data"), error),
+    inner.string("message", &error.told(reader));
+    match (generation, error.kind().told_reason()) {
+        (Generation::V1 | Generation::V0_3, _) if has_error_details(error) => {
+            write_error_details(inner.member("data"), error, reader);
+        }
         // Legacy codes have two meanings each: the reason tells them apart.
-        Generation::V0_1 => {
+        (Generation::V0_1, Some(reason)) => {
             let mut data = Object::begin(inner.member("data"));
-            data.string("reason", error.kind().row().reason);
+            data.string("reason", reason);
             data.end();
         }
+        _ => {}
     }
     inner.end();
     object.end();

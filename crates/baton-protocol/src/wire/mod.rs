@@ -4,6 +4,7 @@ pub mod card;
 pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
+pub mod spelling;
 pub mod sse;
 pub mod v0_1;
 pub mod v0_3;
@@ -15,7 +16,7 @@ mod read;
 mod scalars;
 mod stream_item;
 mod time;
-mod write;
+pub(crate) mod write;
 
 use crate::operation::Call;
 

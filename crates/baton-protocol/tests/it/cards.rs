@@ -97,10 +97,10 @@ fn p01_a_card_that_is_none_says_what_is_missing() {
         (r#"{"name":"n","protocolVersion":"0.3.0"}"#, "Invalid response: description is required"),
     ] {
         let error = read_any(text).unwrap_err();
-        assert_eq!(error.message(), message, "{text}");
+        assert_eq!(error.to_string(), message, "{text}");
         assert_eq!(error.kind(), ErrorKind::InvalidAgentResponse);
     }
-    assert!(read_any("{").unwrap_err().message().starts_with("Invalid response: not valid JSON"));
+    assert!(read_any("{").unwrap_err().to_string().starts_with("Invalid response: not valid JSON"));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use baton_protocol::operation::Operation;
-use baton_protocol::wire::v1;
+use baton_protocol::wire::{dialect, v1};
 use baton_protocol::{Error, ErrorKind};
 
 use crate::codecs::{CODECS, Codec, Dialect, written};
@@ -141,7 +141,7 @@ fn p02_error_details_are_typed_objects() {
     ];
     assert_eq!(cases(&folder).len(), table.len());
     for (case, error) in table {
-        let got = written(|out| v1::write_error_details(out, &error));
+        let got = written(|out| v1::write_error_details(out, &error, dialect::Dialect::V1));
         assert_eq!(
             String::from_utf8(got).unwrap(),
             content(&folder.join(case).with_extension("json")),
@@ -158,7 +158,7 @@ fn absent_params_are_an_empty_object() {
             assert!((codec.decode_call)(Operation::ListTasks, absent).is_ok(), "{absent:?}");
             assert!((codec.decode_call)(Operation::GetExtendedCard, absent).is_ok(), "{absent:?}");
             let error = (codec.decode_call)(Operation::GetTask, absent).unwrap_err();
-            assert_eq!(error.message(), format!("Invalid parameters: {missing} is required"), "{absent:?}");
+            assert_eq!(error.to_string(), format!("Invalid parameters: {missing} is required"), "{absent:?}");
         }
     }
 }
@@ -195,6 +195,6 @@ fn deep_nesting_does_no_harm() {
         assert!((codec.decode_call)(Operation::GetTask, Some(&ignored)).is_ok());
         let kept = format!(r#"{{"id":"t","metadata":{deep}}}"#);
         let error = (codec.decode_call)(Operation::CancelTask, Some(&kept)).unwrap_err();
-        assert_eq!(error.violations()[0].field, "metadata");
+        assert_eq!(error.violations(dialect::Dialect::V1)[0].field, "metadata");
     }
 }

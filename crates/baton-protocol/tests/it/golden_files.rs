@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::{Error, ErrorKind};
 
 pub(crate) fn fixtures() -> PathBuf {
@@ -44,7 +45,7 @@ pub(crate) fn check_refused(
         let object = objects.iter().find(|object| object.replace('/', "-") == prefix).unwrap();
         let error = rewrite(object, &content(&path)).expect_err(name);
         let told: Vec<_> =
-            error.violations().iter().map(|v| format!("{}: {}", v.field, v.description)).collect();
+            error.violations(Dialect::V1).iter().map(|v| format!("{}: {}", v.field, v.description)).collect();
         assert_eq!(told, [content(&path.with_extension("expected"))], "{shown}");
         let kind = if object.starts_with("request/") {
             ErrorKind::InvalidParams
@@ -52,7 +53,7 @@ pub(crate) fn check_refused(
             ErrorKind::InvalidAgentResponse
         };
         assert_eq!(error.kind(), kind, "{shown}");
-        assert!(!error.message().contains("secret"), "{shown} repeats the payload: {}", error.message());
+        assert!(!error.to_string().contains("secret"), "{shown} repeats the payload: {}", error.to_string());
     }
 }
 

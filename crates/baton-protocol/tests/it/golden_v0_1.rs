@@ -323,6 +323,6 @@ fn operations_that_legacy_lacks_are_unknown_methods() {
 fn absent_legacy_params_are_an_empty_object() {
     for absent in [None, Some("null"), Some(""), Some(" null\n")] {
         let error = v0_1::decode_call(Operation::SendMessage, absent).unwrap_err();
-        assert_eq!(error.message(), "Invalid parameters: id is required", "{absent:?}");
+        assert_eq!(error.to_string(), "Invalid parameters: id is required", "{absent:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! S-01: what is a request, what is not, and what is answered.
 
-use baton_protocol::wire::jsonrpc::{self, Response, RpcId, parse_request, parse_response};
+use baton_protocol::wire::jsonrpc::{self, NoRequest, Response, RpcId, parse_request, parse_response};
 use baton_protocol::{Error, ErrorKind, Generation};
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -10,7 +10,7 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
 }
 
 fn id(text: &str) -> RpcId {
-    parse_request(format!(r#"{{"jsonrpc":"2.0","method":"m","id":{text}}}"#).as_bytes()).unwrap().id
+    parse_request(format!(r#"{{"jsonrpc":"2.0","method":"m","id":{text}}}"#).as_bytes()).unwrap().id.unwrap()
 }
 
 #[test]
@@ -23,6 +23,7 @@ fn s01_requests_are_read() {
             Some(r#"{"id":"t"}"#),
         ),
         (r#" {"params" : [ 1 ] ,"method":"a/b","id":"x","jsonrpc":"2.0"} "#, r#""x""#, "a/b", Some("[ 1 ]")),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, "null", "m", None),
         (r#"{"jsonrpc":"2.0","id":"","method":"m","params":null}"#, r#""""#, "m", None),
         (r#"{"jsonrpc":"2.0","id":-1.50e3,"method":"m"}"#, "-1.50e3", "m", None),
         (r#"{"jsonrpc":"2.0","id":"\u00e9\n","method":"\u006d"}"#, r#""\u00e9\n""#, "m", None),
@@ -33,8 +34,12 @@ fn s01_requests_are_read() {
             None,
         ),
     ] {
-        let request = parse_request(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
-        assert_eq!((request.id.as_str(), &*request.method, request.params), (id, method, params), "{body}");
+        let request = parse_request(body.as_bytes()).unwrap_or_else(|no| panic!("{body}: {}", no.error));
+        assert_eq!(
+            (request.id.unwrap().as_str(), &*request.method, request.params),
+            (id, method, params),
+            "{body}"
+        );
     }
 }
 
@@ -63,8 +68,6 @@ fn s01_what_is_not_a_request_is_refused() {
         (r#"{"jsonrpc":"2.0","id":1,"method":""}"#, InvalidRequest, "method must be"),
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, InvalidRequest, "method must be"),
         (r#"{"jsonrpc":"2.0","id":1,"method":["m"]}"#, InvalidRequest, "method must be"),
-        (r#"{"jsonrpc":"2.0","method":"m"}"#, InvalidRequest, "id must be"),
-        (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, InvalidRequest, "id must be"),
         (r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, InvalidRequest, "id must be"),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"m"}"#, InvalidRequest, "id must be"),
         (r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#, InvalidRequest, "id must be"),
@@ -77,11 +80,18 @@ fn s01_what_is_not_a_request_is_refused() {
             "params is given twice",
         ),
     ] {
-        let error = parse_request(body.as_bytes()).expect_err(body);
+        let NoRequest { id, error } = parse_request(body.as_bytes()).expect_err(body);
         assert_eq!(error.kind(), kind, "{body}: {error}");
-        assert!(error.message().contains(words), "{body}: {error}");
+        assert!(error.to_string().contains(words), "{body}: {error}");
+        // Whatever else is wrong, an id that can be read is repeated.
+        let readable =
+            kind == InvalidRequest && body.contains(r#"{"jsonrpc":"#) || body.starts_with(r#"{"id""#);
+        let readable = readable && body.matches(r#""id":1"#).count() == 1 && !body.contains(r#""id":2"#);
+        let readable = readable && !body.trim_start().starts_with('[') && kind == InvalidRequest;
+        assert_eq!(id.is_some(), readable, "{body}");
     }
-    assert_eq!(parse_request(b"{\"jsonrpc\":\"\xff\"}").unwrap_err().kind(), ErrorKind::ParseError);
+    assert_eq!(parse_request(b"{\"jsonrpc\":\"\xff\"}").unwrap_err().error.kind(), ErrorKind::ParseError);
+    assert_eq!(parse_request(br#"{"jsonrpc":"2.0","method":"m"}"#).unwrap().id, None, "told last");
     assert!(
         parse_request(format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"m"}}"#, "x".repeat(256)).as_bytes())
             .is_ok()
@@ -105,7 +115,7 @@ fn s01_every_answer_has_the_version_and_the_id() {
         (
             None,
             Generation::V1,
-            parse_request(b"{").unwrap_err(),
+            parse_request(b"{").unwrap_err().error,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Invalid JSON payload: EOF while parsing an object at line 1 column 1","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"PARSE_ERROR","domain":"a2a-protocol.org"}]}}"#,
         ),
         (
@@ -165,6 +175,6 @@ fn what_the_client_writes_the_server_reads() {
     let request = parse_request(body.as_bytes()).unwrap();
     assert_eq!(
         (request.id, &*request.method, request.params),
-        (RpcId::number(3), "GetTask", Some(r#"{"id":"t"}"#))
+        (Some(RpcId::number(3)), "GetTask", Some(r#"{"id":"t"}"#))
     );
 }

@@ -86,7 +86,7 @@ fn p01_a_card_without_an_interface_of_0_3_has_no_url() {
     for codec in CODECS.iter().filter(|codec| codec.dialect != Dialect::V1) {
         let text = String::from_utf8(written(|out| (codec.write_card)(out, &card))).unwrap();
         let error = (codec.read_card)(&text).unwrap_err();
-        assert_eq!(error.violations()[0].field, "url");
+        assert_eq!(error.violations(baton_protocol::wire::dialect::Dialect::V0_3)[0].field, "url");
     }
 }
 

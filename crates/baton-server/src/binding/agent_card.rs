@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use axum::body::Body;
 use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
-use baton_protocol::generation::AskedVersion;
+use baton_protocol::generation::{AskedVersion, Generations};
 use baton_protocol::wire::http_json::version_in;
 use baton_protocol::wire::v0_1::LegacyCardFacts;
-use baton_protocol::wire::{card, v1};
+use baton_protocol::wire::{card, v0_3, v1};
 use baton_protocol::{ErrorKind, Generation};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -76,7 +76,11 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     let asked_headers = request.headers();
     let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
     let card = service.card().complete(peer, host, nested_at(request), asked_headers);
-    let json = spelled(place, &card, says_v1(request));
+    let served = service.generations();
+    if place == WellKnown::Agent && !served.has(Generation::V0_1) && !served.has(Generation::V0_3) {
+        return respond::plain(StatusCode::NOT_FOUND, "The card is at /.well-known/agent-card.json\n");
+    }
+    let json = spelled(place, &card, served, says_v1(request));
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let mut response = if is_current(service, asked_headers, &etag) {
@@ -104,13 +108,18 @@ pub(super) fn nested_at(request: &Request<Body>) -> &str {
     whole.and_then(|whole| whole.strip_suffix(request.uri().path())).unwrap_or_default()
 }
 
-fn spelled(place: WellKnown, served: &AgentCard, says_v1: bool) -> Vec<u8> {
+fn spelled(place: WellKnown, card: &AgentCard, served: Generations, says_v1: bool) -> Vec<u8> {
     let mut json = Vec::with_capacity(4096);
     match place {
-        WellKnown::AgentCard if says_v1 => v1::write_card(&mut json, served),
-        WellKnown::AgentCard => card::write_superset(&mut json, &with_modes(served)),
-        WellKnown::Agent => {
-            card::write_union_legacy(&mut json, &with_modes(served), &LegacyCardFacts::default());
+        WellKnown::AgentCard if served.has(Generation::V1) => match says_v1 {
+            true => v1::write_card(&mut json, card),
+            false => card::write_superset(&mut json, &with_modes(card)),
+        },
+        WellKnown::AgentCard if served.has(Generation::V0_3) => {
+            v0_3::write_card(&mut json, &with_modes(card));
+        }
+        WellKnown::AgentCard | WellKnown::Agent => {
+            card::write_union_legacy(&mut json, &with_modes(card), &LegacyCardFacts::default());
         }
     }
     json

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use baton_protocol::generation::{self, AskedVersion};
+use baton_protocol::generation::{self, AskedVersion, Generations};
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::http_json::{self, Route};
 use baton_protocol::wire::v1;
@@ -87,7 +87,7 @@ async fn answer(
     body: Body,
     seen: &mut Observed<'_>,
 ) -> Result<Response<Body>, Error> {
-    check_version(asked, route.generation)?;
+    check_version(asked, route.generation, service.generations())?;
     let body = incoming::read_body(service.limits().max_body_bytes, &parts.headers, body).await?;
     if !body.is_empty() {
         incoming::check_content_type(&parts.headers)?;
@@ -103,6 +103,7 @@ async fn answer(
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let service = site.of_tenant(Some(service), decoded.tenant.as_deref())?;
     seen.agent(service);
+    service.generations().check(route.generation)?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {
         scope: service.scope(principal, decoded.tenant.as_deref())?,
@@ -142,12 +143,15 @@ async fn answer(
 
 /// The path tells the generation; a version that is said must agree. Unlike in JSON-RPC nothing is lost by
 /// taking a 1.0 path at its word, but the specification counts silence as 0.3.
-fn check_version(asked: &AskedVersion, spoken: Generation) -> Result<(), Error> {
+fn check_version(asked: &AskedVersion, spoken: Generation, served: Generations) -> Result<(), Error> {
     match (asked, spoken) {
-        (AskedVersion::Unknown(version), _) => Err(generation::unsupported(version)),
-        (AskedVersion::Known(Generation::V1), Generation::V1) => Ok(()),
-        (AskedVersion::Unsaid | AskedVersion::Known(Generation::V0_3), Generation::V0_3) => Ok(()),
+        (AskedVersion::Unknown(version), _) => Err(generation::unsupported(version, served)),
+        (AskedVersion::Known(Generation::V1), Generation::V1)
+        | (AskedVersion::Unsaid | AskedVersion::Known(Generation::V0_3), Generation::V0_3) => {
+            served.check(spoken)
+        }
         (_, spoken) => {
+            served.check(spoken)?;
             let version = spoken.version();
             let message =
                 format!("This path is of protocol {version}: send the header `A2A-Version: {version}`");

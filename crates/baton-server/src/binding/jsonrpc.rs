@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use axum::body::Body;
 use baton_protocol::domain::Scope;
-use baton_protocol::generation::{self, Named};
+use baton_protocol::generation::{self, Generations, Named};
 use baton_protocol::operation::{Call, Operation};
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
-use baton_protocol::wire::jsonrpc::{self, RpcId};
+use baton_protocol::wire::jsonrpc::{self, NoRequest, RpcId};
 use baton_protocol::wire::{Decoded, v0_1, v0_3, v1};
-use baton_protocol::{Error, ErrorKind, Generation};
+use baton_protocol::{Error, ErrorKind, Generation, Name};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 
@@ -52,6 +52,12 @@ struct Failed {
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
         Failed { id: None, generation: Generation::V1, status: None, as_event: false, error }
+    }
+}
+
+impl From<NoRequest> for Failed {
+    fn from(NoRequest { id, error }: NoRequest) -> Self {
+        Failed { id, ..error.into() }
     }
 }
 
@@ -99,10 +105,11 @@ async fn answer(
     let mut generation = Generation::V1;
     if door == Door::Subscribe && v0_1::operation_of(&request.method) != Some(Operation::SendStreamingMessage)
     {
-        let message = "POST /subscribe takes tasks/sendSubscribe only; send other methods to POST /";
+        let only = Name::Method(Operation::SendStreamingMessage);
+        let message = format!("POST /subscribe takes {only} only; send other methods to POST /");
         let error = Error::new(ErrorKind::InvalidRequest, message);
         return Err(Failed {
-            id: Some(id),
+            id,
             generation: Generation::V0_1,
             status: Some(StatusCode::BAD_REQUEST),
             as_event: false,
@@ -111,7 +118,8 @@ async fn answer(
     }
     let extensions = incoming::extensions(&parts.headers);
     let outcome = async {
-        let named = generation::of_method(&request.method, &incoming::asked_version(parts))?;
+        let served = found.map_or(Generations::ALL, Service::generations);
+        let named = generation::of_method(&request.method, &incoming::asked_version(parts), served)?;
         let (Named::Generation(_, operation) | Named::ByBirth(operation)) = named;
         seen.operation(operation);
         let decoding = decode(found, &principal, named, request.params, &mut generation).await;
@@ -119,6 +127,7 @@ async fn answer(
         let (dialect, decoded) = decoding?;
         let service = site.of_tenant(found, decoded.tenant.as_deref())?;
         seen.agent(service);
+        service.generations().check(generation)?;
         let facts = facts(service, &decoded.call);
         let context = CallContext {
             scope: service.scope(&principal, decoded.tenant.as_deref())?,
@@ -127,24 +136,26 @@ async fn answer(
             extensions: extensions.clone(),
             trace: incoming::trace(&parts.headers),
         };
-        Ok((service, dialect, facts, service.dispatch(&context, decoded.call).await?))
+        // Looked at last, so that the caller learns first what else is wrong.
+        let id = id.as_ref().ok_or_else(jsonrpc::without_id)?;
+        Ok((id, service, dialect, facts, service.dispatch(&context, decoded.call).await?))
     };
     match outcome.await {
-        Ok((service, dialect, facts, Outcome::Reply { reply, replayed })) => {
+        Ok((id, service, dialect, facts, Outcome::Reply { reply, replayed })) => {
             let mut json = Vec::with_capacity(1024);
-            jsonrpc::write_result(&mut json, &id, |out| dialect.write_reply(out, &reply, &facts));
+            jsonrpc::write_result(&mut json, id, |out| dialect.write_reply(out, &reply, &facts));
             let response = respond::json(StatusCode::OK, respond::JSON, json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
-        Ok((service, _, _, Outcome::Stored { json, sent, replayed })) => {
+        Ok((id, service, _, _, Outcome::Stored { json, sent, replayed })) => {
             let mut out = Vec::with_capacity(json.len() + 128);
-            jsonrpc::write_result(&mut out, &id, |out| v1::write_stored_reply(out, sent, &json));
+            jsonrpc::write_result(&mut out, id, |out| v1::write_stored_reply(out, sent, &json));
             let response = respond::json(StatusCode::OK, respond::JSON, out);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
-        Ok((service, dialect, facts, Outcome::Stream { stream, replayed })) => {
+        Ok((id, service, dialect, facts, Outcome::Stream { stream, replayed })) => {
             let keep_alive = service.limits().keep_alive;
-            let envelope = Envelope::rpc(id);
+            let envelope = Envelope::rpc(id.clone());
             let watched = seen.stream();
             let response =
                 event_stream::response(stream, dialect, facts, envelope, keep_alive, parts.version, watched);
@@ -154,7 +165,7 @@ async fn answer(
             let as_event = generation == Generation::V0_3
                 && v0_3::operation_of(&request.method).is_some_and(|operation| operation.facts().streams)
                 && incoming::accepts(&parts.headers, "text/event-stream");
-            Err(Failed { id: Some(id), generation, status: None, as_event, error })
+            Err(Failed { id, generation, status: None, as_event, error })
         }
     }
 }

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{AgentSkill, ContextId, Message, Part, Role, Scope, TraceContext};
+use baton_protocol::domain::{
+    AgentSkill, ContextId, JsonObject, Message, Part, Role, Scope, SendDetails, TraceContext,
+};
 use serde::de::DeserializeOwned;
 
 use super::clock::{fresh_context_id, fresh_message_id};
@@ -78,6 +80,10 @@ where
 pub struct Asked {
     /// The message to answer.
     pub message: Message,
+    /// The media types the caller takes; empty when it did not say.
+    pub accepted_output_modes: Vec<String>,
+    /// The metadata of the request, as opposed to the message's own.
+    pub request_metadata: Option<JsonObject>,
     /// The message's context, or the one made for it.
     pub context_id: ContextId,
     /// Who is asking: the caller as the authenticator knows it, `anonymous` without one.
@@ -92,18 +98,20 @@ impl Asked {
     pub(super) fn new(
         scope: &Scope,
         message: Message,
+        details: SendDetails,
         context_id: ContextId,
         trace: Option<TraceContext>,
     ) -> Self {
         let (owner, tenant) = (Arc::clone(&scope.owner), Arc::clone(&scope.tenant));
-        Asked { message, context_id, owner, tenant, trace }
+        let SendDetails { accepted_output_modes, metadata: request_metadata } = details;
+        Asked { message, accepted_output_modes, request_metadata, context_id, owner, tenant, trace }
     }
 
     /// A question by nobody in particular, to try an agent without a server.
     pub fn of_text(text: &str) -> Self {
         let scope = Scope::new("", "", "anonymous");
         let message = Message::new(fresh_message_id(), Role::User, vec![Part::text(text)]);
-        Self::new(&scope, message, fresh_context_id(), None)
+        Self::new(&scope, message, SendDetails::default(), fresh_context_id(), None)
     }
 
     /// The message's text parts, joined.

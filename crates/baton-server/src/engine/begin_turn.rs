@@ -56,6 +56,7 @@ impl Inner {
         };
         // The run may last; the message it began with is held once.
         drop(prepared);
+        registration.stored();
         match place {
             Place::Run(permit) => {
                 if has_requests {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{Event, Message, Scope, TaskId};
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Member, Name};
 use tracing::Span;
 
 use super::begin_turn::TurnStart;
@@ -144,6 +144,9 @@ impl Inner {
             let reason = format!("The task holds {most} messages, as many as it may; start a new one");
             return Err(Error::new(ErrorKind::QuotaExceeded, reason).with_info("taskId", id.as_str()));
         }
+        if let (Some(skill), Some(agent)) = (&snapshot.skill, self.agents.get(&scope.agent)) {
+            agent.check_output(skill, &incoming.details)?;
+        }
         put_request_below(&snapshot, incoming);
         let at = self.time_for(&snapshot);
         let mut draft = Draft::of(&loaded, snapshot, at);
@@ -183,8 +186,8 @@ fn check_target(head: &Head, id: &TaskId, message: &Message) -> Result<(), Error
         && *context != head.context_id
     {
         return Err(Error::invalid(
-            "message.contextId",
-            "is not the context of the task named by message.taskId",
+            Name::Member(Member::ContextId),
+            format!("is not the context of the task named by {}", Name::Member(Member::TaskId)),
         ));
     }
     if head.current.state.is_terminal() {

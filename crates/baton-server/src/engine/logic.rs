@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use baton_protocol::domain::{AgentCard, Message};
+use baton_protocol::domain::{AgentCard, Message, SendDetails};
+use baton_protocol::{Error, ErrorKind, Member, Name};
 
 use super::agent::{ChooseSkill, Skill};
 use super::routing::{Routes, asked_skill, nothing_fits};
+use crate::media::takes;
 
 /// What the engine knows of one agent.
 pub struct AgentLogic {
@@ -50,6 +52,22 @@ impl AgentLogic {
             }
             _ => self.skill(routes.choose(message)?),
         }
+    }
+
+    /// Refuses a caller that takes nothing of what the skill makes.
+    pub(super) fn check_output(&self, skill: &str, details: &SendDetails) -> Result<(), Error> {
+        let accepted = &details.accepted_output_modes;
+        if accepted.is_empty() {
+            return Ok(());
+        }
+        let routes = self.routes.load();
+        let made = routes.outputs(skill);
+        if made.is_empty() || accepted.iter().any(|accepted| made.iter().any(|mode| takes(accepted, mode))) {
+            return Ok(());
+        }
+        let (member, made) = (Name::Member(Member::AcceptedOutputModes), made.join(", "));
+        let message = format!("{member} names nothing that the skill `{skill}` makes; it makes {made}");
+        Err(Error::new(ErrorKind::ContentTypeNotSupported, message).with_info("skill", skill))
     }
 
     /// Why there is no skill for a message.

@@ -20,13 +20,13 @@ use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Incoming, Inner, from_store};
 use crate::points::{Point, reached};
-use crate::store::{MessageRecord, StoreError, record};
+use crate::store::{MessageHash, MessageRecord, StoreError, record};
 use crate::telemetry::trace;
 
 /// Pause before a reply that could not be stored is tried again.
 const KEEP_AGAIN: Duration = Duration::from_secs(1);
 
-type Key = (Scope, MessageId, [u8; 32]);
+type Key = (Scope, MessageId, MessageHash);
 /// The reply, and whether an earlier turn made it.
 type Outcome = Option<Result<(Message, bool), Error>>;
 
@@ -49,6 +49,7 @@ impl Agent for AnswersInTasks {
         let asked = Asked::new(
             turn.scope(),
             turn.message().clone(),
+            turn.details().clone(),
             turn.context_id().clone(),
             turn.trace().cloned(),
         );
@@ -69,10 +70,8 @@ impl Inner {
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
         let key = (scope.clone(), incoming.record_id.clone(), incoming.hash);
-        let known =
-            self.store.message(scope, &incoming.record_id, &incoming.hash).await.map_err(from_store)?;
-        if let Some(record) = known {
-            return self.replay(scope, record).await;
+        if let Some(known) = self.on_record(scope, &incoming).await? {
+            return Ok(known);
         }
         let (mut outcome, first) = {
             let mut in_flight = self.in_flight.lock();
@@ -130,7 +129,8 @@ impl Inner {
         }
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
         let trace = trace::here().or_else(|| incoming.trace.clone());
-        let asked = Asked::new(scope, incoming.message.clone(), context_id.clone(), trace);
+        let (message, details) = (incoming.message.clone(), incoming.details.clone());
+        let asked = Asked::new(scope, message, details, context_id.clone(), trace);
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
         let deadline = self.options().turn_deadline;
         let content = match tokio::time::timeout(deadline, answered).await {

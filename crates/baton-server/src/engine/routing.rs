@@ -42,6 +42,8 @@ pub(crate) struct Routes {
     spoken: HashMap<String, Vec<usize>>,
     /// What each skill takes.
     modes: Vec<Vec<String>>,
+    /// What each skill makes.
+    outputs: Vec<Vec<String>>,
 }
 
 /// What one word tells.
@@ -106,7 +108,12 @@ impl Routes {
             let own = !skill.input_modes.is_empty();
             if own { skill.input_modes.clone() } else { card.default_input_modes.clone() }
         });
-        Routes { default, index, examples, spoken: spoken_by, modes: modes.collect(), ids }
+        let outputs = skills.iter().map(|skill| {
+            let own = !skill.output_modes.is_empty();
+            if own { skill.output_modes.clone() } else { card.default_output_modes.clone() }
+        });
+        let outputs = outputs.collect();
+        Routes { default, index, examples, spoken: spoken_by, modes: modes.collect(), outputs, ids }
     }
 
     /// The id of the skill for a message that starts a task.
@@ -156,6 +163,12 @@ impl Routes {
         }
         let fitting = (0..fits.len()).filter(|skill| fits[*skill] >= ENOUGH);
         best(fitting.map(|skill| (skill, ranks[skill]))).and_then(|best| self.one_of(&best))
+    }
+
+    /// What a skill makes, as the card says; nothing of a skill that is not on it.
+    pub(crate) fn outputs(&self, skill: &str) -> &[String] {
+        let at = self.ids.iter().position(|id| id == skill);
+        at.map_or(&[], |at| &self.outputs[at])
     }
 
     /// For each skill with examples, how like the message the likest of them is, and whether that says something.

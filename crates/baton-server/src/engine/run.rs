@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
-use baton_protocol::domain::{ArtifactId, EventBody, Message, Scope, TaskState, TraceContext};
+use baton_protocol::domain::{ArtifactId, EventBody, Message, Scope, SendDetails, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -66,8 +66,8 @@ struct Run {
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
-    /// The traces that offered messages were sent in.
-    traces: Vec<(RequestId, TraceContext)>,
+    /// What offered messages were sent in and with, where that is anything.
+    sent_with: Vec<(RequestId, Option<TraceContext>, SendDetails)>,
     /// The client wants the task canceled.
     cancel: bool,
     /// The turn is over, the task is not: messages wait for the next turn.
@@ -143,7 +143,7 @@ impl Inner {
             streamed: HashSet::new(),
             to_settle: Vec::new(),
             seen: None,
-            traces: Vec::new(),
+            sent_with: Vec::new(),
             cancel: false,
             hands_over: false,
             ends_unsaid: false,
@@ -430,10 +430,12 @@ impl Run {
             }
             self.seen = Some(request.request);
             match request.event.decode().map(|event| event.body) {
-                Ok(EventBody::UserMessage { message, trace }) => {
-                    if let Some(place) = trace {
-                        trace::link(&Span::current(), &place);
-                        self.traces.push((request.request, place));
+                Ok(EventBody::UserMessage { message, trace, details }) => {
+                    if let Some(place) = &trace {
+                        trace::link(&Span::current(), place);
+                    }
+                    if trace.is_some() || !details.is_empty() {
+                        self.sent_with.push((request.request, trace, details));
                     }
                     self.desk.offer(request.request, message);
                 }

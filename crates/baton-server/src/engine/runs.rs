@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{Scope, TaskId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::desk::{Desk, Stop};
 use crate::own_keys::OwnKeys;
@@ -61,9 +61,26 @@ pub(crate) struct RunHandle {
     asked: AtomicBool,
     /// A cancel was noted for the run: whoever wants the same waits for it, too.
     canceling: AtomicBool,
+    /// Closed once the claim is known to have led somewhere. Never has permits: whoever asks for one waits for that.
+    settled: Semaphore,
 }
 
 impl RunHandle {
+    fn new(desk: Arc<Desk>) -> Self {
+        RunHandle {
+            desk,
+            rung: Notify::new(),
+            asked: AtomicBool::new(false),
+            canceling: AtomicBool::new(false),
+            settled: Semaphore::const_new(0),
+        }
+    }
+
+    /// Waits until the task of a new claim is stored, or the claim was given up.
+    pub(crate) async fn settled(&self) {
+        let _closed = self.settled.acquire().await;
+    }
+
     pub(crate) fn ring(&self) {
         self.asked.store(true, Ordering::SeqCst);
         self.rung.notify_one();
@@ -117,8 +134,7 @@ impl Runs {
     /// `None` when the task has a run already.
     pub(crate) fn register(&self, scope: &Scope, id: &TaskId, desk: Arc<Desk>) -> Option<Registration> {
         let key = Key::new(scope, id);
-        let handle =
-            Arc::new(RunHandle { desk, rung: Notify::new(), asked: false.into(), canceling: false.into() });
+        let handle = Arc::new(RunHandle::new(desk));
         match self.shared.live().entry(key.clone()) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(free) => free.insert(Arc::clone(&handle)),
@@ -128,6 +144,11 @@ impl Runs {
 
     pub(crate) fn is_live(&self, scope: &Scope, id: &TaskId) -> bool {
         self.shared.live().contains_key(&Key::new(scope, id))
+    }
+
+    /// The claim on the task, if there is one.
+    pub(crate) fn claim(&self, scope: &Scope, id: &TaskId) -> Option<Arc<RunHandle>> {
+        self.shared.live().get(&Key::new(scope, id)).cloned()
     }
 
     /// Rings the task's run; `false` when there is none.
@@ -183,10 +204,16 @@ impl Registration {
         &self.key.id
     }
 
+    /// The task is stored: whoever waited for that finds it there.
+    pub(crate) fn stored(&self) {
+        self.handle.settled.close();
+    }
+
     /// Leaves the registry; `true` when somebody rang and nobody looked yet.
     pub(crate) fn leave(mut self) -> bool {
         self.gone = true;
         self.shared.remove(&self.key);
+        self.handle.settled.close();
         self.handle.take_ring()
     }
 }
@@ -197,6 +224,7 @@ impl Drop for Registration {
             return;
         }
         self.shared.remove(&self.key);
+        self.handle.settled.close();
         // Who rang was told that a run is here: somebody has to look.
         if self.handle.take_ring() {
             (self.shared.missed)(&self.key.scope, &self.key.id);

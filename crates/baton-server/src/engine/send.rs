@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, MessageId, Scope, StatusUpdate, TaskId, TaskState, Timestamp, TraceContext,
+    ContextId, EventBody, Message, MessageId, Scope, SendDetails, StatusUpdate, TaskId, TaskState, Timestamp,
+    TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::{Error, ErrorKind, Generation};
+use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
 use sha2::{Digest as _, Sha256};
 
 use super::admission::Place;
@@ -20,7 +21,7 @@ use super::hub::Bell;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store};
 use crate::points::{Point, reached};
-use crate::store::{Birth, MessageRecord, Work, record};
+use crate::store::{Birth, HASH_DIGEST, MessageHash, MessageRecord, Work, record};
 use crate::telemetry::trace;
 
 /// A checked message on its way in.
@@ -31,13 +32,17 @@ pub struct Incoming {
     /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
     pub record_id: MessageId,
     /// Of the message and its target, as they were sent.
-    pub hash: [u8; 32],
+    pub hash: MessageHash,
+    /// What the first version of hashes makes of it: the earliest Batons recorded it under this.
+    pub first_hash: MessageHash,
     /// A task the client named: continued if it exists, else created under that id.
     pub client_task_id: Option<TaskId>,
     /// The generation its client speaks; a task's birth keeps it.
     pub generation: Generation,
     /// Resuming: the message must be on record; nothing is started.
     pub known_only: bool,
+    /// What was sent with it, for the agent.
+    pub details: SendDetails,
     /// The trace the message was sent in.
     pub trace: Option<TraceContext>,
     /// The answer comes before the turn has ended: it may show the task as the message found it.
@@ -53,7 +58,7 @@ impl Incoming {
 
     pub(super) fn into_said(self) -> EventBody {
         let trace = trace::here().or(self.trace);
-        EventBody::UserMessage { message: self.message, trace }
+        EventBody::UserMessage { message: self.message, trace, details: self.details }
     }
 }
 
@@ -78,7 +83,7 @@ pub struct TurnRef {
     pub(crate) scope: Scope,
     pub(crate) id: TaskId,
     pub(crate) bell: Arc<Bell>,
-    pub(crate) message: (MessageId, [u8; 32]),
+    pub(crate) message: (MessageId, MessageHash),
     /// Number of the message in the log; `None` while it waits for a busy task.
     pub(crate) event: Option<u64>,
     /// The task as of that number, when it is at hand.
@@ -130,22 +135,31 @@ impl Inner {
         id: TaskId,
         mut incoming: Incoming,
     ) -> Result<Accepted, Error> {
-        let head = self.store.head(scope, &id).await.map_err(from_store)?;
-        let asking = head.as_ref().filter(|head| head.current.state.is_interrupted());
-        if let Some(accepted) = self.on_record(scope, &incoming).await? {
-            let Some(asking) = asking else { return Ok(accepted) };
-            // Without message ids the words of an earlier message are a repeat of it, unless the agent waits for
-            // an answer: then they are one, and known by the question they answer.
-            incoming.hash = answer_hash(&incoming.hash, asking.version);
+        loop {
+            let head = self.store.head(scope, &id).await.map_err(from_store)?;
+            let asking = head.as_ref().filter(|head| head.current.state.is_interrupted());
+            if let Some(accepted) = self.on_record(scope, &incoming).await? {
+                let Some(asking) = asking else { return Ok(accepted) };
+                // Without message ids the words of an earlier message are a repeat of it, unless the agent waits for
+                // an answer: then they are one, and known by the question they answer.
+                incoming.hash = answer_hash(&incoming.hash, asking.version);
+                incoming.first_hash = first_answer_hash(&incoming.first_hash, asking.version);
+            }
+            if head.is_some() {
+                incoming.message.task_id = Some(id.clone());
+                // The task decides: a session that differs from its own is ignored.
+                incoming.message.context_id = None;
+                return self.send_to_task(scope, id, incoming).await;
+            }
+            if let Some(accepted) = self.send_new(scope, incoming.clone()).await? {
+                return Ok(accepted);
+            }
+            // Another send of this id came first and may not have stored its task yet. Each time round one of them
+            // is answered, so this ends.
+            if let Some(other) = self.runs.claim(scope, &id) {
+                other.settled().await;
+            }
         }
-        if head.is_none()
-            && let Some(accepted) = self.send_new(scope, incoming.clone()).await?
-        {
-            return Ok(accepted);
-        }
-        // It exists, or came to be while we looked.
-        incoming.message.task_id = Some(id.clone());
-        self.send_to_task(scope, id, incoming).await
     }
 
     /// The same message came before: answer with the same turn or reply.
@@ -154,14 +168,27 @@ impl Inner {
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        self.known_as(scope, &incoming.record_id, &incoming.hash).await
+        match self.known_as(scope, &incoming.record_id, &incoming.hash).await? {
+            None => self.on_older_record(scope, incoming).await,
+            known => Ok(known),
+        }
+    }
+
+    /// The same for a record that an earlier Baton made. A second look into the store, but only for messages with free
+    /// JSON that is not canonical (and for answers in 0.1): any other has the same digest in every version.
+    async fn on_older_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+        let first = &incoming.first_hash;
+        match first[..HASH_DIGEST] == incoming.hash[..HASH_DIGEST] {
+            true => Ok(None),
+            false => self.known_as(scope, &incoming.record_id, first).await,
+        }
     }
 
     async fn known_as(
         &self,
         scope: &Scope,
         record_id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> Result<Option<Accepted>, Error> {
         match self.store.message(scope, record_id, hash).await.map_err(from_store)? {
             Some(record) => Ok(Some(self.replay(scope, record).await?)),
@@ -190,7 +217,10 @@ impl Inner {
             // The record outlives its task: starting the work once more would be worse than saying so.
             return Err(Error::new(
                 ErrorKind::TaskNotFound,
-                "This message's task has been removed; send a new messageId",
+                format!(
+                    "This message's task has been removed; send a new {}",
+                    Name::Member(Member::MessageId)
+                ),
             )
             .with_info("taskId", id.as_str()));
         };
@@ -211,10 +241,20 @@ impl Inner {
         scope: &Scope,
         incoming: Incoming,
     ) -> Result<Option<Accepted>, Error> {
+        if let Some(known) = self.on_older_record(scope, &incoming).await? {
+            return Ok(Some(known));
+        }
         let Some(agent) = self.agents.get(&scope.agent) else {
             return Err(Error::of(ErrorKind::Internal).with_log(format_args!("no agent {}", scope.agent)));
         };
-        match agent.skill_for(&incoming.message).map(|skill| &skill.logic) {
+        let skill = agent.skill_for(&incoming.message);
+        if let Some(skill) = skill
+            && let Err(refused) = agent.check_output(&skill.card.id, &incoming.details)
+        {
+            // A repeat is answered as the first was, whatever it takes.
+            return self.on_record(scope, &incoming).await?.map(Some).ok_or(refused);
+        }
+        match skill.map(|skill| &skill.logic) {
             // A client that named its task will ask for it again: there the answer is a task's.
             Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
                 self.create(scope, incoming).await
@@ -321,7 +361,7 @@ impl Inner {
 pub(super) struct NewTurn {
     pub(super) id: TaskId,
     pub(super) context_id: ContextId,
-    pub(super) message: (MessageId, [u8; 32]),
+    pub(super) message: (MessageId, MessageHash),
     pub(super) event: u64,
     /// The task as of the message, where somebody may want to see it.
     pub(super) start: Option<Arc<Snapshot>>,
@@ -351,8 +391,17 @@ impl NewTask {
     }
 }
 
-fn answer_hash(hash: &[u8; 32], question: u64) -> [u8; 32] {
+fn first_answer_hash(hash: &MessageHash, question: u64) -> MessageHash {
     Sha256::new().chain_update(hash).chain_update(question.to_be_bytes()).finalize().into()
+}
+
+/// Of an answer in the words of an earlier message. Keeps the version; what it is made of does not depend on it, since
+/// the next version may make the same digest.
+fn answer_hash(hash: &MessageHash, question: u64) -> MessageHash {
+    let digest = Sha256::new().chain_update(&hash[..HASH_DIGEST]).chain_update(question.to_be_bytes());
+    let mut answer: MessageHash = digest.finalize().into();
+    answer[HASH_DIGEST] = hash[HASH_DIGEST];
+    answer
 }
 
 pub(super) fn message_record(

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::operation::HistoryLength;
+use baton_protocol::operation::{HistoryLength, Operation};
 use baton_protocol::wire::dialect::Dialect;
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Name};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
@@ -337,11 +337,11 @@ impl Engine {
         let ended = head.current.state.is_terminal();
         let Some(seen) = last_seen else {
             if ended {
-                return Err(Error::new(
-                    ErrorKind::UnsupportedOperation,
-                    "The task has ended: read it with GetTask, or resume with Last-Event-ID",
-                )
-                .with_info("taskId", id.as_str()));
+                let get = Name::Method(Operation::GetTask);
+                let message = format!("The task has ended: read it with {get}, or resume with Last-Event-ID");
+                return Err(
+                    Error::new(ErrorKind::UnsupportedOperation, message).with_info("taskId", id.as_str())
+                );
             }
             return inner.fresh(scope, id, &head, close).await;
         };

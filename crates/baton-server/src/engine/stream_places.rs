@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::operation::Operation;
+use baton_protocol::{Error, ErrorKind, Name};
 
 /// The owner that stands for everybody who did not say who they are.
 const ANONYMOUS: &str = "anonymous";
@@ -54,7 +55,9 @@ impl StreamPlaces {
             }
         }
         if open.all >= self.0.max {
-            let message = "The server has no room for another stream; poll with GetTask, or try again";
+            let poll = Name::Method(Operation::GetTask);
+            let message =
+                format!("The server has no room for another stream; poll with {poll}, or try again");
             return Err(Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(COME_BACK));
         }
         open.all += 1;

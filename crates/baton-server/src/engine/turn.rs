@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{
-    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, Part, Role, Scope, StatusUpdate,
-    Task, TaskId, TaskState, TraceContext,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, JsonObject, Message, Part, Role, Scope,
+    SendDetails, StatusUpdate, Task, TaskId, TaskState, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use serde::Serialize;
@@ -96,6 +96,21 @@ impl Turn {
     /// The message that started the turn.
     pub fn message(&self) -> &Message {
         &self.inner.start.task.history[self.inner.message]
+    }
+
+    /// The media types the caller takes; empty when it did not say. It takes something of what the skill declares, or
+    /// the turn would not have begun.
+    pub fn accepted_output_modes(&self) -> &[String] {
+        &self.inner.start.details.accepted_output_modes
+    }
+
+    /// The metadata of the request that brought the message, as opposed to the message's own.
+    pub fn request_metadata(&self) -> Option<&JsonObject> {
+        self.inner.start.details.metadata.as_ref()
+    }
+
+    pub(super) fn details(&self) -> &SendDetails {
+        &self.inner.start.details
     }
 
     /// The message's text parts, joined.

@@ -1,8 +1,8 @@
 //! What is not declared is refused, whether or not the code could do it.
 
 use baton_protocol::domain::AgentCard;
-use baton_protocol::operation::{Call, Capability};
-use baton_protocol::{Error, ErrorKind, Generation};
+use baton_protocol::operation::{Call, Capability, Operation};
+use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
 
 use super::CallContext;
 
@@ -13,8 +13,12 @@ pub(super) fn check(card: &AgentCard, context: &CallContext, call: &Call) -> Res
         Capability::None => {}
         Capability::Streaming if capabilities.streaming == Some(true) => {}
         Capability::Streaming => {
-            let message =
-                format!("{} needs streaming, which this agent does not offer; use SendMessage", facts.v1);
+            let instead = match facts.operation {
+                Operation::SubscribeToTask => Operation::GetTask,
+                _ => Operation::SendMessage,
+            };
+            let (asked, instead) = (Name::Method(facts.operation), Name::Method(instead));
+            let message = format!("{asked} needs streaming, which this agent does not offer; use {instead}");
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
         Capability::PushNotifications if capabilities.push_notifications == Some(true) => {}
@@ -35,8 +39,8 @@ pub(super) fn check(card: &AgentCard, context: &CallContext, call: &Call) -> Res
         }
         for required in capabilities.extensions.iter().filter(|extension| extension.required) {
             if !context.extensions.contains(&required.uri) {
-                let message =
-                    format!("This agent requires the extension {}; name it in A2A-Extensions", required.uri);
+                let (uri, header) = (&required.uri, Name::Member(Member::Extensions));
+                let message = format!("This agent requires the extension {uri}; name it in {header}");
                 return Err(Error::new(ErrorKind::ExtensionSupportRequired, message)
                     .with_info("extension", required.uri.clone()));
             }

@@ -1,7 +1,7 @@
 //! Parts of a media type the agent does not take are refused.
 
 use baton_protocol::domain::{AgentCard, Message};
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::{Error, ErrorKind, Member, Name};
 
 use crate::media::fit;
 
@@ -15,7 +15,8 @@ pub(super) fn check(card: &AgentCard, message: &Message) -> Result<(), Error> {
         if !modes().any(|mode| fit(mode, media_type).is_some()) {
             let accepted: Vec<&str> = modes().map(String::as_str).collect();
             let message = format!(
-                "message.parts[{index}] is {media_type}, which this agent does not take; it takes {}",
+                "{}[{index}] is {media_type}, which this agent does not take; it takes {}",
+                Name::Member(Member::Parts),
                 accepted.join(", ")
             );
             return Err(Error::new(ErrorKind::ContentTypeNotSupported, message)

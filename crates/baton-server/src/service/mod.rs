@@ -7,6 +7,7 @@ mod cursor;
 pub(crate) mod fuzz;
 mod list;
 mod media;
+mod message_hash;
 mod send;
 mod subscribe;
 
@@ -15,9 +16,10 @@ use std::sync::{Arc, LazyLock};
 
 use arc_swap::{ArcSwap, Guard};
 use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
+use baton_protocol::generation::Generations;
 use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, Reply};
 use baton_protocol::wire::v1;
-use baton_protocol::{Error, ErrorKind, Generation};
+use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
 use bytes::Bytes;
 
 pub use cursor::Cursors;
@@ -200,6 +202,11 @@ impl Service {
         self.inner.card.declared()
     }
 
+    /// What the card lets clients speak.
+    pub(crate) fn generations(&self) -> Generations {
+        self.inner.card.generations()
+    }
+
     /// The owner is the caller's, the tenant the request's.
     pub fn scope(&self, principal: &Principal, tenant: Option<&str>) -> Result<Scope, Error> {
         let tenant = tenant.unwrap_or_default();
@@ -274,7 +281,8 @@ impl Service {
         content_limits::check_metadata(&options, cancel.metadata.as_ref()).map_err(|it| too_much("", &it))?;
         drop(options);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
-            Canceled::Before(_) if context.generation == Generation::V0_1 => {
+            // 1.0 calls a cancel idempotent; the error tables of the others name `canceled`.
+            Canceled::Before(_) if context.generation != Generation::V1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));
             }
             Canceled::Before(snapshot) | Canceled::Now(snapshot) => snapshot,
@@ -285,7 +293,11 @@ impl Service {
 
 /// A member of the call holds more than it may.
 fn too_much(of: &str, found: &TooMuch) -> Error {
-    let member = format!("{of}{}", found.member);
+    // A message's parts are spelled by generation.
+    let member = match found.member.strip_prefix(".parts") {
+        Some(rest) if of == "message" => format!("{}{rest}", Name::Member(Member::Parts)),
+        _ => format!("{of}{}", found.member),
+    };
     Error::invalid(member.trim_start_matches('.'), found.fault.as_str())
 }
 

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use baton_protocol::domain::{Message, Role};
+use baton_protocol::domain::{Role, SendDetails};
 use baton_protocol::operation::{Reply, SendMessage};
-use baton_protocol::wire::v1;
-use baton_protocol::{Error, Generation};
-use sha2::{Digest, Sha256};
+use baton_protocol::{Error, Generation, Member, Name};
 
+use super::message_hash::hashes;
 use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe, too_much};
 use crate::engine::clock::fresh_message_id;
 use crate::engine::content_limits;
@@ -65,28 +64,34 @@ impl Service {
         known_only: bool,
         shows_start: bool,
     ) -> Result<Incoming, Error> {
-        let SendMessage { mut message, client_task_id, metadata, .. } = send;
+        let SendMessage { mut message, client_task_id, accepted_output_modes, metadata, .. } = send;
         if message.role != Role::User {
-            return Err(Error::invalid("message.role", "must be ROLE_USER: agents answer, they do not ask"));
+            let user = Name::Member(Member::UserRole);
+            let problem = format!("must be {user}: agents answer, they do not ask");
+            return Err(Error::invalid("message.role", problem));
         }
         let options = self.engine().options();
         content_limits::check_message(&options, &message).map_err(|it| too_much("message", &it))?;
         content_limits::check_metadata(&options, metadata.as_ref()).map_err(|it| too_much("", &it))?;
         media::check(&self.declared(), &message)?;
-        let (hash, record_id) = (hash(&message), message.id.clone());
+        let (hashes, record_id) = (hashes(&message), message.id.clone());
         if client_task_id.is_some() {
             // Messages of that generation have no id; the codec put the task's in its place.
             message.id = fresh_message_id();
         }
         let generation = context.generation;
         let trace = context.trace.clone();
-        Ok(Incoming { message, record_id, hash, client_task_id, generation, known_only, trace, shows_start })
+        Ok(Incoming {
+            message,
+            record_id,
+            hash: hashes.now,
+            first_hash: hashes.first,
+            client_task_id,
+            details: SendDetails { accepted_output_modes, metadata },
+            generation,
+            known_only,
+            trace,
+            shows_start,
+        })
     }
-}
-
-/// Of the message as it was sent, its target included.
-fn hash(message: &Message) -> [u8; 32] {
-    let mut json = Vec::with_capacity(512);
-    v1::write_message(&mut json, message);
-    Sha256::digest(&json).into()
 }

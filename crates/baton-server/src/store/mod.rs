@@ -180,13 +180,20 @@ pub enum Appended {
     Duplicate(MessageRecord),
 }
 
+/// What a message is known by beside its id. Its last byte is the version of how it was made, and the rest the digest:
+/// records that differ in the version alone are of the same message. (The first version has a byte of its digest there.)
+pub type MessageHash = [u8; 32];
+
+/// How many bytes of a [`MessageHash`] are its digest, and where its version is.
+pub const HASH_DIGEST: usize = 31;
+
 /// The idempotency record of one message. Outlives its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRecord {
     /// The id its author gave it.
     pub message_id: MessageId,
-    /// Of the message and its target. The same id with another hash is another message.
-    pub hash: [u8; 32],
+    /// Of the message and its target. The same id with another digest is another message.
+    pub hash: MessageHash,
     /// `None` for the reply of a message skill.
     pub task: Option<TaskId>,
     /// Number of the message's event, once it is in the log.
@@ -463,12 +470,12 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// not cost more with more tasks.
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage>;
 
-    /// The record of a message, by its id and hash.
+    /// The record of a message, by its id and the digest of its hash, whatever the version.
     async fn message(
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>>;
 
     /// Records a message skill's reply, unless the message is on record already: then that record is answered.

@@ -16,6 +16,9 @@
 //! more space, the `tracestate`. That of an artifact goes on with ` join` where its first part is text that continues
 //! the artifact's last part. Versions that know neither read over both.
 //!
+//! A user message that was sent with more than itself has format 2: between the header and the JSON is a line with that
+//! as JSON, `{"acceptedOutputModes":[…],"metadata":{…}}`, each member only where it was said.
+//!
 //! A snapshot is three lines: `1 <version> <attempts>`, what the log says beyond the task, the task.
 
 use std::borrow::Cow;
@@ -24,8 +27,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, TaskId,
-    TaskState, Timestamp, TraceContext, Transition,
+    ArtifactId, ArtifactUpdate, ContextId, Event, EventBody, EventKind, JsonObject, Message, SendDetails,
+    TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::{StreamItem, v1};
@@ -40,6 +43,9 @@ const FORMAT: &str = "1";
 
 /// Marks text that goes on.
 const JOIN: &str = "join";
+
+/// Of a user message with details.
+const DETAILED: &str = "2";
 
 /// An event as it is kept: cheap to clone, never decoded on the way to a 1.0 stream.
 #[derive(Clone, PartialEq, Eq)]
@@ -76,11 +82,16 @@ impl StoredEvent {
         let (header, json_at) = first_line(&record).ok_or_else(|| damaged("no header"))?;
         let mut fields = header.split(' ');
         let (format, kind, at) = (fields.next(), fields.next(), fields.next());
-        if format != Some(FORMAT) {
+        let detailed = format == Some(DETAILED) && kind == Some("U");
+        if format != Some(FORMAT) && !detailed {
             return Err(damaged("a format this version does not know; was it written by a newer Baton?"));
         }
         let at: i64 = at.and_then(|at| at.parse().ok()).ok_or_else(|| damaged("bad time"))?;
         let (kind, ordinal) = kind.and_then(read_kind).ok_or_else(|| damaged("bad kind"))?;
+        let json_at = match detailed {
+            true => json_at + 1 + memchr(b'\n', &record[json_at..]).ok_or_else(|| damaged("no details"))?,
+            false => json_at,
+        };
         Ok(StoredEvent { number, kind, at: Timestamp::from_millis(at), ordinal, record, json_at })
     }
 
@@ -115,6 +126,15 @@ impl StoredEvent {
         TraceContext::parse(fields.next()?, fields.next())
     }
 
+    /// What stands between the header and the JSON.
+    fn details(&self) -> Result<SendDetails, String> {
+        let (_, at) = first_line(&self.record).ok_or("no header")?;
+        match self.record[at..self.json_at].split_last() {
+            Some((_, line)) => read_details(std::str::from_utf8(line).map_err(|error| error.to_string())?),
+            None => Ok(SendDetails::default()),
+        }
+    }
+
     /// The update, with the ids its frame carries.
     pub fn item(&self) -> Result<StreamItem, StoreError> {
         let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
@@ -134,7 +154,8 @@ impl StoredEvent {
         let body = match self.kind {
             EventKind::UserMessage => {
                 let message = v1::read_message(text).map_err(|e| damaged(&e))?;
-                EventBody::UserMessage { message, trace: self.trace() }
+                let details = self.details().map_err(|e| damaged(&e))?;
+                EventBody::UserMessage { message, trace: self.trace(), details }
             }
             EventKind::AttemptStarted => {
                 let started: AttemptJson<'_> = serde_json::from_str(text).map_err(|e| damaged(&e))?;
@@ -238,7 +259,11 @@ impl EventBatch {
 
 /// Header line and JSON of an event; answers where the JSON starts.
 fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &Event) -> usize {
-    out.extend_from_slice(FORMAT.as_bytes());
+    let details = match &event.body {
+        EventBody::UserMessage { details, .. } if !details.is_empty() => Some(details),
+        _ => None,
+    };
+    out.extend_from_slice(if details.is_some() { DETAILED } else { FORMAT }.as_bytes());
     out.push(b' ');
     match &event.body {
         EventBody::UserMessage { .. } => out.push(b'U'),
@@ -266,6 +291,10 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
         out.extend_from_slice(JOIN.as_bytes());
     }
     out.push(b'\n');
+    if let Some(details) = details {
+        write_details(out, details);
+        out.push(b'\n');
+    }
     let json = out.len();
     match &event.body {
         EventBody::UserMessage { message, .. } => v1::write_message(out, message),
@@ -290,6 +319,37 @@ struct AttemptJson<'a> {
     attempt: u32,
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
     skill: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DetailsJson<'a> {
+    #[serde(default)]
+    accepted_output_modes: Vec<String>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+fn write_details(out: &mut Vec<u8>, details: &SendDetails) {
+    let mut before = b'{';
+    if !details.accepted_output_modes.is_empty() {
+        out.extend_from_slice(b"{\"acceptedOutputModes\":");
+        push_json(out, &details.accepted_output_modes);
+        before = b',';
+    }
+    if let Some(metadata) = &details.metadata {
+        out.push(before);
+        out.extend_from_slice(b"\"metadata\":");
+        out.extend_from_slice(metadata.as_str().as_bytes());
+    }
+    out.push(b'}');
+}
+
+fn read_details(json: &str) -> Result<SendDetails, String> {
+    let details: DetailsJson<'_> = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let metadata = details.metadata.map(|raw| JsonObject::parse(raw.get())).transpose();
+    let metadata = metadata.map_err(|error| error.to_string())?;
+    Ok(SendDetails { accepted_output_modes: details.accepted_output_modes, metadata })
 }
 
 #[derive(Deserialize)]
@@ -335,6 +395,8 @@ struct BeyondTask<'a> {
     skill: Option<Cow<'a, str>>,
     /// `traceparent`, and `tracestate` if there was one.
     trace: Option<(Cow<'a, str>, Option<Cow<'a, str>>)>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
 }
 
 impl StoredSnapshot {
@@ -398,7 +460,9 @@ impl StoredSnapshot {
         let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
         let trace = beyond.trace.and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()));
         let sealed = sealed.map_err(|e| damaged(&e))?;
-        Ok(Snapshot::restore(task, version, attempts, &sealed, beyond.skill.map(Arc::from), trace))
+        let details = beyond.details.map(|raw| read_details(raw.get())).transpose();
+        let details = details.map_err(|e| damaged(&e))?.unwrap_or_default();
+        Ok(Snapshot::restore(task, version, attempts, &sealed, beyond.skill.map(Arc::from), trace, details))
     }
 
     /// Version, attempts, and where the second line starts.
@@ -439,6 +503,10 @@ fn write_beyond(out: &mut Vec<u8>, snapshot: &Snapshot) {
     if let Some(trace) = &snapshot.trace {
         out.extend_from_slice(b",\"trace\":");
         push_json(out, (trace.parent(), trace.state()));
+    }
+    if !snapshot.details.is_empty() {
+        out.extend_from_slice(b",\"details\":");
+        write_details(out, &snapshot.details);
     }
     out.push(b'}');
 }

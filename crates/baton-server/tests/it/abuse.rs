@@ -84,7 +84,7 @@ async fn packed_bodies_are_refused() {
     for encoding in ["gzip", "deflate", "br", "zstd", "gzip, gzip", "x"] {
         let headers = format!("content-encoding: {encoding}\r\n");
         let (status, answer) = post(&server, &headers, b"\x1f\x8b\x08\0\0\0\0\0").await;
-        assert_eq!((status, &answer["error"]["code"]), (415, &json!(-32005)), "{encoding}: {answer}");
+        assert_eq!((status, &answer["error"]["code"]), (415, &json!(-32600)), "{encoding}: {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains("Content-Encoding"), "{answer}");
     }
     let list = br#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;

@@ -21,10 +21,10 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
     ),
     (
         "cancel_a_working_task",
-        &[Face::V01Rpc],
+        &[Face::V03Rpc, Face::V03Http, Face::V01Rpc],
         "/2",
         r#"{"error":"TASK_NOT_CANCELABLE"}"#,
-        "a second cancel is an error in 0.1 (ruling 5)",
+        "a second cancel is an error before 1.0 (ruling 5)",
     ),
     (
         "unknown_tasks",

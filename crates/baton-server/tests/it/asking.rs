@@ -60,6 +60,8 @@ pub(crate) struct Said {
     pub(crate) push: bool,
     /// The skill it names.
     pub(crate) skill: Option<String>,
+    /// Said in the agent's role, which is not the caller's.
+    pub(crate) agent: bool,
 }
 
 pub(crate) fn said(text: &str) -> Said {
@@ -90,7 +92,8 @@ fn params(face: Face, said: &Said) -> Value {
     let parts = json!([part(face, said)]);
     if face == V01 {
         let id = said.task.clone().unwrap_or(fresh);
-        let mut params = json!({"id": id, "message": {"role": "user", "parts": parts}});
+        let role = if said.agent { "agent" } else { "user" };
+        let mut params = json!({"id": id, "message": {"role": role, "parts": parts}});
         set(&mut params["message"], "metadata", metadata(said));
         for (name, value) in [
             ("sessionId", said.context.as_ref().map(|context| json!(context))),
@@ -101,7 +104,12 @@ fn params(face: Face, said: &Said) -> Value {
         }
         return params;
     }
-    let role = if face == V03Rpc { "user" } else { "ROLE_USER" };
+    let role = match (face, said.agent) {
+        (V03Rpc, false) => "user",
+        (V03Rpc, true) => "agent",
+        (_, false) => "ROLE_USER",
+        (_, true) => "ROLE_AGENT",
+    };
     let mut message = json!({"messageId": fresh, "role": role});
     message[if face == V03Rest { "content" } else { "parts" }] = parts;
     set(&mut message, "kind", (face == V03Rpc).then(|| json!("message")));

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use baton_protocol::domain::security::{SchemeKind, SecurityRequirement, SecurityScheme};
-use baton_protocol::domain::{AgentCard, AgentExtension, AgentSkill};
+use baton_protocol::domain::{AgentCard, AgentExtension, AgentInterface, AgentSkill};
 use baton_server::Server;
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::agents::obedient;
 use crate::callers::ByHeader;
 use crate::harness::{Answer, TestServer, message, serve, serve_agent, with_agent};
-use crate::speakers::{message_03, proto_message_03, read, request, task, with_card};
+use crate::speakers::{message_03, proto_message_03, read, request, rpc, task, with_card};
 
 const NEW: &str = "/.well-known/agent-card.json";
 const OLD: &str = "/.well-known/agent.json";
@@ -344,4 +344,71 @@ async fn s02_everything_is_below_the_path_of_the_public_url_too() {
     // A neighbour that only begins alike is somebody else's.
     let neighbour = format!("{}/agents/xyz/v1/message:send", server.url);
     assert_eq!(post(&server, &neighbour, None, &proto_message_03("a")).await.status, 404);
+}
+
+/// Ruling 11: the versions that a card's interfaces name are served, and nothing else is; cards tell only of those.
+#[tokio::test]
+async fn s03_only_the_generations_a_card_names_are_served() {
+    let spoken =
+        [("1.0", &["1.0"][..]), ("0.3", &["0.3"]), ("0.1", &["0.1"]), ("1.0 and 0.3", &["1.0", "0.3.0"])];
+    for (listed, versions) in spoken {
+        let interfaces = versions.iter().map(|version| AgentInterface {
+            url: "https://elsewhere.example".to_owned(),
+            protocol_binding: "JSONRPC".to_owned(),
+            protocol_version: (*version).to_owned(),
+            tenant: None,
+        });
+        let interfaces: Vec<_> = interfaces.collect();
+        let server = serve(with_card(|card| card.interfaces = interfaces, obedient)).await;
+        let on = |version: &str| listed.contains(version);
+        let v1 = ("a2a-version", "1.0");
+        for (version, method, params) in [
+            ("1.0", "SendMessage", message("hello")),
+            ("0.3", "message/send", message_03("hello")),
+            ("0.1", "tasks/send", task("t", "hello")),
+        ] {
+            let headers = if version == "1.0" { &[v1][..] } else { &[] };
+            let answer = rpc(&server, headers, method, params).await;
+            assert_eq!(
+                answer.body.get("result").is_some(),
+                on(version),
+                "{listed} {method}: {}",
+                answer.body
+            );
+            if !on(version) {
+                assert_eq!(answer.error_code(), -32009, "{listed} {method}");
+                let told = answer.body["error"]["message"].as_str().unwrap();
+                assert!(told.ends_with(&format!("this agent speaks {listed}")), "{told}");
+            }
+        }
+        for (version, path, headers) in
+            [("1.0", "/tasks", &[v1, ("content-type", "application/json")][..]), ("0.3", "/v1/tasks", &[])]
+        {
+            let answer = read(request(&server, Method::GET, path, headers, "").await).await;
+            assert_eq!(
+                answer.status,
+                if on(version) { 200 } else { 400 },
+                "{listed} {path}: {}",
+                answer.body
+            );
+        }
+        // The names 0.1 and 0.3 share lead to the one that is on.
+        let shared = rpc(&server, &[], "tasks/get", json!({"id": "none"})).await;
+        assert_eq!(shared.error_code(), if on("0.3") || on("0.1") { -32001 } else { -32009 }, "{listed}");
+        // Cards lead only to what is on.
+        let card = ask(&server, NEW, &[]).await;
+        assert_eq!(card.status, 200, "{listed}");
+        let named = card.body["supportedInterfaces"].as_array().into_iter().flatten();
+        let named: Vec<_> = named.map(|it| it["protocolVersion"].as_str().unwrap()).collect();
+        assert!(named.iter().all(|version| on(version)), "{listed}: {named:?}");
+        assert_eq!(card.body.get("supportedInterfaces").is_some(), on("1.0"), "{listed}");
+        assert_eq!(card.body.get("protocolVersion").is_some(), on("0.3"), "{listed}");
+        let old = ask(&server, OLD, &[]).await;
+        assert_eq!(old.status, if on("0.3") || on("0.1") { 200 } else { 404 }, "{listed}");
+        if old.status == 200 {
+            assert_eq!(old.body["url"], format!("{}/", server.url), "{listed}");
+        }
+    }
+    let all = serve_agent(obedient).await;
+    assert_eq!(ask(&all, NEW, &[]).await.body["supportedInterfaces"].as_array().unwrap().len(), 4);
 }

@@ -1,5 +1,5 @@
 //! S-01. JSON-RPC 2.0 section 4: a request has `jsonrpc`, `method` and, since an A2A call always wants an
-//! answer, an `id`; section 5: the answer has the same id, or null when it could not be told.
+//! answer, an `id`; section 5: the answer has the same id, also beside an error, or null when it could not be read.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,16 @@ const HEADERS: [(&str, &str); 2] = [("content-type", "application/json"), ("a2a-
 
 /// The body is refused, and the answer names no id.
 async fn check(server: &TestServer, body: impl AsRef<[u8]>, status: u16, code: i64) {
+    check_with(server, body, status, code, Value::Null).await;
+}
+
+async fn check_with(server: &TestServer, body: impl AsRef<[u8]>, status: u16, code: i64, id: Value) {
     let body = body.as_ref();
     let shown = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
     let answer = server.post(&HEADERS, body.to_vec()).await;
     assert_eq!((answer.status, answer.error_code()), (status, code), "{shown}: {}", answer.body);
     assert_eq!(answer.body["jsonrpc"], "2.0", "{shown}");
-    assert_eq!(answer.body.get("id"), Some(&Value::Null), "{shown}");
+    assert_eq!(answer.body.get("id"), Some(&id), "{shown}");
     assert_eq!(answer.header("content-type"), Some("application/json"), "{shown}");
     assert!(answer.body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
 }
@@ -67,7 +71,7 @@ async fn s01_what_is_not_utf8_is_a_parse_error() {
 }
 
 #[tokio::test]
-async fn s01_json_that_is_no_request_is_refused_with_id_null() {
+async fn s01_json_that_is_no_request_is_refused() {
     let server = serve_agent(obedient).await;
     let good = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
     assert!(text_of(&server, good.to_owned()).await.contains("\"result\""));
@@ -87,41 +91,81 @@ async fn s01_json_that_is_no_request_is_refused_with_id_null() {
         "[1]",
         &batch,
         &closed_deep,
-        // jsonrpc.
         "{}",
-        r#"{"id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":null,"id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":2.0,"id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":"1.0","id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":"2","id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":"","id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":["2.0"],"id":1,"method":"ListTasks"}"#,
-        r#"{"JSONRPC":"2.0","id":1,"method":"ListTasks"}"#,
-        // method.
-        r#"{"jsonrpc":"2.0","id":1}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":1}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":""}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":["ListTasks"]}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":{"name":"ListTasks"}}"#,
-        // id.
-        r#"{"jsonrpc":"2.0","method":"ListTasks"}"#,
-        r#"{"jsonrpc":"2.0","id":null,"method":"ListTasks"}"#,
+        // An id that cannot be one.
         r#"{"jsonrpc":"2.0","id":true,"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":[1],"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":{"a":1},"method":"ListTasks"}"#,
+        r#"{"jsonrpc":"2.0","id":true,"method":"NoSuchMethod"}"#,
         &long_string,
         &huge_string,
         &long_number,
-        // Members given twice: two readers could understand two different requests.
-        r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","method":"GetTask"}"#,
+        // Two ids: either could be the one that is waited for.
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":1,"\u0069d":2,"method":"ListTasks"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{},"params":{}}"#,
     ] {
         check(&server, body, 200, -32600).await;
     }
+    for (rest, id) in [
+        // jsonrpc.
+        (r#""method":"ListTasks""#, "1"),
+        (r#""jsonrpc":null,"method":"ListTasks""#, "1"),
+        (r#""jsonrpc":2.0,"method":"ListTasks""#, r#""a""#),
+        (r#""jsonrpc":"1.0","method":"ListTasks""#, "1"),
+        (r#""jsonrpc":"2","method":"ListTasks""#, "null"),
+        (r#""jsonrpc":"","method":"ListTasks""#, "1"),
+        (r#""jsonrpc":["2.0"],"method":"ListTasks""#, "-1.5"),
+        (r#""JSONRPC":"2.0","method":"ListTasks""#, "1"),
+        // method.
+        (r#""jsonrpc":"2.0""#, "1"),
+        (r#""jsonrpc":"2.0","method":null"#, r#""""#),
+        (r#""jsonrpc":"2.0","method":1"#, "1"),
+        (r#""jsonrpc":"2.0","method":"""#, "1"),
+        (r#""jsonrpc":"2.0","method":["ListTasks"]"#, "1"),
+        (r#""jsonrpc":"2.0","method":{"name":"ListTasks"}"#, "1"),
+        // Members given twice: two readers could understand two different requests.
+        (r#""jsonrpc":"2.0","jsonrpc":"2.0","method":"ListTasks""#, "1"),
+        (r#""jsonrpc":"2.0","method":"ListTasks","method":"GetTask""#, r#""b""#),
+        (r#""jsonrpc":"2.0","method":"ListTasks","params":{},"params":{}"#, "1"),
+    ] {
+        let known = serde_json::from_str(id).unwrap();
+        check_with(&server, format!(r#"{{"id":{id},{rest}}}"#), 200, -32600, known).await;
+        check_with(&server, format!(r#"{{{rest}}}"#), 200, -32600, Value::Null).await;
+    }
+}
+
+/// Without an id nothing is carried out; but that is looked at last, after method and params.
+#[tokio::test]
+async fn s01_a_missing_id_is_told_last_and_runs_nothing() {
+    let server = serve_agent(obedient).await;
+    let send = message("hello").to_string();
+    let legacy = crate::speakers::task("t", "hello").to_string();
+    for (version, method, params, code) in [
+        ("1.0", "NoSuchMethod", "{}", -32601),
+        ("", "message/nothing", "{}", -32601),
+        ("2.0", "ListTasks", "{}", -32009),
+        ("1.0", "SendMessage", "{}", -32602),
+        ("1.0", "ListTasks", "[]", -32602),
+        ("", "tasks/send", "{}", -32602),
+        ("1.0", "ListTasks", "{}", -32600),
+        ("1.0", "SendMessage", &send, -32600),
+        ("1.0", "SendStreamingMessage", &send, -32600),
+        ("", "tasks/send", &legacy, -32600),
+        ("", "tasks/sendSubscribe", &legacy, -32600),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        let headers = [("content-type", "application/json"), ("a2a-version", version)];
+        let answer = server.post(&headers, body).await;
+        assert_eq!((answer.status, answer.error_code()), (200, code), "{method}: {}", answer.body);
+        assert_eq!(answer.body.get("id"), Some(&Value::Null), "{method}");
+    }
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0, "nothing ran");
+    // Null is an id: a client in the field sends it.
+    let send = message("hello");
+    let body = json!({"jsonrpc": "2.0", "id": null, "method": "SendMessage", "params": send});
+    let answer = server.post(&HEADERS, body.to_string()).await;
+    assert_eq!((answer.status, answer.body.get("id")), (200, Some(&Value::Null)));
+    assert!(answer.result()["task"]["id"].is_string());
 }
 
 #[tokio::test]
@@ -129,6 +173,7 @@ async fn s01_the_id_is_echoed_as_it_was_spelled() {
     let server = serve_agent(obedient).await;
     let longest = format!("\"{}\"", "x".repeat(256));
     for id in [
+        "null",
         "0",
         "1",
         "-7",

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use baton_server::store::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use tokio::sync::watch;
 
@@ -21,10 +21,14 @@ type Rule = Box<dyn FnMut(&str, Option<&Append>) -> Option<StoreError> + Send>;
 pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
     failing: Mutex<Option<Rule>>,
+    /// Appends wait here before they are done.
+    held_appends: Mutex<Option<Gate>>,
     /// Answers of appends wait here: the write is done, its caller does not know yet.
     slow_appends: Mutex<Option<Gate>>,
     /// Checks wait here before they are done.
     slow_checks: Mutex<Option<Gate>>,
+    /// What message records say instead of their hash.
+    hash: Mutex<Option<MessageHash>>,
     appends: watch::Sender<usize>,
     refusals: watch::Sender<usize>,
     checks: AtomicUsize,
@@ -42,8 +46,10 @@ impl FaultyStore {
         Arc::new(FaultyStore {
             inner,
             failing: Mutex::default(),
+            held_appends: Mutex::default(),
             slow_appends: Mutex::default(),
             slow_checks: Mutex::default(),
+            hash: Mutex::default(),
             appends,
             refusals,
             checks: AtomicUsize::new(0),
@@ -68,6 +74,15 @@ impl FaultyStore {
 
     pub(crate) fn recover(&self) {
         *self.failing.lock().unwrap() = None;
+    }
+
+    pub(crate) fn hold_appends(&self, gate: &Gate) {
+        *self.held_appends.lock().unwrap() = Some(gate.clone());
+    }
+
+    /// Messages are recorded under this hash, as an earlier version would have.
+    pub(crate) fn record_under(&self, hash: Option<MessageHash>) {
+        *self.hash.lock().unwrap() = hash;
     }
 
     pub(crate) fn slow_appends(&self, gate: Option<&Gate>) {
@@ -121,8 +136,15 @@ async fn reached(counter: &watch::Sender<usize>, count: usize) {
 
 #[async_trait]
 impl Store for FaultyStore {
-    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+    async fn append(&self, scope: &Scope, mut append: Append) -> StoreResult<Appended> {
         self.rule("append", Some(&append))?;
+        if let (Some(record), Some(hash)) = (&mut append.message, *self.hash.lock().unwrap()) {
+            record.hash = hash;
+        }
+        let held = self.held_appends.lock().unwrap().clone();
+        if let Some(gate) = held {
+            gate.pass().await;
+        }
         let done = self.inner.append(scope, append).await;
         self.appends.send_modify(|done| *done += 1);
         let gate = self.slow_appends.lock().unwrap().clone();
@@ -172,7 +194,7 @@ impl Store for FaultyStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         self.rule("message", None)?;
         self.inner.message(scope, id, hash).await

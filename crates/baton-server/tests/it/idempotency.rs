@@ -2,10 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::store::Store;
 use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Server};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
+use crate::faults::FaultyStore;
 use crate::harness::{
     Answer, TestServer, id, message, message_to, message_with_id, serve, serve_agent, state, with_agent,
 };
@@ -98,6 +101,76 @@ async fn blocking_repeats_wait_with_the_first() {
         assert_eq!(state(&answer.result()["task"]), "COMPLETED");
     }
     assert_eq!(calls.count(), 1);
+}
+
+/// Ruling 9: what a client writes otherwise but means the same is the same message.
+#[tokio::test]
+async fn s17_spelling_makes_no_other_message() {
+    let server = serve_agent(counting(&Calls::default(), &Gate::new())).await;
+    let send = |metadata: &str, data: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"message":{{"messageId":"one","role":"ROLE_USER","parts":[{{"text":"quick"}},{{"data":{data}}}],"metadata":{metadata}}}}}}}"#
+        );
+        server.post(&[("content-type", "application/json"), ("a2a-version", "1.0")], body)
+    };
+    let first = send(r#"{"b":1,"a":{"d":"é","c":[1.5,100]}}"#, "12345678901234567890").await;
+    let id = first.result()["task"]["id"].clone();
+    for (metadata, data, same) in [
+        (r#"{"b":1,"a":{"d":"é","c":[1.5,100]}}"#, "12345678901234567890", true),
+        (r#"{ "a": {"c": [ 15e-1, 1e2 ], "d": "\u00e9"}, "b": 1.0 }"#, " 12345678901234567890", true),
+        (r#"{"b":1,"a":{"d":"é","c":[1.5,100]}}"#, "12345678901234567891", false),
+        (r#"{"b":1,"a":{"d":"é","c":[100,1.5]}}"#, "12345678901234567890", false),
+        (r#"{"b":"1","a":{"d":"é","c":[1.5,100]}}"#, "12345678901234567890", false),
+    ] {
+        let again = send(metadata, data).await;
+        assert_eq!(again.result()["task"]["id"] == id, same, "{metadata} {data}");
+        assert_eq!(again.header("a2a-idempotent-replay") == Some("true"), same, "{metadata} {data}");
+    }
+    // The same in 0.1, where the task's id is the message's.
+    let legacy = |metadata: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{{"id":"t","message":{{"role":"user","parts":[{{"type":"text","text":"quick"}}],"metadata":{metadata}}}}}}}"#
+        );
+        server.post(&[("content-type", "application/json")], body)
+    };
+    assert_eq!(legacy(r#"{"b":1,"a":2}"#).await.result()["id"], "t");
+    crate::speakers::settles(&server, "t", "completed").await;
+    let again = legacy(r#"{"a":2.0,"b":1}"#).await;
+    assert_eq!(again.header("a2a-idempotent-replay"), Some("true"), "{}", again.body);
+}
+
+/// A message that was stored before hashes had a version is found by a retry after the upgrade, on every backend that
+/// outlives one.
+#[tokio::test]
+async fn s17_records_of_the_first_version_are_found() {
+    for backend in Backend::each() {
+        let (calls, store) = (Calls::default(), FaultyStore::over(backend.open().await));
+        let builder = with_agent(counting(&calls, &Gate::new())).store(store.clone() as Arc<dyn Store>);
+        let server = serve(builder).await;
+        for (place, parts) in [
+            r#"[{"text":"quick"}]"#,
+            r#"[{"text":"quick"},{"data":{"a":1,"b":2}}]"#,
+            r#"[{"text":"quick"},{"data":{"b":1.0,"a":2}}]"#,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let message = format!(r#"{{"messageId":"m{place}","role":"ROLE_USER","parts":{parts}}}"#);
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"message":{message}}}}}"#
+            );
+            let headers = [("content-type", "application/json"), ("a2a-version", "1.0")];
+            // As the first version did: of the message's 1.0 JSON.
+            store.record_under(Some(Sha256::digest(&message).into()));
+            let first = server.post(&headers, body.clone()).await;
+            store.record_under(None);
+            let again = server.post(&headers, body).await;
+            assert_eq!(again.header("a2a-idempotent-replay"), Some("true"), "{parts}: {}", again.body);
+            assert_eq!(again.result()["task"]["id"], first.result()["task"]["id"], "{parts}");
+        }
+        assert_eq!(calls.count(), 3);
+        server.stop().await;
+    }
 }
 
 #[tokio::test]

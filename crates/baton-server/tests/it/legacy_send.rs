@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use baton_protocol::domain::AgentSkill;
 use baton_server::service::Limits;
+use baton_server::store::Store;
+use baton_server::store::memory::MemoryStore;
 use baton_server::{AgentError, Asked, Turn};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::agents::obedient;
 use crate::callers::ByHeader;
-use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
+use crate::faults::FaultyStore;
+use crate::harness::{Answer, HANG, TestServer, serve, serve_agent, with_agent};
 use crate::speakers::{legacy, read, request, rpc, settles, task};
 use crate::stage::{Calls, Gate, agent_with};
 
@@ -77,6 +81,54 @@ async fn s17_the_same_send_at_the_same_time_is_one_task() {
     assert!(answers.iter().all(|answer| answer.result()["id"] == "t"));
     settles(&server, "t", "completed").await;
     assert_eq!(calls.count(), 1);
+}
+
+/// The second copy comes while the first is on its way to the store: the task has a run but is nowhere to be read.
+#[tokio::test]
+async fn s17_a_send_waits_for_the_first_of_its_id_to_be_stored() {
+    for text in ["hello", "another"] {
+        let (store, gate, go) = (FaultyStore::over(Arc::new(MemoryStore::new())), Gate::new(), Gate::new());
+        let heads = watch::Sender::new(0);
+        let seen = heads.clone();
+        store.fail(move |call, _| {
+            seen.send_modify(|heads| *heads += usize::from(call == "head"));
+            None
+        });
+        store.hold_appends(&gate);
+        let builder = with_agent(agent_with(&go, |go, turn| async move {
+            go.pass().await;
+            turn.text_artifact("echo", turn.text()).await?;
+            Ok(())
+        }));
+        let server = serve(builder.store(Arc::clone(&store) as Arc<dyn Store>)).await;
+        let looked = |count: usize| {
+            let mut heads = heads.subscribe();
+            async move {
+                tokio::time::timeout(HANG, heads.wait_for(|heads| *heads >= count)).await.unwrap().unwrap();
+            }
+        };
+        let first = async {
+            let answer = send(&server, "t", "hello").await;
+            assert_eq!(answer.result()["id"], "t", "{}", answer.body);
+        };
+        let second = async {
+            looked(1).await;
+            let answer = send(&server, "t", text).await;
+            assert_eq!(answer.result()["id"], "t", "{text}: {}", answer.body);
+        };
+        let release = async {
+            looked(2).await;
+            // Whatever else the second asks for without the first's append it has asked for by then.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            gate.let_pass(1000);
+        };
+        tokio::join!(first, second, release);
+        go.let_pass(1000);
+        settles(&server, "t", "completed").await;
+        assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 1);
+    }
 }
 
 #[tokio::test]
@@ -156,13 +208,19 @@ async fn s08_the_session_is_kept_or_made() {
     named["sessionId"] = json!("my session / 1");
     assert_eq!(legacy(&server, "tasks/send", named.clone()).await.result()["sessionId"], "my session / 1");
     settles(&server, "a", "input-required").await;
-    // The next message need not repeat it, and may not change it.
-    let mut other = task("a", "blue");
-    other["sessionId"] = json!("another");
-    assert_eq!(legacy(&server, "tasks/send", other).await.error_code(), -32602);
-    let mut silent = task("a", "blue");
+    // The next message need not repeat it, and cannot change it: the task's id decides.
+    let mut silent = task("a", "ask");
     silent.as_object_mut().unwrap().remove("sessionId");
     assert_eq!(legacy(&server, "tasks/send", silent).await.result()["sessionId"], "my session / 1");
+    settles(&server, "a", "input-required").await;
+    let mut other = task("a", "blue");
+    other["sessionId"] = json!("another");
+    for method in ["tasks/send", "tasks/send"] {
+        let answer = legacy(&server, method, other.clone()).await;
+        assert_eq!(answer.result()["sessionId"], "my session / 1", "{}", answer.body);
+    }
+    let ended = settles(&server, "a", "completed").await;
+    assert_eq!(ended["artifacts"][0]["parts"][0]["text"], "blue");
 
     let mut nobody = task("b", "hello");
     nobody["sessionId"] = Value::Null;

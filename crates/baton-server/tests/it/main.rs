@@ -109,6 +109,8 @@ mod mounted;
 mod multi_turn;
 /// Messages that were acknowledged and never taken: in the history, marked, however their task ended.
 mod not_taken;
+/// Error texts name members and methods as the caller's generation does.
+mod own_names;
 /// Walking a list page by page, and the tokens that lead on.
 mod pages;
 /// Agents that share the places of one server, with caps of their own.
@@ -133,6 +135,8 @@ mod routing;
 mod scenario;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
+/// What a send says beside its message: it reaches the agent, and output modes that do not fit are refused.
+mod send_details;
 /// Several agents on one server: paths, tenants, separate cards, limits and tasks.
 mod several_agents;
 /// How each face spells what, by hand.

@@ -15,7 +15,7 @@ fn good(method: &str) -> Value {
         "metadata": {"a": 1}, "extensions": ["https://example.com"], "referenceTaskIds": ["t"],
     });
     let configuration =
-        json!({"historyLength": 1, "returnImmediately": true, "acceptedOutputModes": ["a/b"]});
+        json!({"historyLength": 1, "returnImmediately": true, "acceptedOutputModes": ["text/plain"]});
     let params = json!({"message": message, "configuration": configuration, "metadata": {}, "tenant": ""});
     json!({"jsonrpc": "2.0", "id": 9, "method": method, "params": params})
 }

@@ -182,7 +182,7 @@ fn request(task: &TaskId, text: &str) -> NewRequest {
         reply: None,
         at,
     };
-    let body = EventBody::UserMessage { message, trace: None };
+    let body = EventBody::said(message);
     let context = ContextId::parse("any").unwrap();
     let event = StoredEvent::encode(task, &context, &Event { number: 0, at, body });
     NewRequest { event, message: Some(record), most_pending: 100 }

@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use baton_protocol::generation::Generations;
+use baton_server::card;
 use baton_server::store::StoreError;
 use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
@@ -246,6 +248,14 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
     for plan in agents {
         let name = if agents.len() > 1 { format!("  ({})", plan.card.name) } else { String::new() };
         text += &format!("  card       {}/.well-known/agent-card.json{name}\n", at(plan));
+    }
+    for plan in agents {
+        // Checked when the agent was mounted.
+        let served = card::generations(&plan.card).unwrap_or(Generations::ALL);
+        if !served.others().is_empty() {
+            let (on, off) = (served.versions(), served.others().versions());
+            text += &format!("  protocol   {on} (the card switches {off} off)\n");
+        }
     }
     if let Some(public_url) = config.public_url.as_ref() {
         text += &format!("  known as   {}\n", public_url.as_str());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baton_protocol::domain::{AgentCard, AgentProvider, AgentSkill};
-use baton_protocol::wire::card;
+use baton_server::card;
 
 use super::file;
 use super::schema::{Card, Skill};
@@ -33,7 +33,7 @@ pub(crate) enum Unreadable {
 impl CardFile {
     pub(crate) fn read(path: &Path) -> Result<Self, Unreadable> {
         let text = file::text_of(path).map_err(Unreadable::File)?;
-        let (_, card) = card::read_any(&text).map_err(|error| Unreadable::Card(error.to_string()))?;
+        let card = card::read(&text).map_err(|error| Unreadable::Card(error.to_string()))?;
         Ok(CardFile { path: path.to_owned(), text, card })
     }
 

@@ -342,3 +342,58 @@ fn the_demo_agents_profile_is_not_for_other_agents() {
     let (code, said) = finished(&mut folder.baton(&["config", "check", "--profile", "minimal"]));
     assert!(code == Some(2) && said.starts_with("error: --profile: only for the demo agent"), "{said}");
 }
+
+/// A card file says what the agent is; where it listens is for the server to say. Such a card is taken by every flag
+/// and key that takes one.
+#[tokio::test]
+async fn p08_a_card_file_need_not_say_where_its_agent_listens() {
+    let example =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../baton-server/examples/three_files/card.json");
+    let folder = Folder::with(&format!(
+        "card = {:?}\n[[skill]]\nid = \"roll\"\nbuiltin = \"echo\"\n[[skill]]\nid = \"explain\"\nbuiltin = \"echo\"\n",
+        example.display().to_string()
+    ));
+    assert!(output(&mut folder.baton(&["config", "check"])).starts_with("ok"));
+    let folder = Folder::with("");
+    let one = r#"{"name": "Loud", "description": "d", "version": "7",
+                  "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]}"#;
+    let older = r#"{"name": "Loud", "description": "d", "version": "7", "protocolVersion": "0.3.0",
+                    "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]}"#;
+    for text in [one, older] {
+        fs::write(folder.path("card.json"), text).unwrap();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "cat"];
+        let server = Served::of(&mut folder.baton(&[&args[..], &["--card", "card.json"]].concat()));
+        let card = card(&server.url).await;
+        assert_eq!((&card["name"], &card["version"]), (&json!("Loud"), &json!("7")));
+        assert_eq!(card["supportedInterfaces"].as_array().unwrap().len(), 4, "all generations are on");
+    }
+    fs::write(folder.path("card.json"), r#"{"name": "Loud"}"#).unwrap();
+    let (code, said) = finished(&mut folder.baton(&["serve", "--exec", "cat", "--card", "card.json"]));
+    assert_eq!(code, Some(2));
+    assert!(said.contains("description is required") && !said.contains("Invalid response"), "{said}");
+}
+
+/// Ruling 11: a card that names some versions switches the others off, and the start says so.
+#[tokio::test]
+async fn s03_the_card_decides_which_generations_are_served() {
+    let folder = Folder::with("");
+    let write = |versions: &[&str]| {
+        let interface = |version: &&str| json!({"url": "https://a.example", "protocolBinding": "JSONRPC", "protocolVersion": version});
+        let card = json!({
+            "name": "Some", "description": "d", "version": "1",
+            "supportedInterfaces": versions.iter().map(interface).collect::<Vec<_>>(),
+            "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}],
+        });
+        fs::write(folder.path("card.json"), card.to_string()).unwrap();
+    };
+    let args =
+        ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "cat", "--card", "card.json"];
+    write(&["1.0"]);
+    let server = Served::of(&mut folder.baton(&args));
+    server.log_with("protocol 0.3 and 0.1 switched off");
+    assert!(server.welcome.contains("1.0 (the card switches 0.3 and 0.1 off)"), "{}", server.welcome);
+    assert_eq!(server.send(text("m-1", "hello")).await["status"]["state"], "TASK_STATE_COMPLETED");
+    write(&["1.0", "7.0"]);
+    let (code, said) = finished(&mut folder.baton(&args));
+    assert!(code == Some(2) && said.contains("protocolVersion \"7.0\""), "{code:?} {said}");
+}

@@ -178,3 +178,45 @@ fn what_cannot_be_served_is_said_before_the_port_is_taken() {
     let (code, said) = finished(&mut baton(&["__guard"]));
     assert!(code == Some(1) && said.contains("not by hand"), "{said}");
 }
+
+/// What the request says beside its message is on the line, in the environment, and of no effect where it is missing.
+#[tokio::test]
+async fn p08_a_program_learns_what_the_request_said_beside_its_message() {
+    for replies in ["task", "message"] {
+        let args = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "memory:",
+            "--exec",
+            PRINT,
+            "--exec-input",
+            "json",
+        ];
+        let server = Served::with(&[&args[..], &["--exec-replies", replies]].concat());
+        let params = json!({
+            "message": text("m-1", "hello"),
+            "configuration": {"acceptedOutputModes": ["text/plain", "image/*"]},
+            "metadata": {"n": 1.0, "deep": {"a": [null]}},
+        });
+        let heard = server.call("SendMessage", params).await;
+        let said = match replies {
+            "task" => output(&heard["task"]),
+            _ => heard["message"]["parts"][0]["text"].as_str().unwrap().to_owned(),
+        };
+        let (modes, line) = said.trim_end().split_once('\n').unwrap();
+        assert_eq!(modes, "text/plain,image/*");
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["acceptedOutputModes"], json!(["text/plain", "image/*"]));
+        assert_eq!(line["metadata"], json!({"n": 1.0, "deep": {"a": [null]}}));
+        let silent = server.call("SendMessage", json!({"message": text("m-2", "hello")})).await.to_string();
+        assert!(!silent.contains("acceptedOutputModes") && !silent.contains("\\\"metadata"), "{silent}");
+        let refused = json!({
+            "message": text("m-3", "hello"), "configuration": {"acceptedOutputModes": ["video/mp4"]},
+        });
+        assert_eq!(server.ask("SendMessage", refused).await["error"]["code"], -32005);
+    }
+}
+
+const PRINT: &str = "echo $BATON_ACCEPTED_OUTPUT_MODES; cat";

@@ -17,6 +17,8 @@ mod attacks;
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;
+/// The exact answers that other kits ask the demo agent for, by messageId.
+mod demo_phrases;
 /// What the demo agent's streams show, in which order.
 mod demo_streams;
 /// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and room is all it needs.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::generation::Generation;
+use crate::wire::dialect::Dialect;
 use crate::wire::v1::write_error_details;
 use crate::wire::write::Object;
 
@@ -15,17 +16,22 @@ pub fn http_status(generation: Generation, kind: ErrorKind) -> u16 {
 /// The body of an error. 0.3 leaves its shape open: JavaScript clients look for the JSON-RPC `code` at the top,
 /// Python ones for `type` and `message`, later ones for the 1.0 form, so 0.3 gets all of it.
 pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
+    let reader = match generation {
+        Generation::V1 => Dialect::V1,
+        Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
+    };
+    let message = error.told(reader);
     let mut object = Object::begin(out);
     let mut inner = Object::begin(object.member("error"));
     inner.number("code", http_status(generation, error.kind()));
     inner.string("status", error.kind().row().grpc.name());
-    inner.string("message", error.message());
-    write_error_details(inner.member("details"), error);
+    inner.string("message", &message);
+    write_error_details(inner.member("details"), error, reader);
     inner.end();
     if generation != Generation::V1 {
         object.number("code", error.kind().json_rpc_code(generation));
         object.string("type", class_name(error.kind()));
-        object.string("message", error.message());
+        object.string("message", &message);
     }
     object.end();
 }
@@ -34,18 +40,17 @@ pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ParseError => "JSONParseError",
-        ErrorKind::InvalidRequest | ErrorKind::PayloadTooLarge | ErrorKind::MethodNotAllowed => {
-            "InvalidRequestError"
-        }
+        ErrorKind::InvalidRequest
+        | ErrorKind::PayloadTooLarge
+        | ErrorKind::MethodNotAllowed
+        | ErrorKind::MediaTypeNotSupported => "InvalidRequestError",
         ErrorKind::MethodNotFound => "MethodNotFoundError",
         ErrorKind::InvalidParams | ErrorKind::WebhookUrlRefused => "InvalidParamsError",
         ErrorKind::TaskNotFound => "TaskNotFoundError",
         ErrorKind::TaskNotCancelable => "TaskNotCancelableError",
         ErrorKind::PushNotSupported => "PushNotificationNotSupportedError",
         ErrorKind::UnsupportedOperation | ErrorKind::TaskEnded => "UnsupportedOperationError",
-        ErrorKind::ContentTypeNotSupported | ErrorKind::MediaTypeNotSupported => {
-            "ContentTypeNotSupportedError"
-        }
+        ErrorKind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
         ErrorKind::InvalidAgentResponse => "InvalidAgentResponseError",
         ErrorKind::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
         ErrorKind::ExtensionSupportRequired => "ExtensionSupportRequiredError",

@@ -1,27 +1,38 @@
 //! Error details: an array of typed objects, the same in JSON-RPC `data` and HTTP+JSON `details`.
 
 use crate::error::{ERROR_DOMAIN, Error};
+use crate::wire::dialect::Dialect;
 use crate::wire::write::{Object, string};
 
-pub fn write_error_details(out: &mut Vec<u8>, error: &Error) {
-    out.push(b'[');
-    let mut info = Object::begin(out);
-    info.string("@type", "type.googleapis.com/google.rpc.ErrorInfo");
-    info.string("reason", error.kind().row().reason);
-    info.string("domain", ERROR_DOMAIN);
-    if !error.info().is_empty() {
-        let mut metadata = Object::begin(info.member("metadata"));
-        for (key, value) in error.info() {
-            metadata.string(key, value);
+/// Is there anything to say beyond the message?
+pub(crate) fn has_error_details(error: &Error) -> bool {
+    error.kind().told_reason().is_some() || error.has_violations() || error.retry_after_seconds().is_some()
+}
+
+/// In the names of the reader.
+pub fn write_error_details(out: &mut Vec<u8>, error: &Error, reader: Dialect) {
+    let mut before = b'[';
+    let mut detail = |out: &mut Vec<u8>| out.push(std::mem::replace(&mut before, b','));
+    if let Some(reason) = error.kind().told_reason() {
+        detail(out);
+        let mut info = Object::begin(out);
+        info.string("@type", "type.googleapis.com/google.rpc.ErrorInfo");
+        info.string("reason", reason);
+        info.string("domain", ERROR_DOMAIN);
+        if !error.info().is_empty() {
+            let mut metadata = Object::begin(info.member("metadata"));
+            for (key, value) in error.info() {
+                metadata.string(key, value);
+            }
+            metadata.end();
         }
-        metadata.end();
+        info.end();
     }
-    info.end();
-    if !error.violations().is_empty() {
-        out.push(b',');
+    if error.has_violations() {
+        detail(out);
         let mut request = Object::begin(out);
         request.string("@type", "type.googleapis.com/google.rpc.BadRequest");
-        request.list("fieldViolations", error.violations(), |out, violation| {
+        request.list("fieldViolations", &error.violations(reader), |out, violation| {
             let mut object = Object::begin(out);
             object.string("field", &violation.field);
             object.string("description", &violation.description);
@@ -30,11 +41,14 @@ pub fn write_error_details(out: &mut Vec<u8>, error: &Error) {
         request.end();
     }
     if let Some(seconds) = error.retry_after_seconds() {
-        out.push(b',');
+        detail(out);
         let mut retry = Object::begin(out);
         retry.string("@type", "type.googleapis.com/google.rpc.RetryInfo");
         string(retry.member("retryDelay"), &format!("{seconds}s"));
         retry.end();
+    }
+    if before == b'[' {
+        out.push(b'[');
     }
     out.push(b']');
 }

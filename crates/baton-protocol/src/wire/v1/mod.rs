@@ -23,6 +23,7 @@ use crate::operation::{Operation, Reply};
 
 pub use self::card::write_card;
 pub use self::cut::{PageWriter, cut_history, status_says_nothing};
+pub(crate) use self::details::has_error_details;
 pub use self::details::write_error_details;
 pub use self::from_domain::{
     write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,

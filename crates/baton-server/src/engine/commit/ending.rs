@@ -48,10 +48,11 @@ impl Inner {
             for request in &pending {
                 let mut event = None;
                 if is_left_out(&append, request) {
-                    let EventBody::UserMessage { message, trace } = request.event.decode()?.body else {
+                    let EventBody::UserMessage { message, trace, details } = request.event.decode()?.body
+                    else {
                         continue;
                     };
-                    let body = EventBody::UserMessage { message: not_taken(message), trace };
+                    let body = EventBody::UserMessage { message: not_taken(message), trace, details };
                     event = Some(write_down(&mut snapshot, end.at, body, &mut batch).map_err(damaged)?);
                 } else if append.settled.iter().any(|settled| settled.request == request.request) {
                     continue;

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use tracing::Instrument as _;
 
 use crate::store::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
+    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use crate::telemetry::{Telemetry, Written};
 
@@ -123,7 +123,7 @@ impl WatchedStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         self.saw(self.store.message(scope, id, hash).await)
     }

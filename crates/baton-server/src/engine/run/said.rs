@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{Artifact, ArtifactUpdate, EventBody, Part, StatusUpdate, TaskState};
+use baton_protocol::domain::{
+    Artifact, ArtifactUpdate, EventBody, Part, SendDetails, StatusUpdate, TaskState,
+};
 use baton_protocol::lifecycle::Refused;
 
 use super::super::commit::write_down;
@@ -27,9 +29,12 @@ impl Run {
         match said {
             Said::Took(request, message) => {
                 self.room_in_history()?;
-                let at = self.traces.iter().position(|(offered, _)| *offered == request);
-                let trace = at.map(|at| self.traces.swap_remove(at).1);
-                let body = EventBody::UserMessage { message, trace };
+                let at = self.sent_with.iter().position(|(offered, ..)| *offered == request);
+                let (trace, details) = match at.map(|at| self.sent_with.swap_remove(at)) {
+                    Some((_, trace, details)) => (trace, details),
+                    None => (None, SendDetails::default()),
+                };
+                let body = EventBody::UserMessage { message, trace, details };
                 let number = self.write(body, events).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(number) });
             }

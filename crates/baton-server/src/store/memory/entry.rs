@@ -44,7 +44,7 @@ impl Said {
 pub(super) struct Pending {
     pub(super) request: RequestId,
     pub(super) event: StoredEvent,
-    pub(super) message: Option<(MessageId, [u8; 32])>,
+    pub(super) message: Option<(MessageId, crate::store::MessageHash)>,
 }
 
 /// What decides where a task stands in the sorted indexes; they are touched only when this changes.

@@ -27,8 +27,8 @@ use tokio::sync::Semaphore;
 
 use self::state::State;
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
+    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Keeps tasks as long as the process lives.
@@ -108,7 +108,7 @@ impl Store for MemoryStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         Ok(self.state()?.message(scope, id, hash))
     }

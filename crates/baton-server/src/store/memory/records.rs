@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::scopes::ScopeId;
 use super::table::Table;
-use crate::store::MessageRecord;
+use crate::store::{HASH_DIGEST, MessageHash, MessageRecord};
 
 #[derive(Default)]
 pub(super) struct Records {
@@ -25,8 +25,8 @@ pub(super) struct Records {
 pub(super) struct Kept {
     scope: ScopeId,
     id: MessageId,
-    /// The same id with another hash is another message.
-    hash: [u8; 32],
+    /// The same id with another digest is another message.
+    hash: MessageHash,
     task: Option<TaskId>,
     /// Events are numbered from 1.
     event: Option<NonZeroU64>,
@@ -38,10 +38,10 @@ pub(super) struct Kept {
 #[derive(Clone, Copy)]
 pub(super) struct Place(u64);
 
-type Orphan = (Timestamp, ScopeId, MessageId, [u8; 32]);
+type Orphan = (Timestamp, ScopeId, MessageId, MessageHash);
 
-fn place(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &[u8; 32]) -> Place {
-    Place(hasher.hash_one((scope, id, hash)))
+fn place(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Place {
+    Place(hasher.hash_one((scope, id, &hash[..HASH_DIGEST])))
 }
 
 impl Kept {
@@ -49,8 +49,8 @@ impl Kept {
         self.scope
     }
 
-    fn is(&self, scope: ScopeId, id: &MessageId, hash: &[u8; 32]) -> bool {
-        self.hash == *hash && self.scope == scope && self.id == *id
+    fn is(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> bool {
+        self.hash[..HASH_DIGEST] == hash[..HASH_DIGEST] && self.scope == scope && self.id == *id
     }
 
     fn place(&self, hasher: &impl BuildHasher) -> Place {
@@ -59,7 +59,7 @@ impl Kept {
 }
 
 impl Records {
-    pub(super) fn find(&self, scope: ScopeId, id: &MessageId, hash: &[u8; 32]) -> Option<MessageRecord> {
+    pub(super) fn find(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Option<MessageRecord> {
         let place = place(&self.hasher, scope, id, hash);
         let kept = self.kept.find(place.0, |kept| kept.is(scope, id, hash))?;
         Some(MessageRecord {
@@ -85,7 +85,7 @@ impl Records {
         place
     }
 
-    pub(super) fn set_event(&mut self, scope: ScopeId, (id, hash): (MessageId, [u8; 32]), event: u64) {
+    pub(super) fn set_event(&mut self, scope: ScopeId, (id, hash): (MessageId, MessageHash), event: u64) {
         let place = place(&self.hasher, scope, &id, &hash);
         if let Some(kept) = self.kept.find_mut(place.0, |kept| kept.is(scope, &id, &hash)) {
             kept.event = NonZeroU64::new(event);

@@ -12,8 +12,8 @@ use super::records::{Kept, Records};
 use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
 use crate::store::{
-    Append, Appended, Birth, Head, ListPage, ListQuery, MessageRecord, NewRequest, OpenTask, RequestId,
-    Requested, StoredEvent, TaskKey,
+    Append, Appended, Birth, Head, ListPage, ListQuery, MessageHash, MessageRecord, NewRequest, OpenTask,
+    RequestId, Requested, StoredEvent, TaskKey,
 };
 
 #[derive(Default)]
@@ -184,7 +184,7 @@ impl State {
         ListPage { more: tasks.len() < found.len(), tasks, total }
     }
 
-    pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<MessageRecord> {
+    pub(super) fn message(&self, scope: &Scope, id: &MessageId, hash: &MessageHash) -> Option<MessageRecord> {
         self.records.find(self.scopes.find(scope)?, id, hash)
     }
 

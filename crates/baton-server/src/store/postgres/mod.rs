@@ -30,8 +30,8 @@ use tokio::sync::Semaphore;
 use tokio_postgres::NoTls;
 
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
 /// How the store connects.
@@ -145,7 +145,7 @@ impl Store for PostgresStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         read::message(&self.client().await?, scope, id, hash).await
     }

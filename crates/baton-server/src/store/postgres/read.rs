@@ -8,8 +8,8 @@ use tokio_postgres::types::ToSql;
 
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Brief, Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Listed, Loaded, MessageRecord, OpenTask,
-    PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
+    Brief, Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Listed, Loaded, MessageHash, MessageRecord,
+    OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
 };
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -122,7 +122,7 @@ pub(super) async fn message(
     client: &Client,
     scope: &Scope,
     id: &MessageId,
-    hash: &[u8; 32],
+    hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     let params: Params<'_> =
         &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &id.as_str(), &hash.as_slice()];

@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use crate::store::{
-    Head, HeadState, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent, StoredSnapshot, TaskKey,
-    Work, said,
+    Head, HeadState, MessageHash, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent,
+    StoredSnapshot, TaskKey, Work, said,
 };
 
 /// The columns [`head`] reads.
@@ -341,7 +341,7 @@ pub(super) fn snapshot(row: &Row) -> StoreResult<Option<StoredSnapshot>> {
 }
 
 /// Reads the `earlier_…` columns; who asked knows the id and the hash.
-pub(super) fn earlier(row: &Row, message_id: &MessageId, hash: &[u8; 32]) -> StoreResult<MessageRecord> {
+pub(super) fn earlier(row: &Row, message_id: &MessageId, hash: &MessageHash) -> StoreResult<MessageRecord> {
     let task: Option<&str> = row.try_get("earlier_task")?;
     let bad = |error| StoreError::Damaged(format!("message record: task id {error}"));
     let reply: Option<&[u8]> = row.try_get("earlier_reply")?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::suite::golden;
 use super::*;
-use baton_protocol::domain::{Artifact, Part, Role};
+use baton_protocol::domain::{Artifact, Part, Role, SendDetails};
 
 /// The golden file must hold exactly `record`; answers what it holds.
 #[track_caller]
@@ -87,6 +87,7 @@ fn skills_and_traces_are_kept() {
     let said = |state| EventBody::UserMessage {
         message: golden::said("m-1", Role::User, "go"),
         trace: TraceContext::parse(PARENT, state),
+        details: SendDetails::default(),
     };
     let mut snapshot = Snapshot::begin(golden::task_id(), golden::context_id(), golden::at(0));
     for (number, (name, body)) in (1..).zip([
@@ -107,6 +108,39 @@ fn skills_and_traces_are_kept() {
     assert_eq!(StoredSnapshot::from_record(kept).unwrap().decode().unwrap(), snapshot);
 }
 
+/// What came with a message: format 2 of its event, and a member of the snapshot's second line.
+#[test]
+fn details_are_kept() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let metadata = || JsonObject::parse(r#"{"n":1.0,"line":"a\nb"}"#).ok();
+    let modes = |modes: &[&str]| modes.iter().map(|mode| (*mode).to_owned()).collect();
+    for (number, (name, trace, details)) in (1..).zip([
+        (
+            "modes",
+            None,
+            SendDetails { accepted_output_modes: modes(&["text/plain", "a \"b\"\n"]), metadata: None },
+        ),
+        ("metadata", None, SendDetails { metadata: metadata(), ..SendDetails::default() }),
+        (
+            "both-traced",
+            TraceContext::parse(PARENT, Some("one=a")),
+            SendDetails { accepted_output_modes: modes(&["text"]), metadata: metadata() },
+        ),
+    ]) {
+        let body = EventBody::UserMessage { message: golden::said("m-1", Role::User, "go"), trace, details };
+        let event = Event { number, at: golden::at(number), body };
+        let stored = StoredEvent::encode(&golden::task_id(), &golden::context_id(), &event);
+        let kept = check(&format!("event-user-message-{name}"), stored.record());
+        let read = StoredEvent::from_record(number, kept).unwrap();
+        assert_eq!(read, stored, "{name}");
+        assert_eq!(read.decode().unwrap(), event, "{name}");
+        let mut snapshot = Snapshot::begin(golden::task_id(), golden::context_id(), golden::at(0));
+        snapshot.apply(Event { number: 1, ..event }).unwrap();
+        let kept = check(&format!("snapshot-{name}"), StoredSnapshot::encode(&snapshot).record());
+        assert_eq!(StoredSnapshot::from_record(kept).unwrap().decode().unwrap(), snapshot);
+    }
+}
+
 #[test]
 fn replies_are_stored_as_they_were_first() {
     let reply = golden::said("m-9", Role::Agent, "an answer");
@@ -122,6 +156,8 @@ fn a_record_of_a_newer_format_is_not_guessed_at() {
         "",
         "1 A 5",
         "2 A 5\n{}",
+        "2 U 5\n{}",
+        "3 U 5\n{}\n{}",
         "1 X 5\n{}",
         "1 S9 5\n{}",
         "1 S 5\n{}",

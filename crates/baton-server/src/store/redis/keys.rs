@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::{StoreError, StoreResult, TaskKey};
+use crate::store::{MessageHash, StoreError, StoreResult, TaskKey};
 
 /// Part of what is stored: it never changes.
 pub(super) const BUCKETS: u64 = 16;
@@ -80,7 +80,7 @@ pub(super) fn read_path(path: &[u8]) -> StoreResult<(Scope, TaskId)> {
 }
 
 /// Names a message record in its bucket.
-pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &[u8; 32]) -> String {
+pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &MessageHash) -> String {
     let mut name = scope_name(scope);
     name.push(':');
     for byte in hash {

@@ -32,8 +32,8 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use self::keys::{BUCKETS, Bucket};
 use self::scripts::Scripts;
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageRecord, NewRequest, OpenTask, PendingRequest,
-    Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
+    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Of keys and their values, as `meta` says.
@@ -190,7 +190,7 @@ impl Store for RedisStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         read::message(self, scope, id, hash).await
     }

@@ -8,8 +8,8 @@ use super::RedisStore;
 use super::keys::{Bucket, path, place, read_path, reference, scope_name};
 use super::scripts::{self, HEAD_FIELDS};
 use crate::store::{
-    Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageRecord, OpenTask, PendingRequest,
-    RequestId, StoreResult, StoredEvent, TaskKey,
+    Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, OpenTask,
+    PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
 };
 
 /// Beyond this a Lua number is not exact. No log is that long.
@@ -101,7 +101,7 @@ pub(super) async fn message(
     store: &RedisStore,
     scope: &Scope,
     id: &MessageId,
-    hash: &[u8; 32],
+    hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     let key = store.key(Bucket::of(scope), "m:", &reference(scope, id, hash));
     let mut command = redis::cmd("HMGET");

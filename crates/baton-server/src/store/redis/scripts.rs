@@ -7,8 +7,8 @@ use redis::{Script, Value};
 
 use super::keys::Bucket;
 use crate::store::{
-    Brief, Head, HeadState, Listed, Loaded, MessageRecord, ReplicaId, StoreError, StoreResult, StoredEvent,
-    StoredSnapshot, Work, said,
+    Brief, Head, HeadState, Listed, Loaded, MessageHash, MessageRecord, ReplicaId, StoreError, StoreResult,
+    StoredEvent, StoredSnapshot, Work, said,
 };
 
 /// What [`head`] reads, in this order; `HEAD` in `scripts/layout.lua` starts the same way.
@@ -194,7 +194,7 @@ pub(super) fn events(first: u64, records: Value) -> StoreResult<Vec<StoredEvent>
 }
 
 /// Reads `at`, `task`, `event`, `reply`; who asked knows the id and the hash.
-pub(super) fn record(value: Value, message_id: &MessageId, hash: &[u8; 32]) -> StoreResult<MessageRecord> {
+pub(super) fn record(value: Value, message_id: &MessageId, hash: &MessageHash) -> StoreResult<MessageRecord> {
     let [at, task, event, reply] = values(value)?;
     let task = match task {
         Value::Nil => None,

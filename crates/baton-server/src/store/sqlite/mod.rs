@@ -57,8 +57,8 @@ use self::room::Room;
 use self::session::{Fold, Session};
 use self::writer::{Ground, Writer};
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
+    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 use crate::points::{Point, reached};
 
@@ -264,7 +264,7 @@ impl Store for SqliteStore {
         &self,
         scope: &Scope,
         id: &MessageId,
-        hash: &[u8; 32],
+        hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
         let (scope, id, hash) = (scope.clone(), id.clone(), *hash);
         self.readers.run(move |session| read::message(session, &scope, &id, &hash)).await

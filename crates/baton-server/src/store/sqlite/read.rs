@@ -7,7 +7,8 @@ use super::event_rows;
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use crate::store::{
-    EVENTS_BYTES, Head, Loaded, MessageRecord, OpenTask, PendingRequest, StoreResult, StoredEvent, TaskKey,
+    EVENTS_BYTES, HASH_DIGEST, Head, Loaded, MessageHash, MessageRecord, OpenTask, PendingRequest,
+    StoreResult, StoredEvent, TaskKey,
 };
 
 pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
@@ -70,7 +71,7 @@ pub(super) fn message(
     session: &mut Session,
     scope: &Scope,
     id: &MessageId,
-    hash: &[u8; 32],
+    hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     match session.scope(scope)? {
         Some(scope) => find_message(&session.connection, scope, id, hash),
@@ -97,10 +98,13 @@ pub(super) fn find_message(
     connection: &Connection,
     scope: i64,
     id: &MessageId,
-    hash: &[u8; 32],
+    hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     let mut statement = connection.prepare_cached(sql::FIND_MESSAGE)?;
-    let mut rows = statement.query(params![scope, id.as_str(), hash])?;
+    // The digest decides, whatever version is behind it.
+    let (mut first, mut last) = (*hash, *hash);
+    (first[HASH_DIGEST], last[HASH_DIGEST]) = (0, u8::MAX);
+    let mut rows = statement.query(params![scope, id.as_str(), first, last])?;
     rows.next()?.map(sql::message_record).transpose()
 }
 

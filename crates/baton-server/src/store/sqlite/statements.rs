@@ -46,9 +46,9 @@ pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, reco
 
 // Messages and requests.
 pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, reply, at, sum FROM message_record \
-    WHERE scope = ?1 AND message_id = ?2 AND hash = ?3 \
+    WHERE scope = ?1 AND message_id = ?2 AND hash BETWEEN ?3 AND ?4 \
     UNION ALL SELECT message_id, hash, id, message_event, NULL, created_at, message_sum FROM task INDEXED BY task_message \
-    WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
+    WHERE scope = ?1 AND message_id = ?2 AND hash BETWEEN ?3 AND ?4";
 pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
     (scope, message_id, hash, task, event, reply, at, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 pub(super) const PLACE_MESSAGE: &str =

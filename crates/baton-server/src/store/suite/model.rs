@@ -9,8 +9,9 @@ use std::sync::Arc;
 use baton_protocol::domain::{EventKind, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
 
 use crate::store::{
-    Append, Appended, Brief, Detail, Head, ListPage, ListQuery, Listed, Loaded, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, RequestId, Requested, StoredEvent, StoredSnapshot, TaskKey, Work,
+    Append, Appended, Brief, Detail, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
+    MessageRecord, NewRequest, OpenTask, PendingRequest, RequestId, Requested, StoredEvent, StoredSnapshot,
+    TaskKey, Work,
 };
 
 mod steps;
@@ -68,9 +69,9 @@ impl Model {
         self.tasks.iter_mut().find(|task| task.scope == *scope && task.id == *id)
     }
 
-    fn record(&mut self, scope: &Scope, id: &MessageId, hash: &[u8; 32]) -> Option<&mut MessageRecord> {
+    fn record(&mut self, scope: &Scope, id: &MessageId, hash: &MessageHash) -> Option<&mut MessageRecord> {
         let mut same = self.records.iter_mut().filter(|(of, _)| of == scope).map(|(_, record)| record);
-        same.find(|record| record.message_id == *id && record.hash == *hash)
+        same.find(|record| record.message_id == *id && record.hash[..HASH_DIGEST] == hash[..HASH_DIGEST])
     }
 
     fn on_record(&mut self, scope: &Scope, message: Option<&MessageRecord>) -> Option<MessageRecord> {

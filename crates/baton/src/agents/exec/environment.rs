@@ -37,7 +37,8 @@ impl Environment {
     }
 
     pub(super) fn for_turn(&self, skill: &str, turn: &Turn) -> Vec<(OsString, OsString)> {
-        let mut environment = self.for_message(skill, turn.context_id(), turn.trace());
+        let modes = turn.accepted_output_modes();
+        let mut environment = self.for_message(skill, turn.context_id(), modes, turn.trace());
         environment.push(("BATON_TASK_ID".into(), turn.task_id().as_str().into()));
         environment.push(("BATON_ATTEMPT".into(), turn.attempt().to_string().into()));
         environment
@@ -47,11 +48,16 @@ impl Environment {
         &self,
         skill: &str,
         context: &ContextId,
+        accepted: &[String],
         trace: Option<&TraceContext>,
     ) -> Vec<(OsString, OsString)> {
         let mut environment = self.clone();
         environment.set("BATON_CONTEXT_ID", context.as_str());
         environment.set("BATON_SKILL", skill);
+        let accepted = accepted_modes(accepted);
+        if !accepted.is_empty() {
+            environment.set("BATON_ACCEPTED_OUTPUT_MODES", &accepted);
+        }
         // As programs that know traces look for them.
         if let Some(trace) = trace {
             environment.set("TRACEPARENT", trace.parent());
@@ -64,6 +70,20 @@ impl Environment {
         self.0.retain(|(known, _)| known != name);
         self.0.push((name.into(), value.into()));
     }
+}
+
+/// As one list with commas. A caller may send anything as a mode; a variable holds no NUL and not much.
+fn accepted_modes(modes: &[String]) -> String {
+    const MOST: usize = 4096;
+    let plain = |mode: &&String| mode.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
+    let mut list = String::new();
+    for mode in modes.iter().filter(plain) {
+        if list.len() + mode.len() < MOST {
+            let comma = if list.is_empty() { "" } else { "," };
+            list.extend([comma, mode]);
+        }
+    }
+    list
 }
 
 fn is_taken_over(name: &OsStr) -> bool {
@@ -91,8 +111,9 @@ mod tests {
         let context = ContextId::parse("c").unwrap();
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let trace = TraceContext::parse(parent, Some("vendor=1"));
+        let accepted = ["text/plain", "a\0b", "x,y", "image/*"].map(str::to_owned);
         let mut seen: Vec<String> = environment
-            .for_message("greet", &context, trace.as_ref())
+            .for_message("greet", &context, &accepted, trace.as_ref())
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
@@ -100,6 +121,7 @@ mod tests {
         assert_eq!(
             seen,
             [
+                "BATON_ACCEPTED_OUTPUT_MODES=text/plain,image/*",
                 "BATON_CONTEXT_ID=c",
                 "BATON_SKILL=greet",
                 "LC_ALL=C",

@@ -1,8 +1,8 @@
 //! What the program reads on stdin.
 
-use baton_protocol::domain::{Message, PartContent};
+use baton_protocol::domain::{JsonObject, Message, PartContent};
 use baton_protocol::wire::v1;
-use baton_server::Turn;
+use baton_server::{Asked, Turn};
 
 /// Most of the earlier conversation that is passed on; the oldest messages are left out first.
 const MOST_HISTORY: usize = 1024 * 1024;
@@ -36,6 +36,7 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
     write_string(&mut line, turn.context_id().as_str());
     line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
     write_string(&mut line, skill);
+    write_details(&mut line, turn.accepted_output_modes(), turn.request_metadata());
     let history = &turn.task().history;
     let (message, since) = match since.split_last() {
         Some((answer, since)) => (answer, since),
@@ -53,10 +54,29 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
 }
 
 /// A message outside any task as one line of JSON.
-pub(super) fn message_line(skill: &str, message: &Message) -> Vec<u8> {
+pub(super) fn message_line(skill: &str, asked: &Asked) -> Vec<u8> {
     let mut line = b"{\"skill\":".to_vec();
     write_string(&mut line, skill);
-    end_with_message(line, message)
+    write_details(&mut line, &asked.accepted_output_modes, asked.request_metadata.as_ref());
+    end_with_message(line, &asked.message)
+}
+
+/// What the request said beside its message, where it said anything.
+fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObject>) {
+    if !modes.is_empty() {
+        line.extend_from_slice(b",\"acceptedOutputModes\":[");
+        for (index, mode) in modes.iter().enumerate() {
+            if index > 0 {
+                line.push(b',');
+            }
+            write_string(line, mode);
+        }
+        line.push(b']');
+    }
+    if let Some(metadata) = metadata {
+        line.extend_from_slice(b",\"metadata\":");
+        line.extend_from_slice(metadata.as_str().as_bytes());
+    }
 }
 
 /// The answer to a question, for a program that waited for it.
@@ -122,13 +142,18 @@ mod tests {
 
     #[test]
     fn a_line_holds_no_line_break_but_its_last() {
-        let line = message_line("sk\"ill", &message(vec![Part::text("a\nb")]));
+        let mut asked = Asked::of_text("a\nb");
+        asked.accepted_output_modes = vec!["text/plain".to_owned(), "a\nb".to_owned()];
+        asked.request_metadata = Some(JsonObject::parse("{\n\"n\": 1.0}").unwrap());
+        let line = message_line("sk\"ill", &asked);
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(
             (&read["skill"], &read["message"]["parts"][0]["text"]),
             (&"sk\"ill".into(), &"a\nb".into())
         );
+        assert_eq!(read["acceptedOutputModes"], serde_json::json!(["text/plain", "a\nb"]));
+        assert_eq!(read["metadata"], serde_json::json!({"n": 1.0}));
     }
 
     #[test]

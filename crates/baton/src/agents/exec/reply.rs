@@ -17,11 +17,15 @@ use super::{ExecOptions, Input, Output, Program, ending, input, shortage};
 pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, AgentError> {
     let options = &program.options;
     let first = match options.input {
-        Input::Json => input::message_line(&options.skill, &asked.message),
+        Input::Json => input::message_line(&options.skill, &asked),
         Input::Text => input::text(&asked.message).map_err(AgentError::new)?,
     };
-    let environment =
-        program.environment.for_message(&options.skill, &asked.context_id, asked.trace.as_ref());
+    let environment = program.environment.for_message(
+        &options.skill,
+        &asked.context_id,
+        &asked.accepted_output_modes,
+        asked.trace.as_ref(),
+    );
     let started = shortage::start(options, &environment, &program.shortage).await;
     let mut process = started.map_err(|error| {
         tracing::error!(target: "exec", { context.id = %asked.context_id, %error }, "a guard could not be started");

@@ -68,9 +68,13 @@ fn nothing_scans_or_sorts_tasks() {
         (
             "a message of its own",
             sql::FIND_MESSAGE,
-            "message_record USING PRIMARY KEY (scope=? AND message_id=? AND hash=?)",
+            "message_record USING PRIMARY KEY (scope=? AND message_id=? AND hash>? AND hash<?)",
         ),
-        ("a task's first message", sql::FIND_MESSAGE, "task_message (scope=? AND message_id=? AND hash=?)"),
+        (
+            "a task's first message",
+            sql::FIND_MESSAGE,
+            "task_message (scope=? AND message_id=? AND hash>? AND hash<?)",
+        ),
         ("purge records", sql::PURGEABLE_RECORDS, "message_record_by_time (at<?)"),
     ] {
         let plan = explain("EXPLAIN QUERY PLAN", statement, 3);

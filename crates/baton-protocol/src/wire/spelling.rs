@@ -1,0 +1,69 @@
+//! How each dialect spells what error texts speak of.
+
+use super::dialect::Dialect;
+use crate::operation::Operation;
+
+/// A member of a request, or a value or header in one, whose spelling depends on the generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Member {
+    /// The task a message is for.
+    TaskId,
+    /// The conversation a message belongs to.
+    ContextId,
+    /// What a message is known by.
+    MessageId,
+    /// A message's parts.
+    Parts,
+    /// The role of a user, as the value of `message.role`.
+    UserRole,
+    /// The media types a caller takes.
+    AcceptedOutputModes,
+    /// The header that names extensions.
+    Extensions,
+}
+
+impl Member {
+    /// Every member there is, in order.
+    pub const ALL: [Self; 7] = [
+        Self::TaskId,
+        Self::ContextId,
+        Self::MessageId,
+        Self::Parts,
+        Self::UserRole,
+        Self::AcceptedOutputModes,
+        Self::Extensions,
+    ];
+}
+
+#[rustfmt::skip]
+pub(crate) fn member(member: Member, reader: Dialect) -> &'static str {
+    let [v1, v0_3, v0_3_rest, v0_1] = match member {
+        //                               1.0                                 0.3                                 0.3 HTTP+JSON                       0.1
+        Member::TaskId              => ["message.taskId",                    "message.taskId",                   "message.taskId",                   "id"],
+        Member::ContextId           => ["message.contextId",                 "message.contextId",                "message.contextId",                "sessionId"],
+        // Messages of 0.1 have no id; they are known by their task's.
+        Member::MessageId           => ["messageId",                         "messageId",                        "messageId",                        "id"],
+        Member::Parts               => ["message.parts",                     "message.parts",                    "message.content",                  "message.parts"],
+        Member::UserRole            => ["ROLE_USER",                         "user",                             "ROLE_USER",                        "user"],
+        Member::AcceptedOutputModes => ["configuration.acceptedOutputModes", "configuration.acceptedOutputModes", "configuration.acceptedOutputModes", "acceptedOutputModes"],
+        // 0.1 has no extensions; an agent that requires one tells how later clients name it.
+        Member::Extensions          => ["A2A-Extensions",                    "X-A2A-Extensions",                 "X-A2A-Extensions",                 "A2A-Extensions"],
+    };
+    match reader {
+        Dialect::V1 => v1,
+        Dialect::V0_3 => v0_3,
+        Dialect::V0_3Rest => v0_3_rest,
+        Dialect::V0_1 => v0_1,
+    }
+}
+
+/// The method of an operation; where a generation lacks it, nobody of that generation asked for it, and it gets the
+/// name of the next one.
+pub(crate) fn method(operation: Operation, reader: Dialect) -> &'static str {
+    let facts = operation.facts();
+    match reader {
+        Dialect::V1 => facts.v1,
+        Dialect::V0_3 | Dialect::V0_3Rest => facts.v0_3.unwrap_or(facts.v1),
+        Dialect::V0_1 => facts.v0_1.or(facts.v0_3).unwrap_or(facts.v1),
+    }
+}

@@ -1,0 +1,240 @@
+//! P-01, P-08. `acceptedOutputModes` and the request's `metadata`: both reach the agent, in every generation and after
+//! a crash, and a caller that takes nothing of what the skill makes is refused before there is a task.
+
+use std::sync::{Arc, Mutex};
+
+use baton_protocol::domain::{AgentCard, AgentSkill, JsonObject};
+use baton_server::engine::options::Options;
+use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Server, Turn};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{TestServer, id, message, message_to, serve, serve_agent, with_agent};
+use crate::speakers::{message_03, proto_message_03, read, request, rpc, settles, task};
+use crate::stage::{Backend, Gate};
+
+/// Keeps what each turn was told beside its message.
+#[derive(Clone)]
+struct Notes {
+    told: Arc<Mutex<Vec<(Vec<String>, Option<Value>)>>>,
+    gate: Gate,
+}
+
+impl Notes {
+    fn new() -> Self {
+        Notes { told: Arc::default(), gate: Gate::new() }
+    }
+
+    fn keep(&self, modes: &[String], metadata: Option<&JsonObject>) {
+        let metadata = metadata.map(|it| serde_json::from_str(it.as_str()).unwrap());
+        self.told.lock().unwrap().push((modes.to_vec(), metadata));
+    }
+
+    fn all(&self) -> Vec<(Vec<String>, Option<Value>)> {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+#[async_trait::async_trait]
+impl Agent for Notes {
+    async fn run(&self, turn: Turn) -> Result<(), AgentError> {
+        self.keep(turn.accepted_output_modes(), turn.request_metadata());
+        match turn.text().as_str() {
+            "ask" => drop(turn.ask("which?")),
+            "wait" => {
+                turn.progress("begun").await?;
+                self.gate.pass().await;
+                turn.complete().await?;
+            }
+            _ => turn.complete().await?,
+        }
+        Ok(())
+    }
+
+    fn rerunnable(&self) -> bool {
+        true
+    }
+}
+
+#[async_trait::async_trait]
+impl MessageAgent for Notes {
+    async fn reply(&self, asked: Asked) -> Result<Content, AgentError> {
+        self.keep(&asked.accepted_output_modes, asked.request_metadata.as_ref());
+        Ok("noted".into())
+    }
+}
+
+/// A send in every generation and binding, with and without anything beside its message.
+async fn sends(server: &TestServer, tag: &str) {
+    let (modes, metadata) = (json!(["text/plain", "image/*"]), json!({"tag": tag, "n": [1, null]}));
+    let configured = |mut params: Value, configuration: Value| {
+        params["configuration"] = configuration;
+        params["configuration"]["acceptedOutputModes"] = modes.clone();
+        params["metadata"] = metadata.clone();
+        params
+    };
+    let v1 = [("a2a-version", "1.0")];
+    rpc(server, &v1, "SendMessage", configured(message("go"), json!({}))).await.result();
+    rpc(server, &[], "message/send", configured(message_03("go"), json!({"blocking": true}))).await.result();
+    let mut legacy = task(&format!("t-{tag}"), "go");
+    (legacy["acceptedOutputModes"], legacy["metadata"]) = (modes.clone(), metadata.clone());
+    rpc(server, &[], "tasks/send", legacy).await.result();
+    settles(server, &format!("t-{tag}"), "completed").await;
+    for (path, params, headers) in [
+        ("/message:send", message("go"), &[("content-type", "application/json"), v1[0]][..]),
+        ("/v1/message:send", proto_message_03("go"), &[("content-type", "application/json")]),
+    ] {
+        let body = configured(params, json!({})).to_string();
+        let answer = read(request(server, Method::POST, path, headers, body).await).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn p08_what_is_said_beside_a_message_reaches_the_agent() {
+    let expected = |tag: &str| {
+        let modes = vec!["text/plain".to_owned(), "image/*".to_owned()];
+        (modes, Some(json!({"tag": tag, "n": [1, null]})))
+    };
+    let notes = Notes::new();
+    let server = serve_agent(notes.clone()).await;
+    sends(&server, "task").await;
+    server.call("SendMessage", message("go")).await.result();
+    let told = notes.all();
+    assert_eq!(told[..5], vec![expected("task"); 5]);
+    assert_eq!(told[5..], [(Vec::new(), None)], "nothing was said");
+
+    let notes = Notes::new();
+    let card = AgentCard::new("notes", "Notes", "1.0.0");
+    let builder = Server::builder(card).message_skill(AgentSkill::new("n", "n", "n"), notes.clone());
+    let server = serve(builder).await;
+    sends(&server, "message").await;
+    assert_eq!(notes.all(), vec![expected("message"); 5]);
+}
+
+/// Each turn has what came with its own message, not with an earlier one.
+#[tokio::test]
+async fn p08_a_later_turn_has_its_own_details() {
+    let notes = Notes::new();
+    let server = serve_agent(notes.clone()).await;
+    let mut first = message("ask");
+    first["metadata"] = json!({"turn": 1});
+    let task = server.call("SendMessage", first).await.result()["task"].clone();
+    let mut second = message_to(&task, "ask");
+    second["configuration"] = json!({"acceptedOutputModes": ["text"]});
+    server.call("SendMessage", second).await.result();
+    server.call("SendMessage", message_to(&task, "done")).await.result();
+    let told = notes.all();
+    assert_eq!(told[0], (Vec::new(), Some(json!({"turn": 1}))));
+    assert_eq!(told[1..], [(vec!["text".to_owned()], None), (Vec::new(), None)]);
+}
+
+/// A turn that a crash cut short sees the same when it is run again.
+#[test]
+fn s15_a_turn_that_is_run_again_sees_the_same() {
+    for backend in Backend::each() {
+        let notes = Notes::new();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let mut begun = Value::Null;
+        runtime.block_on(async {
+            let server =
+                serve(with_agent(notes.clone()).store(backend.open().await).options(Options::default()))
+                    .await;
+            let mut params = message("wait");
+            params["configuration"] = json!({"acceptedOutputModes": ["text/plain"]});
+            params["metadata"] = json!({"kept": true});
+            let mut stream = server.stream("SendStreamingMessage", params, None).await.ok().unwrap();
+            begun = stream.next().await.unwrap().result()["task"].clone();
+            while notes.all().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        });
+        runtime.shutdown_background();
+        notes.gate.let_pass(10);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = serve(with_agent(notes.clone()).store(backend.open().await)).await;
+            server.eventually(id(&begun), "COMPLETED").await;
+            server.stop().await;
+        });
+        let told = notes.all();
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[0], (vec!["text/plain".to_owned()], Some(json!({"kept": true}))));
+        assert_eq!(told[1], told[0]);
+    }
+}
+
+/// Two skills that make different things, and one that talks.
+fn makers() -> Builder {
+    async fn make(turn: Turn) -> Result<(), AgentError> {
+        turn.complete().await?;
+        Ok(())
+    }
+    let mut card = AgentCard::new("makers", "They make things", "1.0.0");
+    card.default_output_modes = vec!["text/plain".to_owned()];
+    let skill = |id: &str, modes: &[&str]| AgentSkill {
+        output_modes: modes.iter().map(|mode| (*mode).to_owned()).collect(),
+        ..AgentSkill::new(id, id, id)
+    };
+    Server::builder(card)
+        .task_skill(skill("write", &[]), make)
+        .task_skill(skill("draw", &["image/png", "image/svg+xml"]), make)
+        .message_skill(skill("talk", &["text/plain"]), Notes::new())
+        .default_skill("write")
+}
+
+#[tokio::test]
+async fn p01_a_caller_that_takes_nothing_the_skill_makes_is_refused() {
+    let server = serve(makers()).await;
+    let mut kept = 0;
+    for (skill, accepted, taken) in [
+        ("write", json!([]), true),
+        ("write", json!(["text/plain"]), true),
+        ("write", json!(["image/png", "TEXT/plain;charset=utf-8"]), true),
+        ("write", json!(["text/*"]), true),
+        ("write", json!(["*/*"]), true),
+        ("write", json!(["text"]), true),
+        ("write", json!(["file"]), true),
+        ("write", json!(["data"]), true),
+        ("write", json!(["image/png"]), false),
+        ("write", json!(["image/*", "application/json"]), false),
+        ("draw", json!(["image/png"]), true),
+        ("draw", json!(["image/*"]), true),
+        ("draw", json!(["text/plain"]), false),
+        ("talk", json!(["text/plain"]), true),
+        ("talk", json!(["application/json"]), false),
+    ] {
+        let mut params = message("go");
+        params["message"]["metadata"] = json!({"skillId": skill});
+        params["configuration"] = json!({"acceptedOutputModes": accepted});
+        for method in ["SendMessage", "SendStreamingMessage"] {
+            if method == "SendStreamingMessage" && taken {
+                continue;
+            }
+            let answer = server.call(method, params.clone()).await;
+            if taken {
+                answer.result();
+                kept += usize::from(skill != "talk");
+            } else {
+                assert_eq!((answer.status, answer.error_code()), (200, -32005), "{skill} {accepted}");
+                assert_eq!(answer.body["error"]["data"][0]["reason"], "CONTENT_TYPE_NOT_SUPPORTED");
+                let told = answer.body["error"]["message"].as_str().unwrap();
+                assert!(told.starts_with("configuration.acceptedOutputModes names nothing"), "{told}");
+            }
+        }
+    }
+    let mut legacy = task("t", "go");
+    legacy["acceptedOutputModes"] = json!(["video/mp4"]);
+    let refused = rpc(&server, &[], "tasks/send", legacy).await;
+    assert_eq!(refused.error_code(), -32005);
+    let told = refused.body["error"]["message"].as_str().unwrap();
+    assert!(told.starts_with("acceptedOutputModes names nothing"), "{told}");
+    let listed = server.call("ListTasks", json!({})).await;
+    assert_eq!(listed.result()["totalSize"], kept, "nothing was made of what was refused");
+    // A repeat is answered as its first was.
+    let mut params = message("again");
+    let first = server.call("SendMessage", params.clone()).await.result()["task"]["id"].clone();
+    params["configuration"] = json!({"acceptedOutputModes": ["video/mp4"]});
+    assert_eq!(server.call("SendMessage", params).await.result()["task"]["id"], first);
+}

@@ -53,7 +53,7 @@ pub(crate) fn check_refused(
             ErrorKind::InvalidAgentResponse
         };
         assert_eq!(error.kind(), kind, "{shown}");
-        assert!(!error.to_string().contains("secret"), "{shown} repeats the payload: {}", error.to_string());
+        assert!(!error.to_string().contains("secret"), "{shown} repeats the payload: {error}");
     }
 }
 

@@ -13,10 +13,13 @@ use crate::harness::{TestServer, id, message, message_to, serve, serve_agent, wi
 use crate::speakers::{message_03, proto_message_03, read, request, rpc, settles, task};
 use crate::stage::{Backend, Gate};
 
+/// Accepted modes, and the request's metadata.
+type Told = (Vec<String>, Option<Value>);
+
 /// Keeps what each turn was told beside its message.
 #[derive(Clone)]
 struct Notes {
-    told: Arc<Mutex<Vec<(Vec<String>, Option<Value>)>>>,
+    told: Arc<Mutex<Vec<Told>>>,
     gate: Gate,
 }
 
@@ -30,7 +33,7 @@ impl Notes {
         self.told.lock().unwrap().push((modes.to_vec(), metadata));
     }
 
-    fn all(&self) -> Vec<(Vec<String>, Option<Value>)> {
+    fn all(&self) -> Vec<Told> {
         self.told.lock().unwrap().clone()
     }
 }

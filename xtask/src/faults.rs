@@ -47,6 +47,7 @@ const KINDS: &[Kind] = &[
             "attack-follow-ups",
             "attack-folded-streams",
             "attack-lists",
+            "attack-unread-answers",
             "attack-log-frames",
             "attack-log-requests",
             "attack-connects",

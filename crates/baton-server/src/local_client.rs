@@ -144,6 +144,7 @@ impl LocalClient {
             last_event_id: None,
             extensions: Vec::new(),
             trace: None,
+            asker: None,
         };
         self.service.dispatch(&context, call).await
     }

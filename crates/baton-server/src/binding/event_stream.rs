@@ -17,10 +17,11 @@ use tracing::Instrument as _;
 
 use super::observed::Watched;
 use crate::engine::{EventStream, Frame};
+use crate::net::SMALL;
 use crate::points::{Point, reached};
 
 /// A write is sent off when it has grown to this.
-const WRITE_BYTES: usize = 64 * 1024;
+const WRITE_BYTES: usize = 16 * 1024;
 
 /// Room for an event of usual size.
 const BEYOND: usize = 2 * 1024;
@@ -167,7 +168,16 @@ impl Writer {
             let frame = self.stream.at_hand()?;
             self.put_all(&mut out, &frame);
         }
-        Some(out.freeze())
+        Some(self.held(out))
+    }
+
+    /// What is large keeps its room until it is sent.
+    fn held(&mut self, out: BytesMut) -> Bytes {
+        let share = self.stream.take_share();
+        match share.filter(|_| out.len() > SMALL) {
+            Some(share) => share.holding(out.freeze()),
+            None => out.freeze(),
+        }
     }
 
     async fn wait(mut self: Box<Self>) -> (Box<Self>, Option<Bytes>) {
@@ -193,7 +203,7 @@ impl Writer {
                 Ok(Some(Ok(frame))) => self.put_all(&mut out, &frame),
             }
         }
-        Some(out.freeze())
+        Some(self.held(out))
     }
 
     /// A frame, and what else is at hand behind it.

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
 use super::event_stream::{self, Envelope};
 use super::observed::{self, Observed};
-use super::{incoming, respond};
+use super::{incoming, respond, stored_answer};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 use crate::site::Site;
@@ -111,23 +111,28 @@ async fn answer(
         last_event_id: incoming::header(&parts.headers, &incoming::LAST_EVENT_ID).map(Cow::into_owned),
         extensions: extensions.clone(),
         trace: incoming::trace(&parts.headers),
+        asker: seen.asker().cloned(),
     };
     let facts = AnswerFacts::default();
     match service.dispatch(&context, decoded.call).await? {
-        Outcome::Reply { reply, replayed } => {
+        Outcome::Reply { reply, replayed, share } => {
             let mut json = Vec::with_capacity(1024);
             dialect.write_reply(&mut json, &reply, &facts);
             if json == b"null" {
                 // A deleted config has nothing to show; an object is what every reader can parse.
                 json = b"{}".to_vec();
             }
+            drop(reply);
+            let json = respond::held(json, share, seen).await?;
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Outcome::Stored { json, sent, replayed } => {
-            let mut out = Vec::with_capacity(json.len() + 16);
-            v1::write_stored_reply(&mut out, sent, &json);
-            let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), out);
+            let (before, after) = v1::around_stored_reply(sent);
+            let mut out = Vec::with_capacity(16 + stored_answer::copied(&json));
+            out.extend_from_slice(before);
+            let body = stored_answer::body(out, json, after);
+            let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), body);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Outcome::Stream { stream, replayed } => {

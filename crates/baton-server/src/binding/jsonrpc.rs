@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode};
 
 use super::event_stream::{self, Envelope};
 use super::observed::{Observed, Route};
-use super::{incoming, respond};
+use super::{incoming, respond, stored_answer};
 use crate::auth::Principal;
 use crate::service::{CallContext, Outcome, Service};
 use crate::site::Site;
@@ -135,22 +135,42 @@ async fn answer(
             last_event_id: incoming::header(&parts.headers, &incoming::LAST_EVENT_ID).map(Cow::into_owned),
             extensions: extensions.clone(),
             trace: incoming::trace(&parts.headers),
+            asker: seen.asker().cloned(),
         };
         // Looked at last, so that the caller learns first what else is wrong.
         let id = id.as_ref().ok_or_else(jsonrpc::without_id)?;
         Ok((id, service, dialect, facts, service.dispatch(&context, decoded.call).await?))
     };
     match outcome.await {
-        Ok((id, service, dialect, facts, Outcome::Reply { reply, replayed })) => {
+        Ok((id, service, dialect, facts, Outcome::Reply { reply, replayed, share })) => {
             let mut json = Vec::with_capacity(1024);
             jsonrpc::write_result(&mut json, id, |out| dialect.write_reply(out, &reply, &facts));
+            drop(reply);
+            let json = match respond::held(json, share, seen).await {
+                Ok(json) => json,
+                Err(error) => {
+                    return Err(Failed {
+                        id: Some(id.clone()),
+                        generation,
+                        status: None,
+                        as_event: false,
+                        error,
+                    });
+                }
+            };
             let response = respond::json(StatusCode::OK, respond::JSON, json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Ok((id, service, _, _, Outcome::Stored { json, sent, replayed })) => {
-            let mut out = Vec::with_capacity(json.len() + 128);
-            jsonrpc::write_result(&mut out, id, |out| v1::write_stored_reply(out, sent, &json));
-            let response = respond::json(StatusCode::OK, respond::JSON, out);
+            let (before, after) = v1::around_stored_reply(sent);
+            let mut out = Vec::with_capacity(128 + stored_answer::copied(&json));
+            jsonrpc::result_prefix(&mut out, id);
+            out.extend_from_slice(before);
+            let mut end = Vec::with_capacity(2);
+            end.extend_from_slice(after);
+            jsonrpc::result_suffix(&mut end);
+            let body = stored_answer::body(out, json, &end);
+            let response = respond::json(StatusCode::OK, respond::JSON, body);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
         Ok((id, service, dialect, facts, Outcome::Stream { stream, replayed })) => {

@@ -15,6 +15,7 @@ pub(crate) mod metrics;
 mod observed;
 mod request_id;
 mod respond;
+mod stored_answer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use http::{HeaderMap, Request, Response};
 use tower::Service as _;
 
 use crate::engine::Engine;
+use crate::net::Asker;
 use crate::site::Site;
 
 /// What a listener serves.
@@ -38,9 +40,14 @@ pub(crate) enum App {
 }
 
 impl App {
-    pub(crate) async fn answer(&self, mut request: Request<Body>, peer: SocketAddr) -> Response<Body> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Body>,
+        peer: SocketAddr,
+        asker: Asker,
+    ) -> Response<Body> {
         match self {
-            App::Site(site) => observed::answer(site, request, Some(peer.ip())).await,
+            App::Site(site) => observed::answer(site, request, Some(peer.ip()), Some(asker)).await,
             App::Routes(router) => {
                 // What `axum::serve` tells its handlers; ours look there, too.
                 request.extensions_mut().insert(ConnectInfo(peer));

@@ -18,6 +18,7 @@ use tracing::{Instrument as _, Span};
 use super::request_id::{REQUEST_ID, RequestId};
 use super::{front, incoming, metrics};
 use crate::auth::Principal;
+use crate::net::Asker;
 use crate::service::Service;
 use crate::site::Site;
 use crate::telemetry::labels::{self, Asked, Binding, Outcome};
@@ -26,12 +27,17 @@ use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, milliseconds, tr
 /// The way in of a request that came through a router.
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-    answer(&site, request, peer).await
+    answer(&site, request, peer, None).await
 }
 
-/// The way in of every request.
-pub(super) async fn answer(site: &Site, request: Request<Body>, peer: Option<IpAddr>) -> Response<Body> {
-    let mut seen = Observed::new(site.engine().telemetry(), &request);
+/// The way in of every request. `asker` gets room for its answer, where that is bounded.
+pub(super) async fn answer(
+    site: &Site,
+    request: Request<Body>,
+    peer: Option<IpAddr>,
+    asker: Option<Asker>,
+) -> Response<Body> {
+    let mut seen = Observed::new(site.engine().telemetry(), &request, asker);
     let span = &seen.facts.span;
     // A request's future is large, and moving it into a span that nobody sees costs more than all the counting.
     let mut response = if span.is_disabled() {
@@ -49,6 +55,7 @@ pub(super) async fn answer(site: &Site, request: Request<Body>, peer: Option<IpA
 #[derive(Debug)]
 pub(super) struct Observed<'a> {
     telemetry: &'a Telemetry,
+    asker: Option<Asker>,
     facts: Facts,
     over: bool,
 }
@@ -81,7 +88,7 @@ pub(super) enum Route {
 }
 
 impl<'a> Observed<'a> {
-    fn new(telemetry: &'a Telemetry, request: &Request<Body>) -> Self {
+    fn new(telemetry: &'a Telemetry, request: &Request<Body>, asker: Option<Asker>) -> Self {
         let id = RequestId::of(request.headers());
         let span = if is_about_server(request.uri().path()) {
             Span::none()
@@ -114,7 +121,11 @@ impl<'a> Observed<'a> {
             cause: None,
             caller: None,
         };
-        Observed { telemetry, facts, over: false }
+        Observed { telemetry, asker, facts, over: false }
+    }
+
+    pub(super) fn asker(&self) -> Option<&Asker> {
+        self.asker.as_ref()
     }
 
     pub(super) fn came_by(&mut self, binding: Binding, route: Route) {

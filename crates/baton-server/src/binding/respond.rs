@@ -2,10 +2,13 @@
 
 use axum::body::Body;
 use baton_protocol::Error;
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::observed::Observed;
+use crate::engine::no_room;
+use crate::net::{SMALL, Share};
 use crate::service::Service;
 
 /// Tells a client that its message had been taken before.
@@ -15,11 +18,22 @@ const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
 
-pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
+pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
+}
+
+/// An answer that was made without room for it has to get some now, if it is large.
+pub(super) async fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> Result<Bytes, Error> {
+    let bytes = Bytes::from(json);
+    match (share, seen.asker()) {
+        _ if bytes.len() <= SMALL => Ok(bytes),
+        (Some(share), _) => Ok(share.holding(bytes)),
+        (None, Some(asker)) => Ok(asker.enter(bytes.len()).await.map_err(no_room)?.holding(bytes)),
+        (None, None) => Ok(bytes),
+    }
 }
 
 pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {

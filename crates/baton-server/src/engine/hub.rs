@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::view::View;
 use crate::own_keys::OwnKeys;
-use crate::store::{StoreError, StoredEvent, TaskKey};
+use crate::store::{EVENTS_BYTES, StoreError, StoredEvent, TaskKey};
 
 /// Newest events kept per bell, by number and by size.
 const TAIL_EVENTS: usize = 1024;
@@ -214,7 +214,14 @@ impl Bell {
         match state.tail.front() {
             Some(first) if first.number <= after + 1 => {
                 let skip = (after + 1 - first.number) as usize;
-                Ok(Heard::Events(state.tail.iter().skip(skip).take(most).cloned().collect()))
+                // A reader keeps what it was given, long after the tail has moved on.
+                let mut bytes = 0;
+                let next = state.tail.iter().skip(skip).take(most).take_while(|event| {
+                    let first = bytes == 0;
+                    bytes += event.record().len();
+                    first || bytes <= EVENTS_BYTES
+                });
+                Ok(Heard::Events(next.cloned().collect()))
             }
             _ => Ok(Heard::AskStore),
         }

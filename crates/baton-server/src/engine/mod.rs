@@ -49,7 +49,7 @@ use arc_swap::{ArcSwap, Guard};
 use baton_protocol::domain::{AgentCard, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::task::TaskTracker;
 
 pub use admission::{Caps, Load};
@@ -64,9 +64,10 @@ pub use send::{Accepted, Incoming, TurnRef};
 pub use stream::{CloseAt, EventStream, Frame};
 pub use view::View;
 
+use crate::net::{Asker, NoRoom, SMALL, Share};
 use crate::own_keys::OwnKeys;
 use crate::points::{Point, reached};
-use crate::store::{ReplicaId, Store, StoreError};
+use crate::store::{ReplicaId, Store, StoreError, Weighed};
 use crate::telemetry::Telemetry;
 use admission::Admission;
 use agent::Skill;
@@ -105,6 +106,8 @@ pub(crate) struct Inner {
     /// Streams end now.
     closing: Signal,
     stream_starts: StreamStarts,
+    /// Large tasks are read one at a time: a store has few threads for it, and small reads need some of them.
+    large_reads: Semaphore,
     tracker: TaskTracker,
 }
 
@@ -151,6 +154,7 @@ impl Engine {
                 stopping: Signal::default(),
                 closing: Signal::default(),
                 stream_starts: StreamStarts::default(),
+                large_reads: Semaphore::new(1),
                 tracker: TaskTracker::new(),
             }
         });
@@ -223,6 +227,16 @@ impl Engine {
         self.inner.view(scope, id).await
     }
 
+    /// The same, with room for it if it is large: then it is not read before there is some.
+    pub(crate) async fn get_with_room(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        asker: Option<&Asker>,
+    ) -> Result<(View, Option<Share>), Error> {
+        self.inner.view_with_room(scope, id, asker).await
+    }
+
     /// Applies the crash rule to what an earlier process left behind, then starts the sweeper.
     pub async fn recover(&self) -> Result<(), StoreError> {
         let found = self.inner.tend_open_tasks().await?;
@@ -278,6 +292,25 @@ impl Inner {
         }
     }
 
+    async fn view_with_room(
+        &self,
+        scope: &Scope,
+        id: &TaskId,
+        asker: Option<&Asker>,
+    ) -> Result<(View, Option<Share>), Error> {
+        let Some(asker) = asker else { return Ok((self.view(scope, id).await?, None)) };
+        match self.store.load_within(scope, id, SMALL).await.map_err(from_store)? {
+            Some(Weighed::Light(loaded)) => Ok((View::of(&loaded).map_err(from_store)?, None)),
+            Some(Weighed::Heavy(bytes)) => {
+                let share = asker.enter(bytes).await.map_err(no_room)?;
+                // Nobody closes it.
+                let _turn = self.large_reads.acquire().await;
+                Ok((self.view(scope, id).await?, Some(share)))
+            }
+            None => Err(not_found(id)),
+        }
+    }
+
     async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {
         self.view(scope, id).await?.snapshot()
     }
@@ -301,6 +334,12 @@ impl Inner {
 
 pub(crate) fn not_found(id: &TaskId) -> Error {
     Error::of(ErrorKind::TaskNotFound).with_info("taskId", id.as_str())
+}
+
+/// What a peer is told whose answer found no room.
+pub(crate) fn no_room(no_room: NoRoom) -> Error {
+    let message = "Too many large answers are waiting to be read; try again, or ask for less";
+    Error::new(ErrorKind::Unavailable, message).with_retry_after(5).with_log(no_room)
 }
 
 /// What a peer is told when the store fails.

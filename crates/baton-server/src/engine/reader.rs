@@ -10,6 +10,7 @@ use super::commit::WatchedStore;
 use super::hub::{Bell, Heard};
 use super::view::View;
 use super::{from_store, not_found};
+use crate::net::{Asker, SMALL, Share};
 use crate::store::{StoreError, StoredEvent};
 
 /// Events taken at once: from the bell for nothing, from the store with one call.
@@ -34,11 +35,25 @@ pub(crate) struct LogReader {
     /// Number of the last event given out.
     pub(crate) after: u64,
     ready: VecDeque<StoredEvent>,
+    /// Where the reader is somebody who may not read: who asks for room for large events, and the room they have.
+    asker: Option<Asker>,
+    share: Option<Share>,
 }
 
 impl LogReader {
     pub(crate) fn new(store: WatchedStore, bell: Arc<Bell>, scope: Scope, id: TaskId, after: u64) -> Self {
-        LogReader { store, bell, scope, id, after, ready: VecDeque::new() }
+        LogReader { store, bell, scope, id, after, ready: VecDeque::new(), asker: None, share: None }
+    }
+
+    pub(crate) fn with_asker(mut self, asker: Option<Asker>) -> Self {
+        self.asker = asker;
+        self
+    }
+
+    /// The room of the events given out last, if they are large.
+    pub(crate) fn take_share(&mut self) -> Option<Share> {
+        // A large event is the last of its page.
+        if self.ready.is_empty() { self.share.take() } else { None }
     }
 
     /// The next event; waits for it as long as it takes. Safe to drop between two events.
@@ -55,20 +70,30 @@ impl LogReader {
     /// The next event; [`Read::Nothing`] when there is none and the bell has been rung since `rings`.
     pub(crate) async fn next_or_ring(&mut self, rings: u64) -> Result<Read, StoreError> {
         if self.ready.is_empty() {
-            match self.bell.heard(self.after, BATCH)? {
-                Heard::Events(events) => self.ready = events.into(),
-                Heard::Nothing => {}
-                Heard::AskStore => match self.ask_store().await? {
-                    Some(events) => self.ready = events.into(),
-                    None => return Ok(Read::Gone),
-                },
+            let Some(mut events) = self.read().await? else { return Ok(Read::Gone) };
+            if let Some(bytes) = self.asks_for(&events) {
+                // Read again once there is room: nothing of it is held meanwhile.
+                drop(events);
+                self.share = Some(self.room_for(bytes).await);
+                let Some(again) = self.read().await? else { return Ok(Read::Gone) };
+                events = again;
             }
+            self.ready = events.into();
         }
         if let Some(event) = self.take() {
             return Ok(Read::Event(event));
         }
         self.bell.rung_since(rings).await;
         Ok(Read::Nothing)
+    }
+
+    /// The next events, from the bell or the log; `None` as in [`ask_store`](Self::ask_store).
+    async fn read(&self) -> Result<Option<Vec<StoredEvent>>, StoreError> {
+        match self.bell.heard(self.after, BATCH)? {
+            Heard::Events(events) => Ok(Some(events)),
+            Heard::Nothing => Ok(Some(Vec::new())),
+            Heard::AskStore => self.ask_store().await,
+        }
     }
 
     /// The next events of the log, none if all have been read. `None`: they are not in the log any more. A log that
@@ -94,11 +119,47 @@ impl LogReader {
 
     /// The task as it is now; what is read next comes after it. For a reader whose next event is gone.
     pub(crate) async fn skip_to_now(&mut self) -> Result<View, Error> {
-        let loaded = self.store.load(&self.scope, &self.id).await.map_err(from_store)?;
-        let loaded = loaded.filter(|loaded| loaded.head.key == self.bell.key());
-        let view = View::of(&loaded.ok_or_else(|| not_found(&self.id))?).map_err(from_store)?;
+        let mut view = self.now().await?;
+        let bytes = view.bytes();
+        self.share = self.asker.as_ref().filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
+        if self.asker.is_some() && bytes > SMALL && self.share.is_none() {
+            drop(view);
+            self.share = Some(self.room_for(bytes).await);
+            view = self.now().await?;
+        }
         self.after = view.version();
         Ok(view)
+    }
+
+    async fn now(&self) -> Result<View, Error> {
+        let loaded = self.store.load(&self.scope, &self.id).await.map_err(from_store)?;
+        let loaded = loaded.filter(|loaded| loaded.head.key == self.bell.key());
+        View::of(&loaded.ok_or_else(|| not_found(&self.id))?).map_err(from_store)
+    }
+
+    /// How much room is needed for these, if they are large and there is none at once.
+    fn asks_for(&mut self, events: &[StoredEvent]) -> Option<usize> {
+        self.share = None;
+        let asker = self.asker.as_ref()?;
+        let bytes = events.iter().map(|event| event.record().len()).sum();
+        if bytes > SMALL {
+            self.share = asker.try_enter(bytes);
+        }
+        (bytes > SMALL && self.share.is_none()).then_some(bytes)
+    }
+
+    /// A stream has begun: it waits for as long as it takes.
+    async fn room_for(&self, bytes: usize) -> Share {
+        loop {
+            match &self.asker {
+                Some(asker) => {
+                    if let Ok(share) = asker.enter(bytes).await {
+                        return share;
+                    }
+                }
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// The next event if it is at hand: lets a stream put many small events into one write.
@@ -116,6 +177,7 @@ impl LogReader {
     fn fetch(&mut self) {
         if self.ready.is_empty()
             && let Ok(Heard::Events(events)) = self.bell.heard(self.after, BATCH)
+            && self.asks_for(&events).is_none()
         {
             self.ready = events.into();
         }

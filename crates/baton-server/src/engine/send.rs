@@ -19,7 +19,7 @@ use super::desk::Desk;
 use super::detach::finish;
 use super::hub::Bell;
 use super::turn::agent_message;
-use super::{Engine, Inner, from_store};
+use super::{Engine, Inner, from_store, size};
 use crate::points::{Point, reached};
 use crate::store::{Birth, HASH_DIGEST, MessageHash, MessageRecord, Work, record};
 use crate::telemetry::trace;
@@ -93,6 +93,16 @@ pub struct TurnRef {
 }
 
 impl TurnRef {
+    /// About how many bytes the task has that is at hand for its beginning.
+    pub(crate) fn start_bytes(&self) -> usize {
+        self.start.as_ref().map_or(0, |start| size::of_task(&start.task))
+    }
+
+    /// The beginning is read again from the log, when it is needed.
+    pub(crate) fn forget_start(&mut self) {
+        self.start = None;
+    }
+
     /// The task the turn belongs to.
     pub fn task_id(&self) -> &TaskId {
         &self.id

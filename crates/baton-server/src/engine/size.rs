@@ -1,6 +1,6 @@
 //! How large an event will be on the wire, and how to cut one that is too large.
 
-use baton_protocol::domain::{Artifact, ArtifactUpdate, Message, Part, PartContent};
+use baton_protocol::domain::{Artifact, ArtifactUpdate, Message, Part, PartContent, Task};
 
 /// Room for ids, braces and member names around the content.
 const FRAME: usize = 2048;
@@ -54,6 +54,21 @@ fn beside_parts(artifact: &Artifact) -> usize {
 pub(crate) fn of_message(message: &Message) -> usize {
     let metadata = message.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
     FRAME + of_parts(&message.parts) + metadata
+}
+
+/// About what the whole task has, without a look at each character.
+pub(crate) fn of_task(task: &Task) -> usize {
+    let parts = |parts: &[Part]| -> usize {
+        let content = |part: &Part| match &part.content {
+            PartContent::Text(text) | PartContent::Url(text) => text.len(),
+            PartContent::Raw(bytes) => bytes.len().div_ceil(3) * 4,
+            PartContent::Data(json) => json.as_str().len(),
+        };
+        parts.iter().map(content).sum()
+    };
+    let history: usize = task.history.iter().map(|message| parts(&message.parts)).sum();
+    let artifacts: usize = task.artifacts.iter().map(|artifact| parts(&artifact.parts)).sum();
+    history + artifacts
 }
 
 /// Cuts a text into pieces of at most `most` bytes as JSON, never inside a character. Empty text is one piece.

@@ -14,7 +14,8 @@ use super::hub::Bell;
 use super::reader::{LogReader, Read};
 use super::send::TurnRef;
 use super::stream_places::StreamPlace;
-use super::{Engine, Inner, from_store, not_found};
+use super::{Engine, Inner, from_store, no_room, not_found, size};
+use crate::net::{Asker, SMALL, Share};
 use crate::store::{Head, StoredEvent};
 
 /// One thing to be shown. Numbers rise; holes are internal events.
@@ -77,6 +78,9 @@ pub struct EventStream {
     closing: CancellationToken,
     /// The server ended it, not the task.
     stopped: bool,
+    /// Who asks for room for large frames, and the room that the next one has.
+    asker: Option<Asker>,
+    share: Option<Share>,
     /// Counted among the streams of its owner for as long as it is there.
     place: Option<StreamPlace>,
 }
@@ -94,6 +98,8 @@ impl EventStream {
             close,
             closing,
             stopped: false,
+            asker: None,
+            share: None,
             place: None,
         }
     }
@@ -111,6 +117,8 @@ impl EventStream {
             close,
             closing,
             stopped: false,
+            asker: None,
+            share: None,
             place: None,
         }
     }
@@ -126,6 +134,8 @@ impl EventStream {
             close: CloseAt::TurnEnd,
             closing: CancellationToken::new(),
             stopped: false,
+            asker: None,
+            share: None,
             place: None,
         }
     }
@@ -159,13 +169,13 @@ impl EventStream {
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
         if let Some(waiting) = &self.waiting {
             let Waiting { engine, turn } = &**waiting;
-            let begun = engine.stream_placed(turn, None, self.close).await;
+            let begun = engine.stream_placed(turn, None, self.close, self.asker.as_ref()).await;
             self.waiting = None;
             match begun {
                 Ok(stream) => {
-                    let place = self.place.take();
+                    let (place, asker) = (self.place.take(), self.asker.take());
                     *self = stream.with_history(self.history_length);
-                    self.place = place;
+                    (self.place, self.asker) = (place, asker);
                 }
                 Err(error) => return Some(Err(error)),
             }
@@ -225,6 +235,25 @@ impl EventStream {
         self
     }
 
+    /// Large frames wait for room, and take a share of it along.
+    pub(crate) fn with_asker(mut self, asker: Option<&Asker>) -> Self {
+        self.rest = self.rest.map(|reader| reader.with_asker(asker.cloned()));
+        self.asker = asker.cloned();
+        self
+    }
+
+    /// The frame shown first has its room.
+    pub(crate) fn with_share(mut self, share: Option<Share>) -> Self {
+        self.share = share.or(self.share);
+        self
+    }
+
+    /// The room of the frames shown last, if they are large.
+    pub(crate) fn take_share(&mut self) -> Option<Share> {
+        let of_log = self.rest.as_mut().and_then(LogReader::take_share);
+        self.share.take().or(of_log)
+    }
+
     /// Did it end because the server stops? Then there is more to come elsewhere.
     pub fn was_stopped(&self) -> bool {
         self.stopped
@@ -242,6 +271,7 @@ impl EventStream {
             Ok(view) => view.snapshot(),
             Err(error) => Err(error),
         };
+        self.share = reader.take_share();
         if found.as_ref().map_or(true, |snapshot| self.close.closes(snapshot.state())) {
             self.rest = None;
         }
@@ -256,6 +286,8 @@ impl EventStream {
         if let EventKind::Status(state) = event.kind
             && self.close.closes(state)
         {
+            let share = self.rest.as_mut().and_then(LogReader::take_share);
+            self.share = self.share.take().or(share);
             self.rest = None;
         }
         (!event.kind.is_internal()).then_some(Frame::Event(event))
@@ -269,11 +301,12 @@ impl Engine {
         turn: &TurnRef,
         last_seen: Option<u64>,
         close: CloseAt,
+        asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
         match (turn.event, last_seen) {
-            (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close)),
+            (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close).with_asker(asker)),
             _ => {
-                let stream = self.stream_placed(turn, last_seen, close).await?;
+                let stream = self.stream_placed(turn, last_seen, close, asker).await?;
                 if turn.start.is_some() {
                     self.inner.stream_starts.begin().await;
                 }
@@ -288,12 +321,24 @@ impl Engine {
         turn: &TurnRef,
         last_seen: Option<u64>,
         close: CloseAt,
+        asker: Option<&Asker>,
+    ) -> Result<EventStream, Error> {
+        let stream = self.stream_unroomed(turn, last_seen, close, asker).await?;
+        Ok(stream.with_asker(asker))
+    }
+
+    async fn stream_unroomed(
+        &self,
+        turn: &TurnRef,
+        last_seen: Option<u64>,
+        close: CloseAt,
+        asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
         let inner = &self.inner;
         let Some(event) = inner.event_of(turn).await? else {
             // The task ended before it took the message: its end is all there is to show.
             let head = inner.head(&turn.scope, &turn.id).await?;
-            return inner.fresh(&turn.scope, &turn.id, &head, close).await;
+            return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
         };
         if let (None, Some(start)) = (last_seen, &turn.start) {
             let first = Frame::Task { number: event, snapshot: Arc::clone(start) };
@@ -309,14 +354,26 @@ impl Engine {
         }
         let after = last_seen.unwrap_or(event).max(event);
         if after < head.folded_through {
-            return inner.fresh(&turn.scope, &turn.id, &head, close).await;
+            return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
         }
         if last_seen.is_none() {
-            let Some(snapshot) = inner.as_of(&turn.scope, &turn.id, &head, event).await? else {
-                return inner.fresh(&turn.scope, &turn.id, &head, close).await;
+            let mut snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
+            let bytes = snapshot.as_ref().map_or(0, |snapshot| size::of_task(&snapshot.task));
+            let mut share = None;
+            if let Some(asker) = asker.filter(|_| bytes > SMALL) {
+                share = asker.try_enter(bytes);
+                if share.is_none() {
+                    drop(snapshot);
+                    share = Some(asker.enter(bytes).await.map_err(no_room)?);
+                    snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
+                }
+            }
+            let Some(snapshot) = snapshot else {
+                drop(share);
+                return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
             };
             let first = Frame::Task { number: event, snapshot: Arc::new(snapshot) };
-            return Ok(inner.stream(turn, event, Some(first), close));
+            return Ok(inner.stream(turn, event, Some(first), close).with_share(share));
         }
         if inner.turn_is_over(turn, event, after, close).await? {
             return Err(nothing_left(&turn.id));
@@ -331,6 +388,7 @@ impl Engine {
         id: &TaskId,
         last_seen: Option<u64>,
         close: CloseAt,
+        asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
         let inner = &self.inner;
         let head = inner.store.head(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
@@ -343,17 +401,17 @@ impl Engine {
                     Error::new(ErrorKind::UnsupportedOperation, message).with_info("taskId", id.as_str())
                 );
             }
-            return inner.fresh(scope, id, &head, close).await;
+            return Ok(inner.fresh(scope, id, &head, close, asker).await?.with_asker(asker));
         };
         check_seen(seen, &head)?;
         if ended && seen >= head.version {
             return Err(nothing_left(id));
         }
         if seen < head.folded_through {
-            return inner.fresh(scope, id, &head, close).await;
+            return Ok(inner.fresh(scope, id, &head, close, asker).await?.with_asker(asker));
         }
         let reader = inner.reader(scope, id, &head, seen);
-        Ok(EventStream::new(None, reader, close, inner.closing.token()))
+        Ok(EventStream::new(None, reader, close, inner.closing.token()).with_asker(asker))
     }
 }
 
@@ -379,14 +437,16 @@ impl Inner {
         id: &TaskId,
         head: &Head,
         close: CloseAt,
+        asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
         // Hung before the task is read, so that nothing committed in between is missed.
         let mut reader = self.reader(scope, id, head, 0);
-        let snapshot = self.load(scope, id).await?;
+        let (view, share) = self.view_with_room(scope, id, asker).await?;
+        let snapshot = view.snapshot()?;
         reader.after = snapshot.version;
         let over = close.closes(snapshot.state());
         let first = Frame::Task { number: snapshot.version, snapshot };
-        let mut stream = EventStream::new(Some(first), reader, close, self.closing.token());
+        let mut stream = EventStream::new(Some(first), reader, close, self.closing.token()).with_share(share);
         if over {
             stream.rest = None;
         }

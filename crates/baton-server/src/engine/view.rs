@@ -7,8 +7,8 @@ use baton_protocol::Error;
 use baton_protocol::lifecycle::Snapshot;
 use bytes::Bytes;
 
-use super::from_store;
 use super::large::LARGE;
+use super::{from_store, size};
 use crate::store::{Loaded, StoreError, StoredSnapshot, record};
 
 /// A task as of one moment.
@@ -46,6 +46,14 @@ impl View {
         match &self.0 {
             Form::Folded(snapshot) | Form::Both(snapshot, _) => snapshot.version,
             Form::Stored(stored) => stored.version(),
+        }
+    }
+
+    /// About how many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.0 {
+            Form::Stored(stored) | Form::Both(_, stored) => stored.record().len(),
+            Form::Folded(snapshot) => size::of_task(&snapshot.task),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use axum::body::Body as Answer;
 use bytes::{Buf, Bytes};
+use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -41,11 +42,32 @@ pub(super) struct Watch {
     /// there is nothing to take.
     offered_at: AtomicU64,
     fault: AtomicU8,
+    cut: AtomicBool,
+    /// Of the stream's task, while its reader is stuck.
+    waker: AtomicWaker,
 }
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Watch { epoch: Instant::now(), offered_at: AtomicU64::new(0), fault: AtomicU8::new(0) }
+        Watch {
+            epoch: Instant::now(),
+            offered_at: AtomicU64::new(0),
+            fault: AtomicU8::new(0),
+            cut: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        }
+    }
+
+    /// Ends the stream: somebody else needs its room.
+    pub(super) fn cut(&self) {
+        self.cut.store(true, Relaxed);
+        self.waker.wake();
+    }
+
+    /// Was it cut? If not, the waker is called when it is.
+    pub(super) fn is_cut(&self, waker: &Waker) -> bool {
+        self.waker.register(waker);
+        self.cut.load(Relaxed)
     }
 
     /// Since when the reader has taken no byte of what is there for it.

@@ -56,7 +56,7 @@ pub(super) async fn serve(
     let read = preface::read(&stream, &pulse, &mut clock, &door.options).await;
     let Some((protocol, first)) = read else { return };
     clock.speaks(protocol);
-    let caller = Caller { door, pulse, peer, tray: None };
+    let caller = Caller { door, pulse, peer, tray: None, answers: None };
     match protocol {
         Protocol::Http1 => http1(stream, first, caller, clock).await,
         // Much larger, and rarer.
@@ -105,7 +105,8 @@ async fn send(mut chunks: Chunks, socket: &mut Socket<TcpStream, Http1Filter>) -
     .await
 }
 
-async fn http2(stream: TcpStream, first: BytesMut, caller: Caller, mut clock: Clock) {
+async fn http2(stream: TcpStream, first: BytesMut, mut caller: Caller, mut clock: Clock) {
+    caller.answers = Some(caller.door.answers.of_connection());
     let options = Arc::clone(&caller.door.options);
     let filter = Http2Filter::new(first, &caller.pulse);
     let mut socket = Socket::new(stream, Arc::clone(&caller.pulse), filter);
@@ -127,7 +128,8 @@ async fn http2(stream: TcpStream, first: BytesMut, caller: Caller, mut clock: Cl
         // What clients may send before it is read, in all and per request.
         .initial_connection_window_size(1024 * 1024)
         .initial_stream_window_size(256 * 1024)
-        .max_send_buf_size(options.write_buffer);
+        // Per stream; as much again is being made, and twice as much was read from the log.
+        .max_send_buf_size(options.write_buffer / 4);
     let connection = pin!(builder.serve_connection(TokioIo::new(&mut socket), service));
     drive(connection, http2::Connection::graceful_shutdown, || false, &caller, &mut clock).await;
 }

@@ -48,9 +48,11 @@ where
                 }
                 // There is a part of the answer to be had, and the stream waits: for its reader to take some of it.
                 loop {
-                    let Some(since) = watch.as_ref().and_then(|watch| watch.stuck_since()) else {
-                        return Poll::Pending;
-                    };
+                    let stuck = watch.as_ref().and_then(|watch| Some((watch, watch.stuck_since()?)));
+                    let Some((watch, since)) = stuck else { return Poll::Pending };
+                    if watch.is_cut(cx.waker()) {
+                        return Poll::Ready(());
+                    }
                     let due = since + reader_stall;
                     let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
                     if timer.as_mut().poll(cx).is_pending() {

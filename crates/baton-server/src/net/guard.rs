@@ -8,7 +8,9 @@ use axum::body::Body;
 use http::header::{CONNECTION, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
+use tokio::sync::Semaphore;
 
+use super::answers::{AnswerRoom, Asker, Reader};
 use super::authority::Authority;
 use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
@@ -31,6 +33,7 @@ pub(super) struct Door {
     pub(super) registry: Arc<Registry>,
     pub(super) options: Arc<Connections>,
     pub(super) body_room: Arc<BodyRoom>,
+    pub(super) answers: Arc<AnswerRoom>,
     pub(super) telemetry: Option<Telemetry>,
 }
 
@@ -51,6 +54,8 @@ pub(super) struct Caller {
     pub(super) peer: SocketAddr,
     /// HTTP/1 only: where its event streams lie.
     pub(super) tray: Option<Arc<Tray>>,
+    /// HTTP/2 only: the room that large answers of the connection share.
+    pub(super) answers: Option<Arc<Semaphore>>,
 }
 
 impl Caller {
@@ -142,7 +147,12 @@ impl Caller {
         };
         let Door { options, body_room, .. } = &*self.door;
         let request = request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room)));
-        let response = self.door.app.answer(request, self.peer).await;
+        let reader = match watch {
+            Some(watch) => Reader::Stream(Arc::clone(watch)),
+            None => Reader::Connection(Arc::clone(&self.pulse)),
+        };
+        let asker = Asker::new(&self.door.answers, reader, self.answers.clone());
+        let response = self.door.app.answer(request, self.peer, asker).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
             None => self.pulse.found_fault(),
@@ -200,11 +210,12 @@ mod tests {
             cors: None,
             registry: Registry::new(1, 1, Vec::new()),
             body_room: Arc::new(BodyRoom::new(options.max_bodies_bytes)),
+            answers: AnswerRoom::new(&options),
             options,
             telemetry: None,
         };
         let (pulse, tray) = (Arc::new(Pulse::new(Instant::now())), Some(Arc::default()));
-        Caller { door: Arc::new(door), pulse, peer, tray }
+        Caller { door: Arc::new(door), pulse, peer, tray, answers: None }
     }
 
     /// hyper without a filter below it: all that is known of requests is what the tray was told.

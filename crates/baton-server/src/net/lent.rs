@@ -9,7 +9,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE};
@@ -35,6 +35,11 @@ struct Stream {
     unsent: bool,
     /// There was nothing more when hyper asked last.
     waits: bool,
+    /// hyper has had the beginning, and is given no more: it would keep more than the one write that is on its way. To be
+    /// woken if it has to go on all the same.
+    held_back: Option<Waker>,
+    /// hyper has had the beginning.
+    begun: bool,
     /// hyper is on its way out.
     taken: bool,
     /// It is the last answer on its connection.
@@ -54,7 +59,11 @@ impl Tray {
         let mut lying = self.stream();
         let Some(stream) = &mut *lying else { return false };
         // With a further request in hyper's buffer, that would be lost.
-        stream.taken = stream.waits && !stream.unsent && self.requests.none_buffered();
+        let is_last = self.requests.none_buffered();
+        stream.taken = stream.waits && !stream.unsent && is_last;
+        if !is_last && let Some(waker) = stream.held_back.take() {
+            waker.wake();
+        }
         stream.taken
     }
 
@@ -100,7 +109,8 @@ impl Outgoing {
         let closes = closes || closes_after(response.headers());
         match tray {
             Some(tray) if lends => response.map(|body| {
-                let stream = Stream { body, unsent: true, waits: false, taken: false, closes };
+                let (unsent, waits, begun, taken) = (true, false, false, false);
+                let stream = Stream { body, unsent, waits, held_back: None, begun, taken, closes };
                 *tray.stream() = Some(stream);
                 Outgoing::Lent(Lent(Arc::clone(tray)))
             }),
@@ -140,9 +150,15 @@ impl Body for Outgoing {
             Outgoing::Lent(Lent(tray)) => {
                 let mut lying = tray.stream();
                 let Some(stream) = &mut *lying else { return Poll::Ready(None) };
+                if stream.begun && tray.requests.none_buffered() {
+                    stream.waits = true;
+                    stream.held_back = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
                 let polled = Pin::new(&mut stream.body).poll_frame(cx);
                 stream.waits = polled.is_pending();
                 stream.unsent |= polled.is_ready();
+                stream.begun |= polled.is_ready();
                 polled
             }
         }

@@ -8,6 +8,7 @@
 //! long, by what [`pulse`] shows.
 
 mod accept;
+mod answers;
 mod authority;
 mod bodies;
 mod caps;
@@ -35,6 +36,8 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
+pub(crate) use answers::{Asker, Share};
+pub(crate) use answers::{NoRoom, SMALL};
 pub(crate) use authority::Authority;
 pub use options::{Connections, Cors};
 
@@ -43,6 +46,7 @@ use crate::card::base_path;
 use crate::engine::stream_places::StreamPlaces;
 use crate::proxy::IpRange;
 use crate::telemetry::Telemetry;
+use answers::AnswerRoom;
 use bodies::BodyRoom;
 use caps::Registry;
 use cors::Origins;
@@ -104,8 +108,22 @@ impl Network {
         let (public, base_path) = (self.public.clone(), self.base_path.clone());
         let hosts = Hosts::new(listener.local_addr()?, &self.allowed, public, base_path);
         let (cors, body_room) = (self.origins.clone(), Arc::new(BodyRoom::new(options.max_bodies_bytes)));
-        let door = Door { app, hosts, cors, registry, options, body_room, telemetry };
+        let answers = AnswerRoom::new(&options);
+        bound_unsent(&listener, options.max_unsent_bytes);
+        let door = Door { app, hosts, cors, registry, options, body_room, answers, telemetry };
         accept::serve(listener, Arc::new(door), stop, drained).await;
         Ok(())
     }
 }
+
+/// What the kernel takes for a reader that does not read, on the connections that will be accepted: by default it is up to
+/// 4 MiB each.
+#[cfg(target_os = "linux")]
+fn bound_unsent(listener: &TcpListener, bytes: u32) {
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(bytes) {
+        tracing::debug!(%error, "TCP_NOTSENT_LOWAT could not be set");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_unsent(_: &TcpListener, _: u32) {}

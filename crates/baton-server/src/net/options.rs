@@ -34,6 +34,18 @@ pub struct Connections {
     /// Bytes of requests' bodies on their way at once, of everybody together; beyond it 503. What one body may have
     /// is each agent's own limit.
     pub max_bodies_bytes: usize,
+    /// Bytes of answers above 64 KiB that are in memory at once, of everybody together, until their readers have taken
+    /// them. Beyond it an answer waits before it is made.
+    pub max_answers_bytes: usize,
+    /// The same of one HTTP/2 connection. In HTTP/1 there is one answer at a time.
+    pub max_answers_per_connection: usize,
+    /// How long a large answer may wait for room; then 503.
+    pub room_wait: Duration,
+    /// While large answers wait for room, a reader of one that takes no byte for so long is cut off, the longest stuck
+    /// first.
+    pub crowded_stall: Duration,
+    /// Bytes that the kernel takes beyond what it may send to the client at the moment (`TCP_NOTSENT_LOWAT`, on Linux).
+    pub max_unsent_bytes: u32,
     /// Largest head of an HTTP/1 request; beyond it 431. At least 8 KiB.
     pub max_head_bytes: usize,
     /// Largest list of headers of an HTTP/2 request; beyond it 431.
@@ -61,6 +73,11 @@ impl Default for Connections {
             max_streams: 20_000,
             max_streams_per_owner: 100,
             max_bodies_bytes: 256 * 1024 * 1024,
+            max_answers_bytes: 128 * 1024 * 1024,
+            max_answers_per_connection: 16 * 1024 * 1024,
+            room_wait: Duration::from_secs(30),
+            crowded_stall: Duration::from_secs(10),
+            max_unsent_bytes: 32 * 1024,
             max_head_bytes: 32 * 1024,
             max_header_list_bytes: 16 * 1024,
             max_concurrent_requests: 128,

@@ -51,6 +51,7 @@ pub(crate) fn last_event_id(bytes: &[u8]) {
         last_event_id: Some(text.clone()),
         extensions: Vec::new(),
         trace: None,
+        asker: None,
     };
     match subscribe::last_seen(&context) {
         Ok(Some(number)) => {

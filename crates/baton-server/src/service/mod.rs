@@ -8,6 +8,7 @@ pub(crate) mod fuzz;
 mod list;
 mod media;
 mod message_hash;
+mod room;
 mod send;
 mod subscribe;
 
@@ -30,6 +31,7 @@ use crate::engine::content_limits::{self, TooMuch};
 use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, View, from_store};
 use crate::mount::Place;
+use crate::net::{Asker, Share};
 use crate::telemetry::{AgentIndex, trace};
 
 /// Bounds on what comes in.
@@ -94,6 +96,8 @@ pub struct CallContext {
     pub extensions: Vec<String>,
     /// The trace the call is part of.
     pub trace: Option<TraceContext>,
+    /// Gets room for a large answer, where that is bounded.
+    pub asker: Option<Asker>,
 }
 
 /// What a call comes to.
@@ -106,10 +110,12 @@ pub enum Outcome {
         reply: Reply,
         /// The same message had been answered before.
         replayed: bool,
+        /// The room it has, if it is large.
+        share: Option<Share>,
     },
     /// A task or a page of them, as the reply of the operation to a caller of 1.0.
     Stored {
-        /// As 1.0 spells it.
+        /// As 1.0 spells it. What is large has its room with it.
         json: Bytes,
         /// It answers a message.
         sent: bool,
@@ -257,7 +263,7 @@ impl Service {
             Call::SendMessage(send) => self.send(context, send).await,
             Call::SendStreamingMessage(send) => self.send_streaming(context, send).await,
             Call::GetTask(get) => self.get(context, get).await,
-            Call::ListTasks(list) => self.list(context, list).await,
+            Call::ListTasks(list) => self.list_with_room(context, list).await,
             Call::CancelTask(cancel) => self.cancel(context, cancel).await,
             Call::SubscribeToTask(subscribe) => self.subscribe(context, subscribe).await,
             // `capability::check` refuses these as long as the card does not declare them.
@@ -271,8 +277,9 @@ impl Service {
 
     async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
         trace::about(&get.id, None);
-        let view = self.engine().get(&context.scope, &get.id).await?;
-        shown(context, view, get.history_length, false, Shown::Asked)
+        let asker = context.asker.as_ref();
+        let (view, share) = self.engine().get_with_room(&context.scope, &get.id, asker).await?;
+        shown(context, view, share, get.history_length, false, Shown::Asked)
     }
 
     async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
@@ -287,7 +294,9 @@ impl Service {
             }
             Canceled::Before(snapshot) | Canceled::Now(snapshot) => snapshot,
         };
-        Ok(reply(Reply::Task(Arc::unwrap_or_clone(snapshot).task)))
+        let (view, share) = self.with_room(context, &cancel.id, View::from(snapshot)).await?;
+        let task = Arc::unwrap_or_clone(view.snapshot()?).task;
+        Ok(Outcome::Reply { reply: Reply::Task(task), replayed: false, share })
     }
 }
 
@@ -302,13 +311,14 @@ fn too_much(of: &str, found: &TooMuch) -> Error {
 }
 
 fn reply(reply: Reply) -> Outcome {
-    Outcome::Reply { reply, replayed: false }
+    Outcome::Reply { reply, replayed: false, share: None }
 }
 
 /// A task as the answer to a call: in 1.0 as it is stored, where it is.
 fn shown(
     context: &CallContext,
     view: View,
+    share: Option<Share>,
     history_length: HistoryLength,
     replayed: bool,
     kind: Shown,
@@ -322,6 +332,7 @@ fn shown(
         };
         if let Some(json) = json {
             let sent = kind == Shown::Sent;
+            let json = room::held(json, share);
             return Ok(Outcome::Stored { json, sent, replayed });
         }
     }
@@ -331,7 +342,7 @@ fn shown(
         Shown::Sent => Reply::SentTask(task),
         Shown::Asked => Reply::Task(task),
     };
-    Ok(Outcome::Reply { reply, replayed })
+    Ok(Outcome::Reply { reply, replayed, share })
 }
 
 /// What a task is the answer to.

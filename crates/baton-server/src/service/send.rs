@@ -11,6 +11,7 @@ use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe, too_m
 use crate::engine::clock::fresh_message_id;
 use crate::engine::content_limits;
 use crate::engine::{Accepted, EventStream, Incoming};
+use crate::net::SMALL;
 
 impl Service {
     pub(super) async fn send(&self, context: &CallContext, send: SendMessage) -> Result<Outcome, Error> {
@@ -24,7 +25,7 @@ impl Service {
         let incoming = self.incoming(context, send, false, patience.is_zero())?;
         match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => {
-                Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed })
+                Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed, share: None })
             }
             Accepted::Turn(turn) => {
                 let view = if patience.is_zero() {
@@ -32,7 +33,11 @@ impl Service {
                 } else {
                     self.engine().wait(&turn, patience).await?
                 };
-                shown(context, view, history_length, turn.replayed, Shown::Sent)
+                let (id, replayed) = (turn.task_id().clone(), turn.replayed);
+                // What the turn keeps of the task must not outlive the wait for room.
+                drop(turn);
+                let (view, share) = self.with_room(context, &id, view).await?;
+                shown(context, view, share, history_length, replayed, Shown::Sent)
             }
         }
     }
@@ -48,9 +53,17 @@ impl Service {
         let place = self.inner.streams.take(&context.scope.owner)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
-            Accepted::Turn(turn) => {
+            Accepted::Turn(mut turn) => {
                 let close = subscribe::turn_end(context.generation);
-                (self.engine().stream_turn(&turn, last_seen, close).await?, turn.replayed)
+                let asker = context.asker.as_ref();
+                let bytes = if last_seen.is_none() { turn.start_bytes() } else { 0 };
+                let share = asker.filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
+                if bytes > SMALL && asker.is_some() && share.is_none() {
+                    // Read again from the log, once there is room for it.
+                    turn.forget_start();
+                }
+                let stream = self.engine().stream_turn(&turn, last_seen, close, asker).await?;
+                (stream.with_share(share), turn.replayed)
             }
         };
         let stream = stream.with_history(history_length).with_place(place);

@@ -20,7 +20,8 @@ impl Service {
         };
         let last_seen = last_seen(context)?;
         let place = self.inner.streams.take(&context.scope.owner)?;
-        let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close).await?;
+        let asker = context.asker.as_ref();
+        let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close, asker).await?;
         Ok(Outcome::Stream { stream: stream.with_place(place), replayed: false })
     }
 }

@@ -267,6 +267,15 @@ impl Loaded {
     }
 }
 
+/// A task, if it is not too large to be read unasked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Weighed {
+    /// The task.
+    Light(Loaded),
+    /// So many bytes are stored of it.
+    Heavy(usize),
+}
+
 /// Where a listing goes on: strictly older than this, ties broken by id, both descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition {
@@ -405,7 +414,7 @@ pub struct Measures {
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// What one page of a log may weigh. Every reader of a stream that is behind holds one, and there may be thousands.
-pub const EVENTS_BYTES: usize = 64 * 1024;
+pub const EVENTS_BYTES: usize = 32 * 1024;
 
 /// What [`Builder::store`](crate::Builder::store) takes: a store, or an `Arc` of one.
 #[diagnostic::on_unimplemented(
@@ -453,6 +462,16 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 
     /// The task as of one moment.
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
+
+    /// The same, if at most `most` bytes are stored of it; otherwise how many they are. A backend that must read to know
+    /// may keep nothing of what it read.
+    async fn load_within(&self, scope: &Scope, task: &TaskId, most: usize) -> StoreResult<Option<Weighed>> {
+        let loaded = self.load(scope, task).await?;
+        Ok(loaded.map(|loaded| match loaded.bytes() {
+            bytes if bytes > most => Weighed::Heavy(bytes),
+            _ => Weighed::Light(loaded),
+        }))
+    }
 
     /// Up to `limit` events numbered above `after`, in order. Stops early at about
     /// [`EVENTS_BYTES`], never before the first.

@@ -38,7 +38,7 @@ async fn a_reader_whose_log_is_folded_gets_the_task_and_the_end() {
         let engine = server.server.engine();
         let task = TaskId::parse(id(&server.send("folded").await)).unwrap();
         let scope = Scope::new("default", "", "anonymous");
-        let behind = async || engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd).await.unwrap();
+        let behind = async || engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd, None).await.unwrap();
         let (mut not_begun, mut under_way) = (behind().await, behind().await);
         assert!(matches!(next(&mut under_way).await, Some(Ok(Frame::Event(event))) if event.number == 4));
         clock.advance(2 * DAY);
@@ -67,7 +67,7 @@ async fn a_reader_whose_task_is_removed_is_told_so() {
         let engine = server.server.engine();
         let task = TaskId::parse(id(&server.send("removed").await)).unwrap();
         let scope = Scope::new("default", "", "anonymous");
-        let mut stream = engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd).await.unwrap();
+        let mut stream = engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd, None).await.unwrap();
         clock.advance(40 * DAY);
         assert_eq!(engine.sweep().await.unwrap().removed, 1);
         match next(&mut stream).await {

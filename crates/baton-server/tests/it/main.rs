@@ -157,6 +157,8 @@ mod store_lost;
 mod stream;
 /// Streams under load: many events, slow readers, large events, awkward characters.
 mod stream_volume;
+/// Large answers share a room: who waits for it, who makes way.
+mod unread_answers;
 /// What an agent can read and say, and what a client sees of it.
 mod verbs;
 /// The protocol version a request names, in its header or its query.

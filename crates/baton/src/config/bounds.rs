@@ -56,6 +56,11 @@ impl Config {
         bounds.max_streams = *said.max_streams;
         bounds.max_streams_per_owner = *said.max_streams_per_owner;
         bounds.max_bodies_bytes = said.max_bodies.bytes();
+        bounds.max_answers_bytes = said.max_answers.bytes();
+        bounds.max_answers_per_connection = said.max_answers_per_connection.bytes();
+        bounds.room_wait = *said.room_wait;
+        bounds.crowded_stall = *said.crowded_stall;
+        bounds.max_unsent_bytes = u32::try_from(said.max_unsent.0).unwrap_or(u32::MAX);
         bounds.max_head_bytes = said.max_head.bytes();
         bounds.max_header_list_bytes = u32::try_from(said.max_header_list.0).unwrap_or(u32::MAX);
         bounds.max_concurrent_requests = *said.max_concurrent_requests;

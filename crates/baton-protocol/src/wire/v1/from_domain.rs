@@ -81,13 +81,9 @@ pub(super) fn write_tenant_push_config(out: &mut Vec<u8>, tenant: Option<&str>, 
     object.end();
 }
 
-/// The `result` that is a task, from its JSON: bare, or in the wrapper of an answer to a message.
-pub fn write_stored_reply(out: &mut Vec<u8>, sent: bool, json: &[u8]) {
-    if sent {
-        wrapped(out, "task", |out| out.extend_from_slice(json));
-    } else {
-        out.extend_from_slice(json);
-    }
+/// What stands around the JSON of a task or a page in the `result`: nothing, or the wrapper of an answer to a message.
+pub fn around_stored_reply(sent: bool) -> (&'static [u8], &'static [u8]) {
+    if sent { (b"{\"task\":", b"}") } else { (b"", b"") }
 }
 
 /// The `result` of a call that does not stream.

@@ -26,7 +26,7 @@ pub use self::cut::{PageWriter, cut_history, status_says_nothing};
 pub(crate) use self::details::has_error_details;
 pub use self::details::write_error_details;
 pub use self::from_domain::{
-    write_message, write_reply, write_stored_reply, write_stream_artifact, write_stream_message,
+    around_stored_reply, write_message, write_reply, write_stream_artifact, write_stream_message,
     write_stream_status, write_stream_task, write_task,
 };
 pub use self::methods::{decode_call, write_call};

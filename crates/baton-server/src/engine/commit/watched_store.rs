@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use crate::store::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey, Weighed,
 };
 use crate::telemetry::{Telemetry, Written};
 
@@ -103,6 +103,15 @@ impl WatchedStore {
 
     pub async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
         self.saw(self.store.load(scope, task).await)
+    }
+
+    pub async fn load_within(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        most: usize,
+    ) -> StoreResult<Option<Weighed>> {
+        self.saw(self.store.load_within(scope, task, most).await)
     }
 
     pub async fn events(

@@ -58,7 +58,7 @@ use self::session::{Fold, Session};
 use self::writer::{Ground, Writer};
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey, Weighed,
 };
 use crate::points::{Point, reached};
 
@@ -230,6 +230,11 @@ impl Store for SqliteStore {
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
         let (scope, task) = (scope.clone(), task.clone());
         self.readers.run(move |session| read::load(session, &scope, &task)).await
+    }
+
+    async fn load_within(&self, scope: &Scope, task: &TaskId, most: usize) -> StoreResult<Option<Weighed>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| read::load_within(session, &scope, &task, most)).await
     }
 
     async fn events(

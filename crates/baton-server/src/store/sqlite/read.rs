@@ -8,7 +8,7 @@ use super::session::Session;
 use super::statements::{self as sql, signed};
 use crate::store::{
     EVENTS_BYTES, HASH_DIGEST, Head, Loaded, MessageHash, MessageRecord, OpenTask, PendingRequest,
-    StoreResult, StoredEvent, TaskKey,
+    StoreResult, StoredEvent, TaskKey, Weighed,
 };
 
 pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
@@ -31,6 +31,36 @@ pub(super) fn load(session: &mut Session, scope: &Scope, task: &TaskId) -> Store
     };
     load_tail(&mut *snapshot.prepare_cached(sql::TAIL)?, &mut task, usize::MAX)?;
     Ok(Some(task))
+}
+
+/// What is too large is weighed, not read.
+pub(super) fn load_within(
+    session: &mut Session,
+    scope: &Scope,
+    task: &TaskId,
+    most: usize,
+) -> StoreResult<Option<Weighed>> {
+    let Some(scope) = session.scope(scope)? else { return Ok(None) };
+    let connection = session.connection.transaction()?;
+    let mut statement = connection.prepare_cached(sql::LOAD_WITHIN)?;
+    let mut rows = statement.query(params![scope, task.as_str(), most as i64])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (id, head) = sql::head(row)?;
+    let folded = row.get::<_, Option<i64>>(sql::AFTER_HEAD + 2)?.map_or(0, |bytes| bytes as usize);
+    let version: Option<i64> = row.get(sql::AFTER_HEAD + 3)?;
+    let weigh = || {
+        let tail: Option<i64> = connection
+            .prepare_cached(sql::TAIL_BYTES)?
+            .query_row(params![signed(head.key.0), version.unwrap_or(0)], |row| row.get(0))?;
+        Ok(Some(Weighed::Heavy(folded + tail.unwrap_or(0) as usize)))
+    };
+    if folded > most {
+        return weigh();
+    }
+    let mut loaded =
+        Loaded { id, head: head.clone(), snapshot: sql::snapshot(row, sql::AFTER_HEAD)?, tail: Vec::new() };
+    let all = load_tail(&mut *connection.prepare_cached(sql::TAIL)?, &mut loaded, most)?;
+    if all { Ok(Some(Weighed::Light(loaded))) } else { weigh() }
 }
 
 pub(super) fn events(

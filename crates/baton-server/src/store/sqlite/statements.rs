@@ -72,6 +72,16 @@ pub(super) const LOAD: &str = concat!(
     head_columns!(),
     ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
+/// The same with the snapshot only if it has at most ?3 bytes, and with the size it has. `length` reads the row's header,
+/// not the pages behind it.
+pub(super) const LOAD_WITHIN: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", CASE WHEN length(s.record) <= ?3 THEN s.record END, s.sum, length(s.record), s.version \
+     FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
+);
+pub(super) const TAIL_BYTES: &str =
+    "SELECT sum(length(record)) FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2";
 pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > max(?3, t.folded_through) ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";

@@ -23,6 +23,11 @@ pub(crate) struct Connections {
     pub(crate) max_streams: Setting<usize>,
     pub(crate) max_streams_per_owner: Setting<usize>,
     pub(crate) max_bodies: Setting<Size>,
+    pub(crate) max_answers: Setting<Size>,
+    pub(crate) max_answers_per_connection: Setting<Size>,
+    pub(crate) room_wait: Setting<Duration>,
+    pub(crate) crowded_stall: Setting<Duration>,
+    pub(crate) max_unsent: Setting<Size>,
     pub(crate) max_head: Setting<Size>,
     pub(crate) max_header_list: Setting<Size>,
     pub(crate) max_concurrent_requests: Setting<u32>,
@@ -51,6 +56,12 @@ impl Default for Connections {
             max_streams: Setting::new(library.max_streams),
             max_streams_per_owner: Setting::new(library.max_streams_per_owner),
             max_bodies: Setting::new(Size::of(library.max_bodies_bytes)).at_least(Size(KIB)),
+            max_answers: Setting::new(Size::of(library.max_answers_bytes)).at_least(Size(64 * KIB)),
+            max_answers_per_connection: Setting::new(Size::of(library.max_answers_per_connection))
+                .at_least(Size(64 * KIB)),
+            room_wait: Setting::new(library.room_wait),
+            crowded_stall: patience(library.crowded_stall),
+            max_unsent: size(library.max_unsent_bytes as usize, KIB),
             max_head: size(library.max_head_bytes, 8 * KIB),
             max_header_list: size(library.max_header_list_bytes as usize, KIB),
             max_concurrent_requests: Setting::new(library.max_concurrent_requests).at_least(1),
@@ -74,6 +85,11 @@ impl Section for Connections {
         visit.field("max_streams", &mut self.max_streams);
         visit.field("max_streams_per_owner", &mut self.max_streams_per_owner);
         visit.field("max_bodies", &mut self.max_bodies);
+        visit.field("max_answers", &mut self.max_answers);
+        visit.field("max_answers_per_connection", &mut self.max_answers_per_connection);
+        visit.field("room_wait", &mut self.room_wait);
+        visit.field("crowded_stall", &mut self.crowded_stall);
+        visit.field("max_unsent", &mut self.max_unsent);
         visit.field("max_head", &mut self.max_head);
         visit.field("max_header_list", &mut self.max_header_list);
         visit.field("max_concurrent_requests", &mut self.max_concurrent_requests);

@@ -18,3 +18,6 @@ mod log_floods;
 mod one_file;
 /// A11: programs when there is no file descriptor left.
 mod out_of_files;
+/// A4: large answers that nobody reads.
+#[cfg(target_os = "linux")]
+mod unread_answers;

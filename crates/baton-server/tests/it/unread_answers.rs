@@ -1,0 +1,163 @@
+//! Large answers share a bounded room: when it is full they wait, small ones do not, and readers that take nothing make
+//! way.
+
+use std::time::Duration;
+
+use baton_server::Connections;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::agents::obedient;
+use crate::frames::{
+    self, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, frame, header_block,
+};
+use crate::harness::{Answer, HANG, TestServer, id, message, serve, with_agent};
+use crate::socket;
+use crate::speakers::envelope;
+use crate::stage::{Backend, connections};
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// More than half of the room: two of them do not fit.
+const LARGE: usize = 700 * 1024;
+const ROOM: usize = 1024 * 1024;
+
+async fn server(backend: &Backend, change: impl FnOnce(&mut Connections)) -> TestServer {
+    let limits = connections(|all| {
+        (all.max_answers_bytes, all.crowded_stall, all.room_wait) = (ROOM, Duration::from_millis(300), LONG);
+        change(all);
+    });
+    serve(with_agent(obedient).connections(limits).store(backend.open().await)).await
+}
+
+async fn large_task(server: &TestServer) -> Value {
+    server.start(&format!("hold {}", "x".repeat(LARGE))).await
+}
+
+/// Asks, and reads nothing of the answer but that there is one.
+async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(socket::address(server)).await.unwrap();
+    let body = envelope(method, params);
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    timeout(HANG, stream.read_exact(&mut first)).await.expect("an answer").unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream
+}
+
+/// The calls whose answers are large, and what is asked.
+fn calls(task: &Value) -> [(&'static str, Value); 3] {
+    let this = json!({"id": task["id"]});
+    [("GetTask", this.clone()), ("ListTasks", json!({"historyLength": 5})), ("SubscribeToTask", this)]
+}
+
+async fn whole(server: &TestServer, method: &str, params: Value) -> Value {
+    let answer = timeout(HANG, server.call(method, params)).await.expect("it gets its turn");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.result().clone()
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_makes_way_for_a_large_answer() {
+    for backend in Backend::each() {
+        let server = server(&backend, |_| {}).await;
+        let task = large_task(&server).await;
+        for (method, params) in calls(&task) {
+            let mut unread = stuck(&server, method, &params).await;
+            let shown = whole(&server, "GetTask", json!({"id": task["id"]})).await;
+            assert!(shown["history"][0]["parts"][0]["text"].as_str().unwrap().len() > LARGE, "{method}");
+            // What had been sent is there; the rest is not.
+            let mut got = Vec::new();
+            let _ = timeout(HANG, unread.read_to_end(&mut got)).await.expect("it is cut off");
+            assert!(got.len() < LARGE, "{method}: {}", got.len());
+        }
+    }
+}
+
+#[tokio::test]
+async fn small_answers_never_wait_and_large_ones_are_told_when_there_is_no_room() {
+    for backend in Backend::each() {
+        let server = server(&backend, |all| {
+            (all.crowded_stall, all.room_wait) = (LONG, Duration::from_millis(300));
+        })
+        .await;
+        let task = large_task(&server).await;
+        let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+        let refused: Answer = server.call("GetTask", json!({"id": task["id"]})).await;
+        assert_eq!(refused.header("retry-after"), Some("5"), "{}", refused.body);
+        assert!(
+            refused.body["error"]["message"].as_str().unwrap().contains("large answers"),
+            "{}",
+            refused.body
+        );
+        // Only what is large is meant: the same task without its history is not.
+        let small = whole(&server, "GetTask", json!({"id": server.send("hello").await["id"]})).await;
+        assert_eq!(small["status"]["state"], "TASK_STATE_COMPLETED");
+        whole(&server, "ListTasks", json!({"historyLength": 0})).await;
+        // Gone, it leaves its room to others.
+        drop(unread);
+        let give_up = tokio::time::Instant::now() + HANG;
+        while server.call("GetTask", json!({"id": task["id"]})).await.status != 200 {
+            assert!(tokio::time::Instant::now() < give_up, "the room stays taken");
+        }
+    }
+}
+
+/// A message sent is answered with a large task, too, and is not lost while that waits.
+#[tokio::test]
+async fn a_send_whose_answer_has_to_wait_is_answered() {
+    for backend in Backend::each() {
+        let server = server(&backend, |_| {}).await;
+        let task = large_task(&server).await;
+        for method in ["SendMessage", "SendStreamingMessage"] {
+            let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+            let text = format!("fail {}", "y".repeat(LARGE));
+            let ended = match method {
+                "SendMessage" => whole(&server, method, message(&text)).await["task"].clone(),
+                _ => {
+                    let mut events = server.stream(method, message(&text), None).await.ok().unwrap();
+                    let task =
+                        timeout(HANG, events.next()).await.expect("its turn").unwrap().result().clone();
+                    events.rest().await;
+                    task["task"].clone()
+                }
+            };
+            assert_eq!(ended["history"][0]["parts"][0]["text"], text);
+            server.eventually(id(&ended), "FAILED").await;
+            drop(unread);
+        }
+    }
+}
+
+/// In HTTP/2 it is the stream that makes way.
+#[tokio::test]
+async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_on() {
+    const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
+    let [_, backend] = Backend::each();
+    let server = server(&backend, |_| {}).await;
+    let task = large_task(&server).await;
+    let mut connection = socket::connect(&server).await;
+    connection.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &NO_WINDOW)].concat()).await.unwrap();
+    let more = [("content-type", "application/json"), ("a2a-version", "1.0")];
+    let ask = |stream| {
+        let body = envelope("GetTask", &json!({"id": task["id"]}));
+        let head = frame(HEADERS, END_HEADERS, stream, &header_block("POST", "/", &more));
+        [head, frame(DATA, END_STREAM, stream, body.as_bytes())].concat()
+    };
+    // The first holds the room, the second waits for it, and so does somebody else.
+    connection.write_all(&ask(1)).await.unwrap();
+    while frames::next(&mut connection).await.expect("an answer").kind != HEADERS {}
+    connection.write_all(&ask(3)).await.unwrap();
+    whole(&server, "GetTask", json!({"id": task["id"]})).await;
+    let (mut reset, mut answered) = (false, false);
+    while !(reset && answered) {
+        let came = frames::next(&mut connection).await.expect("the connection goes on");
+        reset |= came.kind == RST_STREAM && came.stream == 1;
+        answered |= came.kind == HEADERS && came.stream == 3;
+    }
+}

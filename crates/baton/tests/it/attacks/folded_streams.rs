@@ -10,8 +10,14 @@ use crate::faults::runs::{HANG, Run};
 use crate::faults::sockets::{Stream, address};
 use crate::served::{Served, text};
 
-/// More than the sockets between server and reader hold.
-const BYTES: usize = 3_900_000;
+/// Says more than the sockets between server and reader hold, of which the task keeps the last line alone: its log is
+/// worth folding.
+const TALKER: &str = r#"
+import json, sys
+sys.stdin.read()
+for n in range(250):
+    print(json.dumps({"progress": str(n) + " " + "x" * 16000}), flush=True)
+"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p04_a_log_that_is_folded_under_its_readers_leaves_none_hanging() {
@@ -19,7 +25,9 @@ async fn p04_a_log_that_is_folded_under_its_readers_leaves_none_hanging() {
     let readers = run.count(3, 100);
     let folder = tempfile::tempdir().unwrap();
     let (config, store) = (folder.path().join("baton.toml"), folder.path().join("tasks.db"));
-    let agent = "[[agent]]\nid = \"demo\"\n[[agent.skill]]\nid = \"work\"\nbuiltin = \"demo\"\n";
+    fs::write(folder.path().join("talker.py"), TALKER).unwrap();
+    let agent = "[[agent]]\nid = \"demo\"\n[[agent.skill]]\nid = \"work\"\n\
+                 exec = [\"python3\", \"talker.py\"]\nexec_output = \"jsonl\"\n";
     fs::write(
         &config,
         format!("listen = \"127.0.0.1:0\"\n[retention]\nfold = \"1s\"\nevery = \"1s\"\n{agent}"),
@@ -32,7 +40,7 @@ async fn p04_a_log_that_is_folded_under_its_readers_leaves_none_hanging() {
     // Several tasks, so that some readers open their streams while the sweeper is at work.
     for n in 0..readers {
         if n.is_multiple_of(10) {
-            let sent = server.at("/demo").send(text(&format!("long-{n}"), &"x".repeat(BYTES))).await;
+            let sent = server.at("/demo").send(text(&format!("long-{n}"), "talk")).await;
             sent["id"].as_str().unwrap().clone_into(&mut task);
         }
         let mut stream = Stream::open(&at, "/demo", &task, Some(1), Some(64 * 1024)).await.unwrap();

@@ -92,13 +92,14 @@ mod tests {
         assert_eq!(config.sqlite_options(), sqlite::Options::default());
     }
 
-    /// Every number doubled: an option of the library's that has no key, or is not carried over, stays as it was.
+    /// Every number doubled, or halved where that is too much: an option of the library's that has no key, or is not
+    /// carried over, stays as it was.
     #[test]
     fn every_bound_can_be_set() {
         let mut config = Config::default();
-        config.limits.visit(&mut Double);
-        config.retention.visit(&mut Double);
-        config.connections.visit(&mut Double);
+        config.limits.visit(&mut Change);
+        config.retention.visit(&mut Change);
+        config.connections.visit(&mut Change);
         check(&format!("{:#?}", Options::default()), &format!("{:#?}", config.engine_options()));
         check(&format!("{:#?}", Connections::default()), &format!("{:#?}", config.connection_bounds()));
     }
@@ -111,19 +112,21 @@ mod tests {
         }
     }
 
-    struct Double;
+    struct Change;
 
-    impl Visit for Double {
+    impl Visit for Change {
         fn field(&mut self, _name: &'static str, field: &mut dyn Field) {
-            let text = match field.show() {
-                Shown::Whole(number) => (number * 2).to_string(),
+            let (number, unit) = match field.show() {
+                Shown::Whole(number) => (number, String::new()),
                 Shown::Text(text) => {
                     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
-                    format!("{}{}", text[..digits].parse::<u64>().unwrap() * 2, &text[digits..])
+                    (text[..digits].parse().unwrap(), text[digits..].to_owned())
                 }
                 other => panic!("{other:?}"),
             };
-            field.accept_text(&text, Source::Flag("--twice")).unwrap();
+            let mut accept =
+                |number: u64| field.accept_text(&format!("{number}{unit}"), Source::Flag("--other"));
+            accept(number * 2).or_else(|_| accept(number / 2)).unwrap();
         }
 
         fn table(&mut self, _name: &'static str, _section: &mut dyn Section) {}

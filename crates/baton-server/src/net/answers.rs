@@ -1,7 +1,7 @@
 //! Room for large answers. What a reader does not take lies in memory, so the bytes of answers above [`SMALL`] are
 //! counted: for the whole server, and in HTTP/2 for each connection. An answer asks for its share before it is made; when
 //! there is none left it waits for its turn, and the reader that has taken nothing for longest makes room, if that is
-//! longer than [`Connections::crowded_stall`]. `docs/decisions/0010-answers-nobody-reads.md` gives the reasons.
+//! longer than [`Connections::crowded_stall`]. `docs/decisions/0007-answers-nobody-reads.md` gives the reasons.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use baton_protocol::domain::{Scope, TaskId, Timestamp};
+use baton_protocol::domain::{Artifact, ArtifactId, Part, Scope, TaskId, Timestamp};
 use baton_server::engine::{CloseAt, EventStream, Frame};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
@@ -16,13 +16,14 @@ use crate::stage::{Backend, TestClock};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Says more than a bell keeps, all in one append: everybody must read the log.
+/// Says more than a bell keeps, all in one append: everybody must read the log. Of that the task keeps little, so the
+/// log is worth folding.
 async fn wordy(turn: Turn) -> Result<(), AgentError> {
-    for name in ["one", "two"] {
-        turn.text_artifact(name, "x".repeat(300_000)).await?;
+    let long = "x".repeat(300_000);
+    for text in [&long, &long, "done"] {
+        turn.artifact(Artifact::new(ArtifactId::parse("result").unwrap(), vec![Part::text(text)])).await?;
     }
-    turn.complete().await?;
-    Ok(())
+    turn.complete().await
 }
 
 async fn next(stream: &mut EventStream) -> Option<Result<Frame, baton_protocol::Error>> {

@@ -10,13 +10,13 @@ use crate::faults::runs::{HANG, Run};
 use crate::faults::sockets::{Stream, address};
 use crate::served::{Served, text};
 
-/// Says more than the sockets between server and reader hold, of which the task keeps the last line alone: its log is
-/// worth folding.
+/// Says more than the sockets between server and reader hold, of which the task keeps the last artifact alone: its
+/// log is worth folding.
 const TALKER: &str = r#"
 import json, sys
 sys.stdin.read()
 for n in range(250):
-    print(json.dumps({"progress": str(n) + " " + "x" * 16000}), flush=True)
+    print(json.dumps({"artifact": {"id": "a", "text": "x" * 16000 if n < 249 else "done"}}), flush=True)
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

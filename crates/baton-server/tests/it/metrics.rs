@@ -8,10 +8,12 @@ use baton_server::store::memory::MemoryStore;
 use baton_server::{MetricsAccess, Mount, Server};
 use reqwest::StatusCode;
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 
 use crate::agents::obedient;
 use crate::faults::FaultyStore;
 use crate::harness::{HANG, TestServer, id, message, message_with_id, serve, serve_agent, state, with_agent};
+use crate::socket;
 use crate::stage::Backend;
 
 /// Samples by name and labels, as they are written.
@@ -173,13 +175,13 @@ async fn repeats_and_clients_that_hang_up_are_counted() {
     assert_eq!(Numbers::of(&server).await.get("baton_idempotent_replays_total"), 1.0);
 
     let hold = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("hold")});
-    let headers = [("content-type", "application/json"), ("a2a-version", "1.0")];
-    let waiting = server.send_raw(&headers, hold.to_string());
-    let running = eventually(&server, |numbers| numbers.get("baton_turns_running") == 1.0);
-    tokio::select! {
-        _ = waiting => panic!("nobody answers a held turn"),
-        _ = running => {}
-    }
+    let mut client = socket::connect(&server).await;
+    let headers = b"content-type: application/json\r\na2a-version: 1.0\r\n";
+    client.write_all(&socket::request(headers, hold.to_string().as_bytes())).await.unwrap();
+    eventually(&server, |numbers| numbers.get("baton_turns_running") == 1.0).await;
+    // With a reset: one that closes its side only may still read its answer.
+    client.set_zero_linger().unwrap();
+    drop(client);
     eventually(&server, |numbers| numbers.requests("jsonrpc", "1.0", "SendMessage", "client_gone") == 1.0)
         .await;
 }

@@ -36,7 +36,7 @@ async fn check(server: &TestServer, header: Option<&str>, query: &str, told: Opt
 }
 
 const SEND_IT: Option<&str> = Some("send the header `A2A-Version: 1.0`");
-const NOT_SPOKEN: Option<&str> = Some("this server speaks 1.0");
+const NOT_SPOKEN: Option<&str> = Some("this agent speaks 1.0");
 
 #[tokio::test]
 async fn p07_the_version_header_decides() {

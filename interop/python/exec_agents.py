@@ -61,7 +61,7 @@ async def fails_with_the_reason(client: Client) -> None:
     events = await read_all(client.send_message(message(' ')))
     expect(state(events) == 'FAILED', f'it ended in {state(events)}')
     reason = events[-1].status_update.status.message.parts[0].text
-    expect('exited with 1: Who is there?' in reason, f'the reason is {reason!r}')
+    expect('exited with 1; see the server' in reason, f'the reason is {reason!r}')
 
 
 async def asks_and_answers(client: Client) -> None:

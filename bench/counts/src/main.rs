@@ -15,7 +15,7 @@ use baton_protocol::wire::jsonrpc::{self, RpcId};
 use baton_protocol::wire::{sse, v1};
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{
-    Append, Appended, Birth, HeadState, ListQuery, Store, StoredEvent, StoredSnapshot, Work,
+    Append, Appended, Birth, Detail, HeadState, ListQuery, Listed, Store, StoredEvent, StoredSnapshot, Work,
 };
 use bytes::BytesMut;
 use tokio::runtime::Runtime;
@@ -126,8 +126,15 @@ fn append(turns: u64) {
 /// A page of fifty tasks from memory, as 1.0 spells it.
 fn list(turns: u64) {
     let store = MemoryStore::new();
-    let query =
-        ListQuery { filter: ListFilter::default(), after: None, not_after: Timestamp::MAX, limit: 50 };
+    let query = ListQuery {
+        filter: ListFilter::default(),
+        after: None,
+        not_after: Timestamp::MAX,
+        limit: 50,
+        detail: Detail::Whole,
+        most_bytes: usize::MAX,
+        counted: false,
+    };
     runtime().block_on(async {
         for turn in 0..1000 {
             live(&store, turn).await;
@@ -135,7 +142,8 @@ fn list(turns: u64) {
         for _ in 0..turns {
             let found = store.list(&scope(), black_box(&query)).await.expect("memory does not fail");
             let mut page = v1::PageWriter::new(&ListTasks::default(), 64 * 1024);
-            for loaded in &found {
+            for listed in &found.tasks {
+                let Listed::Whole(loaded) = listed else { panic!("it was asked for as a whole") };
                 let json = loaded.snapshot.as_ref().and_then(|stored| stored.task_json());
                 assert!(json.is_some_and(|json| page.stored(&json)), "a task that rests is stored as JSON");
             }
@@ -226,6 +234,7 @@ fn artifact() -> EventBody {
     EventBody::Artifact(ArtifactUpdate {
         artifact,
         append: false,
+        joins: false,
         last_chunk: true,
         ordinal: 0,
         metadata: None,
@@ -236,7 +245,7 @@ fn artifact() -> EventBody {
 fn events() -> Vec<Event> {
     let status = |state| EventBody::Status(StatusUpdate { state, message: None, metadata: None });
     let bodies = [
-        EventBody::UserMessage { message: message(), trace: None },
+        EventBody::said(message()),
         EventBody::AttemptStarted { attempt: 1, skill: None },
         status(TaskState::Working),
         artifact(),

@@ -56,7 +56,10 @@ async fn fill(file: &Path, tasks: u64) -> Result<(), String> {
             let store = Arc::clone(&store);
             appends.spawn(async move {
                 let [agent, tenant, owner] = SCOPE;
-                store.append(&Scope::new(agent, tenant, owner), task(number)?).await.map_err(|e| e.to_string())
+                store
+                    .append(&Scope::new(agent, tenant, owner), task(number)?)
+                    .await
+                    .map_err(|e| e.to_string())
             });
         }
         for appended in appends.join_all().await {
@@ -89,6 +92,7 @@ fn task(number: u64) -> Result<Append, String> {
         EventBody::Artifact(ArtifactUpdate {
             artifact,
             append: false,
+            joins: false,
             last_chunk: true,
             ordinal: 0,
             metadata: None,
@@ -104,8 +108,7 @@ fn task(number: u64) -> Result<Append, String> {
     }
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&number.to_le_bytes());
-    let message =
-        MessageRecord { message_id, hash, task: Some(id.clone()), event: Some(1), reply: None, at };
+    let message = MessageRecord { message_id, hash, task: Some(id.clone()), event: Some(1), reply: None, at };
     Ok(Append {
         task: id,
         birth: Some(Birth { context_id, generation: Generation::V1, created_at: at }),

@@ -204,9 +204,5 @@ fn encodings(point: &Point<'_>) -> Result<f64, String> {
     drop(readers);
     // Which of them is a function of its own is the compiler's choice. The last one is called for every event, and a
     // task has four that are no artifact.
-    counted.calls_of(&[
-        "v1::from_domain::write_stream_artifact",
-        "write_artifact_event",
-        "EventBatch::push",
-    ])
+    counted.calls_of(&["v1::from_domain::write_stream_artifact", "write_artifact_event", "EventBatch::push"])
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{Event, Message, Scope, TaskId};
+use baton_protocol::domain::{Event, EventKind, Message, Scope, TaskId};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Member, Name};
 use tracing::Span;
@@ -56,6 +56,7 @@ impl Inner {
             }
             let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
             let done = if busy {
+                self.check_room(scope, &id, &head).await?;
                 self.note(scope, &id, &incoming).await?
             } else {
                 self.next_turn(scope, &id, &incoming).await?
@@ -67,6 +68,29 @@ impl Inner {
         Err(Error::of(ErrorKind::Unavailable)
             .with_retry_after(1)
             .with_log("lost too many races for one task"))
+    }
+
+    /// Refuses a message that a busy task's history would have no room for; once noted it is refused no more.
+    async fn check_room(&self, scope: &Scope, id: &TaskId, head: &Head) -> Result<(), Error> {
+        let options = self.options();
+        let most = options.max_history;
+        // An event brings one message at most, so that the log of most tasks need not be read.
+        if head.version.saturating_add(options.max_pending_messages.into()) < most as u64 {
+            return Ok(());
+        }
+        // Before the task: what is taken in between is then counted twice rather than not at all.
+        let pending = self.store.requests(scope, id).await.map_err(from_store)?;
+        let waiting = pending.iter().filter(|request| request.event.kind == EventKind::UserMessage).count();
+        if self.load(scope, id).await?.messages() + waiting >= most {
+            return Err(self.history_full(id));
+        }
+        Ok(())
+    }
+
+    fn history_full(&self, id: &TaskId) -> Error {
+        let most = self.options().max_history;
+        let reason = format!("The task holds {most} messages, as many as it may; start a new one");
+        Error::new(ErrorKind::QuotaExceeded, reason).with_info("taskId", id.as_str())
     }
 
     /// Notes a message for a busy task. `None`: things have changed, look again.
@@ -139,10 +163,8 @@ impl Inner {
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         check_target(&loaded.head, id, &incoming.message)?;
         let (loaded, snapshot) = large::fold(loaded).await.map_err(from_store)?;
-        let most = self.options().max_history;
-        if snapshot.messages() >= most {
-            let reason = format!("The task holds {most} messages, as many as it may; start a new one");
-            return Err(Error::new(ErrorKind::QuotaExceeded, reason).with_info("taskId", id.as_str()));
+        if snapshot.messages() >= self.options().max_history {
+            return Err(self.history_full(id));
         }
         if let (Some(skill), Some(agent)) = (&snapshot.skill, self.agents.get(&scope.agent)) {
             agent.check_output(skill, &incoming.details)?;

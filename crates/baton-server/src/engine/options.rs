@@ -44,7 +44,9 @@ pub struct Options {
     pub max_artifacts: usize,
     /// Most bytes in the artifacts of one task, with the same end.
     pub max_artifact_bytes: u64,
-    /// Most messages in a task's history: then it takes no more, and an agent that says more has failed it.
+    /// Most messages in a task's history. A client's message is refused when there are so many, those that wait for the
+    /// task included; one that was acknowledged is always taken. An agent that says more has failed the task, but one
+    /// message right after a client's always has room: the answer to it.
     pub max_history: usize,
     /// Most referenced tasks handed to an agent.
     pub max_references: usize,

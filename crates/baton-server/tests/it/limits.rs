@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use baton_protocol::domain::{AgentCard, Artifact, ArtifactId, JsonObject, Part};
 use baton_server::engine::options::Options;
 use baton_server::{AgentError, Content, Turn};
@@ -6,6 +8,7 @@ use serde_json::{Value, json};
 use crate::faces::{Client, FACES, Say};
 use crate::harness::{id, message_to, serve, state, with_agent};
 use crate::speakers::with_card;
+use crate::stage::{Gate, agent_with};
 
 fn narrow() -> Options {
     let mut options = Options::default();
@@ -144,4 +147,47 @@ async fn s22_a_task_whose_history_is_full_takes_no_more_messages_and_stays_as_it
     assert_eq!((refused.error_code(), refused.status), (-32050, 429));
     assert_eq!(server.get(id(&task)).await, again.result()["task"]);
     server.stop().await;
+}
+
+/// A task to which messages are sent before the agent talks until the history is full, then takes two of them.
+async fn with_some_waiting(more: bool, end: &str) -> Value {
+    let gate = Gate::new();
+    let agent = agent_with(&gate, move |gate, turn| async move {
+        gate.pass().await;
+        turn.say("a").await?;
+        turn.say("b").await?;
+        turn.say("c").await?;
+        for _ in 0..2 {
+            while turn.next_message().is_none() {
+                turn.sleep(Duration::from_millis(1)).await?;
+            }
+            turn.say("heard").await?;
+        }
+        if more {
+            turn.say("and more").await?;
+        }
+        turn.complete().await
+    });
+    let server = serve(with_agent(agent).options(narrow())).await;
+    let task = server.start("work").await;
+    let mut codes = Vec::new();
+    for n in 0..4 {
+        let mut params = message_to(&task, &n.to_string());
+        params["configuration"] = json!({"returnImmediately": true});
+        codes.push(server.call("SendMessage", params).await.status);
+    }
+    assert_eq!(codes, [200, 200, 200, 429], "what waits is counted");
+    gate.let_pass(1);
+    server.eventually(id(&task), end).await
+}
+
+#[tokio::test]
+async fn s22_what_was_acknowledged_is_taken_and_answered_whatever_the_history_holds() {
+    let task = with_some_waiting(false, "COMPLETED").await;
+    let said = task["history"].as_array().unwrap();
+    let said: Vec<_> = said.iter().map(|said| said["parts"][0]["text"].as_str().unwrap()).collect();
+    assert_eq!(said[..8], ["work", "a", "b", "c", "0", "heard", "1", "heard"]);
+    // Only an answer has room.
+    let task = with_some_waiting(true, "FAILED").await;
+    assert!(task["status"]["message"].to_string().contains("more than 4 messages"), "{task}");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    Artifact, ArtifactUpdate, EventBody, Part, SendDetails, StatusUpdate, TaskState,
+    Artifact, ArtifactUpdate, EventBody, Part, Role, SendDetails, StatusUpdate, TaskState,
 };
 use baton_protocol::lifecycle::Refused;
 
@@ -28,7 +28,6 @@ impl Run {
         let most = self.options.max_event_bytes;
         match said {
             Said::Took(request, message) => {
-                self.room_in_history()?;
                 let at = self.sent_with.iter().position(|(offered, ..)| *offered == request);
                 let (trace, details) = match at.map(|at| self.sent_with.swap_remove(at)) {
                     Some((_, trace, details)) => (trace, details),
@@ -103,10 +102,12 @@ impl Run {
         Ok(())
     }
 
-    /// One more message will join the history.
+    /// May the agent say one more? An answer to the client's last message it may give however many there are.
     fn room_in_history(&self) -> Result<(), String> {
-        let most = self.options.max_history;
-        if self.snapshot.messages() >= most {
+        let (most, task) = (self.options.max_history, &self.snapshot.task);
+        let answers =
+            task.status.message.is_none() && task.history.last().is_some_and(|last| last.role == Role::User);
+        if self.snapshot.messages() >= most && !answers {
             return Err(format!("more than {most} messages in one task"));
         }
         Ok(())

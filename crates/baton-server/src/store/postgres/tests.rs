@@ -50,6 +50,28 @@ async fn replicas_that_start_together_migrate_once() {
     }
 }
 
+/// A replica of the version before writes on while the counters are made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_born_during_the_migration_is_counted() {
+    let options = Options { connections: 1, ..fresh() };
+    let (mut old, watcher) = (aside(&options.schema).await, aside(&options.schema).await);
+    old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
+    for sql in [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")] {
+        old.batch_execute(sql).await.unwrap();
+    }
+    old.batch_execute("INSERT INTO meta (name, value) VALUES ('format', '2')").await.unwrap();
+    let born = old.transaction().await.unwrap();
+    let birth = "INSERT INTO task (scope, id, context, generation, created_at, version, state, status_at, work, \
+                 attempts, fence, ended, foldable) VALUES (1, 't', 'c', 1, 0, 1, 1, 0, 0, 0, 0, false, false)";
+    born.batch_execute(birth).await.unwrap();
+    let migrated = tokio::spawn(connect(options.clone()));
+    blocked(&watcher, &options.schema).await;
+    born.commit().await.unwrap();
+    migrated.await.unwrap().unwrap();
+    let row = watcher.query_one("SELECT coalesce(sum(tasks), 0)::bigint FROM tally", &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 1);
+}
+
 #[tokio::test]
 async fn tables_of_others_and_of_newer_batons_are_refused() {
     let foreign = fresh();

@@ -1,5 +1,8 @@
 -- What a list costs does not depend on how many tasks there are, nor on how large they are.
 
+-- Replicas of the version before may be writing: what they write comes before the count or after the triggers.
+LOCK TABLE task IN SHARE ROW EXCLUSIVE MODE;
+
 -- How many tasks of a scope stand in a state, as a sum: one row would make all appends of an agent wait for each other.
 -- Births and changes of state share sixteen rows out among connections; removals have one of their own.
 CREATE TABLE tally (

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::programs::{
     HANG, LINES, Seen, UNTIL_GO, all_gone, output, processes, python, reason, shell, state, until,
@@ -178,6 +178,26 @@ async fn a_stopping_server_lets_programs_end_and_takes_up_those_that_may_be_run_
     let server = serve(&[]);
     let failed = server.until(&task, "TASK_STATE_FAILED").await;
     assert!(!reason(&failed).is_empty(), "{failed}");
+}
+
+#[tokio::test]
+async fn s11_what_a_re_run_adds_to_replaces_what_the_attempt_before_made() {
+    let program = shell(&format!(
+        "say() {{ echo '{{\"artifact\":{{\"id\":\"o\",\"text\":\"'\"$1\"'\",\"append\":true}}}}'; }}
+say \"attempt $BATON_ATTEMPT\"; {UNTIL_GO}; say ', '; say whole"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let flags = [LINES, &["--store", &store, "--exec-rerunnable"]].concat();
+    let server = Served::of(&mut program.command(&flags));
+    let task = server.start_on("go").await;
+    server.until_said(&task, &["attempt 1"]).await;
+    drop(server); // SIGKILL
+    let server = Served::of(&mut program.command(&flags));
+    server.until_said(&task, &["attempt 2"]).await;
+    program.go();
+    let done = server.until(&task, "TASK_STATE_COMPLETED").await;
+    assert_eq!(done["artifacts"][0]["parts"], json!([{"text": "attempt 2, whole"}]), "{done}");
 }
 
 /// A program that does not hear SIGTERM has two more seconds when its server was killed. The next server is there sooner.

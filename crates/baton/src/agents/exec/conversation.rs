@@ -174,8 +174,10 @@ struct Artifacts {
 
 impl Artifacts {
     fn new(turn: &Turn, number: usize) -> Self {
+        // What is there in the first turn was made by an attempt before: this one replaces it.
+        let earlier = turn.task().artifacts.iter().filter(|_| number > 1);
         Artifacts {
-            known: turn.task().artifacts.iter().map(|artifact| artifact.id.clone()).collect(),
+            known: earlier.map(|artifact| artifact.id.clone()).collect(),
             latest: None,
             stream: None,
             turn: number,

@@ -1,10 +1,10 @@
 //! `baton serve`: opens the store, binds, says hello, serves until told to stop.
 
+mod first_call;
 mod store;
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_protocol::generation::Generations;
 use baton_server::card;
@@ -26,6 +26,7 @@ use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
 
+use self::first_call::curl_line;
 use self::store::Opened;
 
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
@@ -249,9 +250,10 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
         let name = if agents.len() > 1 { format!("  ({})", plan.card.name) } else { String::new() };
         text += &format!("  card       {}/.well-known/agent-card.json{name}\n", at(plan));
     }
+    // Checked when the agent was mounted.
+    let served = |plan: &AgentPlan| card::generations(&plan.card).unwrap_or(Generations::ALL);
     for plan in agents {
-        // Checked when the agent was mounted.
-        let served = card::generations(&plan.card).unwrap_or(Generations::ALL);
+        let served = served(plan);
         if !served.others().is_empty() {
             let (on, off) = (served.versions(), served.others().versions());
             text += &format!("  protocol   {on} (the card switches {off} off)\n");
@@ -274,22 +276,11 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
         text += &format!("  config     {}\n", file.display());
     }
     if let Some(first) = agents.first() {
-        text += &format!("\nTry it:\n\n  {}\n\n", curl_line(&at(first)));
+        text += &format!("\nTry it:\n\n  {}\n\n", curl_line(&at(first), served(first), first.example()));
     }
     // A closed stdout is no reason not to serve.
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-}
-
-/// Pasted twice, the second call is the same message again and gets the same task. Another start makes
-/// another message, so that the line shows a fresh task then.
-fn curl_line(url: &str) -> String {
-    let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-    format!(
-        "curl -sS {url}/ -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d \
-         '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{{\"message\":\
-         {{\"messageId\":\"hello-{started}\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"Hello, Baton\"}}]}}}}}}'"
-    )
 }
 
 /// An address that means "all of mine" cannot be called; this machine can, by its own name.

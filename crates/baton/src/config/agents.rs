@@ -308,6 +308,13 @@ impl AgentPlan {
         })
     }
 
+    /// Words to try the agent with: the first example of its default skill, else of whichever has one.
+    pub(crate) fn example(&self) -> Option<&str> {
+        let default = self.skills.iter().flatten().find(|plan| plan.default);
+        let skills = default.map(|plan| &plan.skill.card).into_iter().chain(&self.card.skills);
+        skills.flat_map(|skill| &skill.examples).map(String::as_str).find(|words| !words.trim().is_empty())
+    }
+
     /// The program of `--exec` goes by the name that every agent at the root once had in stores.
     pub(crate) fn share_scope(&mut self) {
         if self.is_program() {

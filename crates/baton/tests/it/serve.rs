@@ -17,21 +17,51 @@ fn the_welcome_names_what_a_newcomer_needs() {
     assert!(server.welcome.contains("Baton"));
 }
 
+/// The answer to the line that the welcome shows.
+fn pasted(server: &Served) -> Value {
+    let line = server.welcome.lines().find(|line| line.contains("curl ")).unwrap();
+    let output = Command::new("sh").args(["-c", line]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn the_printed_curl_line_works_twice() {
     let server = Served::start();
-    let line = server.welcome.lines().find(|line| line.contains("curl ")).unwrap();
-    let answers = [(); 2].map(|()| {
-        let output = Command::new("sh").args(["-c", line]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()
-    });
+    let answers = [(); 2].map(|()| pasted(&server));
     for answer in &answers {
         let task = &answer["result"]["task"];
         assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{answer}");
         assert_eq!(task["artifacts"][0]["parts"][0]["text"], "Hello, Baton");
     }
     assert_eq!(answers[0], answers[1], "the same message is the same task");
+}
+
+#[test]
+fn the_printed_curl_line_says_an_example_in_a_generation_that_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("card.json");
+    let words = "it's \"3\" $HOME";
+    let check = |flags: &[&str], version: &str| {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "cat"];
+        // 0.1 answers at once unless told.
+        let mut command = baton(&[&serve[..], flags].concat());
+        let server = Served::of(command.env("BATON_LIMITS_LEGACY_WAIT", "60s"));
+        let answers = [(); 2].map(|()| pasted(&server)["result"].take());
+        let task = if version == "1.0" { &answers[0]["task"] } else { &answers[0] };
+        assert_eq!(task["artifacts"][0]["parts"][0]["text"], words, "{version}: {}", answers[0]);
+        assert_eq!(answers[0], answers[1], "{version}: the same message is the same task");
+    };
+    check(&["--example", words], "1.0");
+    for version in ["1.0", "0.3", "0.1"] {
+        let interface =
+            json!({"url": "https://a.example", "protocolBinding": "JSONRPC", "protocolVersion": version});
+        let skill = json!({"id": "s", "name": "s", "description": "d", "tags": ["t"], "examples": [words]});
+        let card = json!({"name": "n", "description": "d", "version": "1", "skills": [skill],
+            "supportedInterfaces": [interface]});
+        std::fs::write(&file, card.to_string()).unwrap();
+        check(&["--card", file.to_str().unwrap()], version);
+    }
 }
 
 #[test]

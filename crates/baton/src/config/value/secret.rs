@@ -67,6 +67,11 @@ impl Value for StoreUrl {
             "memory" if rest.is_empty() => Ok(StoreUrl::Memory),
             "memory" => refused("`memory:` takes nothing after the colon"),
             "sqlite" if rest.is_empty() => refused("the path is missing"),
+            // Elsewhere that is a relative path; to the system it is one at the root.
+            "sqlite" if rest.starts_with("//") && !rest.starts_with("///") => refused(
+                "after two slashes it is unclear where the file is: write `sqlite:tasks.db` or \
+                         `sqlite:/absolute/tasks.db`",
+            ),
             "sqlite" => Ok(StoreUrl::Sqlite(PathBuf::from(rest))),
             "postgres" | "postgresql" | "redis" | "rediss" => {
                 refused(&format!("`{scheme}` is not supported yet"))
@@ -169,6 +174,9 @@ mod tests {
     fn stores_are_read_or_refused_with_what_is_accepted() {
         assert_eq!(StoreUrl::from_text("memory:"), Ok(StoreUrl::Memory));
         assert_eq!(StoreUrl::from_text("sqlite:a/b.db"), Ok(StoreUrl::Sqlite("a/b.db".into())));
+        for absolute in ["sqlite:/a/b.db", "sqlite:///a/b.db"] {
+            assert_eq!(StoreUrl::from_text(absolute), Ok(StoreUrl::Sqlite("/a/b.db".into())));
+        }
         for (text, reason) in [
             ("postgres://u:canary@h/db", "`postgres` is not supported yet"),
             ("redis://:canary@h", "`redis` is not supported yet"),
@@ -177,6 +185,8 @@ mod tests {
             ("memory", "written as `scheme:…`"),
             ("memory:canary", "nothing after the colon"),
             ("sqlite:", "the path is missing"),
+            ("sqlite://canary.db", "write `sqlite:tasks.db` or `sqlite:/absolute/tasks.db`"),
+            ("sqlite://", "write `sqlite:tasks.db`"),
         ] {
             let refused = &StoreUrl::from_text(text).unwrap_err()[0].text;
             assert!(refused.contains(reason) && refused.contains("`memory:` or `sqlite:PATH`"), "{refused}");

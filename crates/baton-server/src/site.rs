@@ -110,7 +110,10 @@ impl Site {
                 return Ok(&self.agents[*at]);
             }
             if !self.by_tenant.is_empty() {
-                return Err(Error::invalid("tenant", "no agent here has that tenant; its card names it"));
+                return Err(Error::invalid(
+                    "tenant",
+                    "must be one that an agent here has; its card names it",
+                ));
             }
         }
         found.ok_or_else(|| Error::new(ErrorKind::InvalidParams, NO_AGENT))

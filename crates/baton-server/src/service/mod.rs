@@ -218,7 +218,7 @@ impl Service {
         let tenant = tenant.unwrap_or_default();
         if let Some(own) = &self.inner.tenant {
             if !tenant.is_empty() && tenant != &**own {
-                return Err(Error::invalid("tenant", format!("this agent's tenant is `{own}`")));
+                return Err(Error::invalid("tenant", format!("must be `{own}`, this agent's own")));
             }
             return Ok(self.scope_of(principal, Arc::clone(own)));
         }

@@ -130,6 +130,8 @@ impl Desk {
 
     fn serve(&mut self, command: &str, prints: &str) {
         assert!(self.server.is_none(), "`{command}`: the page has not stopped the one before");
+        // A person's shell is free again and knows the number; here every command is told it.
+        let command = command.strip_suffix(" & BATON_PID=$!").unwrap_or(command);
         let out = self.folder.join("server-out");
         let mut shell = self.shell(&format!("exec {command}"));
         shell.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null());

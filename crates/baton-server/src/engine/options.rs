@@ -65,7 +65,8 @@ pub struct Options {
 pub struct Retention {
     /// Ended tasks are removed after this time.
     pub ended: Duration,
-    /// The log of an ended task is folded into its snapshot after this time.
+    /// The log of an ended task is folded into its snapshot after this time. A large task whose log is hardly longer
+    /// than a snapshot would be has none, and keeps its log.
     pub fold: Duration,
     /// Most tasks kept; beyond it the oldest ended ones go first…
     pub max_tasks: u64,

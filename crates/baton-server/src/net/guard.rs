@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use http::header::{CONNECTION, HOST, ORIGIN};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::Semaphore;
@@ -90,6 +90,7 @@ impl Caller {
         owed: Owed,
     ) -> Result<Response<Outgoing>, Infallible> {
         let (version, closes) = (request.version(), closes_after(request.headers()));
+        let only_head = version > Version::HTTP_11 && *request.method() == Method::HEAD;
         let origin = match &self.door.cors {
             Some(_) => request.headers().get(ORIGIN).cloned(),
             None => None,
@@ -106,6 +107,9 @@ impl Caller {
         }
         if version == Version::HTTP_10 || (version == Version::HTTP_11 && self.door.registry.is_draining()) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if only_head {
+            response = without_body(response);
         }
         let response = response.map(|body| Observed::new(body, under_way, watch));
         Ok(Outgoing::of(response, owed, version, closes, self.tray.as_ref()))
@@ -160,6 +164,14 @@ impl Caller {
         // What the application made of half a body does not matter.
         fault.map_or(response, |fault| fault.response(version))
     }
+}
+
+/// What HEAD is answered with. hyper leaves the body out in HTTP/1 only.
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
 }
 
 /// The h2 crate has checked the frames and the pseudo headers; these are ours to refuse in either protocol.

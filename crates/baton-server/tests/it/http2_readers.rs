@@ -122,3 +122,22 @@ async fn one_that_takes_nothing_is_cut_off_while_its_connection_is_busy() {
     });
     futures_util::future::join_all(cut_off).await;
 }
+
+#[tokio::test]
+async fn head_is_answered_without_a_body() {
+    let server = server().await;
+    let mut connection = connect(&server, 1 << 20).await;
+    for (stream, path) in [(1, "/.well-known/agent-card.json"), (5, "/nowhere"), (9, "/healthz")] {
+        let head = header_block("HEAD", path, &[]);
+        connection.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).await.unwrap();
+        let came = loop {
+            let came = next(&mut connection).await;
+            if came.stream == stream {
+                break came;
+            }
+        };
+        assert_eq!((came.kind, came.flags & END_STREAM), (HEADERS, END_STREAM), "{path}: {came:?}");
+        // Nothing follows on that stream: the next answer is that of its neighbour.
+        assert!(!another(&mut connection, stream + 2, stream).await, "{path}");
+    }
+}

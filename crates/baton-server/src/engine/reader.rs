@@ -35,14 +35,26 @@ pub(crate) struct LogReader {
     /// Number of the last event given out.
     pub(crate) after: u64,
     ready: VecDeque<StoredEvent>,
-    /// Where the reader is somebody who may not read: who asks for room for large events, and the room they have.
+    /// Where the reader is somebody who may not read: who asks for room for large events.
     asker: Option<Asker>,
+    /// The room of what is `ready`, and of what was given out last.
     share: Option<Share>,
+    given: Option<Share>,
 }
 
 impl LogReader {
     pub(crate) fn new(store: WatchedStore, bell: Arc<Bell>, scope: Scope, id: TaskId, after: u64) -> Self {
-        LogReader { store, bell, scope, id, after, ready: VecDeque::new(), asker: None, share: None }
+        LogReader {
+            store,
+            bell,
+            scope,
+            id,
+            after,
+            ready: VecDeque::new(),
+            asker: None,
+            share: None,
+            given: None,
+        }
     }
 
     pub(crate) fn with_asker(mut self, asker: Option<Asker>) -> Self {
@@ -52,8 +64,7 @@ impl LogReader {
 
     /// The room of the events given out last, if they are large.
     pub(crate) fn take_share(&mut self) -> Option<Share> {
-        // A large event is the last of its page.
-        if self.ready.is_empty() { self.share.take() } else { None }
+        self.given.take()
     }
 
     /// The next event; waits for it as long as it takes. Safe to drop between two events.
@@ -70,6 +81,8 @@ impl LogReader {
     /// The next event; [`Read::Nothing`] when there is none and the bell has been rung since `rings`.
     pub(crate) async fn next_or_ring(&mut self, rings: u64) -> Result<Read, StoreError> {
         if self.ready.is_empty() {
+            // What was given out and not sent is not there any more.
+            self.given = None;
             let Some(mut events) = self.read().await? else { return Ok(Read::Gone) };
             if let Some(bytes) = self.asks_for(&events) {
                 // Read again once there is room: nothing of it is held meanwhile.
@@ -121,10 +134,10 @@ impl LogReader {
     pub(crate) async fn skip_to_now(&mut self) -> Result<View, Error> {
         let mut view = self.now().await?;
         let bytes = view.bytes();
-        self.share = self.asker.as_ref().filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
-        if self.asker.is_some() && bytes > SMALL && self.share.is_none() {
+        self.given = self.asker.as_ref().filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
+        if self.asker.is_some() && bytes > SMALL && self.given.is_none() {
             drop(view);
-            self.share = Some(self.room_for(bytes).await);
+            self.given = Some(self.room_for(bytes).await);
             view = self.now().await?;
         }
         self.after = view.version();
@@ -187,6 +200,74 @@ impl LogReader {
         let event = self.ready.pop_front()?;
         debug_assert_eq!(event.number, self.after + 1, "the log has no gap");
         self.after = event.number;
+        // A large event is the last of its page. What comes next may be fetched before this is sent.
+        if self.ready.is_empty() && self.share.is_some() {
+            self.given = self.share.take();
+        }
         Some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_protocol::domain::{
+        ContextId, Event, EventBody, Message, MessageId, Part, Role, StatusUpdate, TaskState, Timestamp,
+    };
+
+    use super::super::hub::Hub;
+    use super::*;
+    use crate::store::TaskKey;
+    use crate::store::memory::MemoryStore;
+    use crate::telemetry::{Callers, MetricsAccess, Telemetry};
+
+    const LARGE: usize = 100_000;
+
+    /// A reader of a task that says this much each time, all of it at hand.
+    async fn reader(sizes: &[usize], asker: &Asker) -> LogReader {
+        let (id, context) = (TaskId::parse("t").unwrap(), ContextId::parse("c").unwrap());
+        let events: Vec<_> = (1..)
+            .zip(sizes)
+            .map(|(number, size)| {
+                let said = vec![Part::text("x".repeat(*size))];
+                let message = Some(Message::new(MessageId::parse("m").unwrap(), Role::Agent, said));
+                let update = StatusUpdate { state: TaskState::Working, message, metadata: None };
+                let (at, body) = (Timestamp::from_millis(0), EventBody::Status(update));
+                StoredEvent::encode(&id, &context, &Event { number, at, body })
+            })
+            .collect();
+        let bell = Hub::new().bell(TaskKey(1));
+        bell.ring(events.len() as u64, &events, None);
+        let store = Arc::new(MemoryStore::new());
+        let callers = Callers::load(&*store).await.unwrap();
+        let telemetry = Telemetry::new([], callers, MetricsAccess::default(), false);
+        let store = WatchedStore::new(store, telemetry);
+        LogReader::new(store, bell, Scope::new("a", "", "o"), id, 0).with_asker(Some(asker.clone()))
+    }
+
+    #[tokio::test]
+    async fn a_large_event_keeps_its_room_when_the_next_is_fetched() {
+        let asker = Asker::alone();
+        let mut reader = reader(&[LARGE, LARGE, 10], &asker).await;
+        let Read::Event(first) = reader.next().await.unwrap() else { panic!("it is there") };
+        assert_eq!((first.number, asker.taken() / LARGE), (1, 1));
+        assert_eq!(reader.ahead().0, 1);
+        assert_eq!(asker.taken() / LARGE, 2, "one is to be sent, one is ready");
+        let share = reader.take_share();
+        assert!(share.is_some() && reader.take_share().is_none(), "what is ready keeps its own");
+        assert_eq!(reader.at_hand().unwrap().number, 2);
+        drop(share);
+        assert_eq!((reader.ahead().0, asker.taken() / LARGE), (1, 1));
+        drop(reader.take_share());
+        assert_eq!(asker.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_was_given_out_and_not_sent_leaves_its_room_to_others() {
+        let asker = Asker::alone();
+        let mut reader = reader(&[LARGE, 10], &asker).await;
+        reader.next().await.unwrap();
+        assert_eq!(asker.taken() / LARGE, 1);
+        reader.next().await.unwrap();
+        assert_eq!(asker.taken(), 0);
     }
 }

@@ -167,6 +167,20 @@ impl Asker {
         Asker { room: Arc::clone(room), reader, connection }
     }
 
+    /// Alone in a room of the usual size.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Self {
+        let (room, watch) = (AnswerRoom::new(&Connections::default()), Arc::new(Watch::new()));
+        let connection = room.of_connection();
+        Asker::new(&room, Reader::Stream(watch), Some(connection))
+    }
+
+    /// How many bytes of the room are taken.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> usize {
+        self.room.state().taken
+    }
+
     /// A share for an answer of so many bytes, if there is one now and nobody waits for it.
     pub(crate) fn try_enter(&self, bytes: usize) -> Option<Share> {
         let _nobody_waits = self.room.first_in_line.try_lock().ok()?;

@@ -4,6 +4,7 @@
 //! longer than [`Connections::crowded_stall`]. `docs/decisions/0007-answers-nobody-reads.md` gives the reasons.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ struct State {
 struct Holder {
     reader: Reader,
     bytes: usize,
+    /// HTTP/2 only: what it has of its connection's room, in units.
+    connection: Option<(Arc<Semaphore>, usize)>,
     /// It was told to leave, and its share comes back any moment.
     cut: bool,
 }
@@ -106,7 +109,7 @@ impl AnswerRoom {
     }
 
     /// The id of the share. An answer larger than all the room takes all of it.
-    fn take(&self, bytes: usize, reader: &Reader) -> Option<u64> {
+    fn take(&self, bytes: usize, reader: &Reader, connection: Option<&OwnedSemaphorePermit>) -> Option<u64> {
         let (bytes, mut state) = (bytes.min(self.max), self.state());
         if state.taken + bytes > self.max {
             return None;
@@ -114,19 +117,34 @@ impl AnswerRoom {
         let id = state.next;
         state.next += 1;
         state.taken += bytes;
-        state.holders.insert(id, Holder { reader: reader.clone(), bytes, cut: false });
+        let connection = connection.map(|permit| (Arc::clone(permit.semaphore()), permit.num_permits()));
+        state.holders.insert(id, Holder { reader: reader.clone(), bytes, connection, cut: false });
         Some(id)
     }
 
-    /// Cuts readers that have been stuck for too long, the longest first, until there would be room. Answers when to
-    /// look again.
-    fn cut_the_stuck(&self, bytes: usize) -> Instant {
-        let (bytes, now, mut state) = (bytes.min(self.max), Instant::now(), self.state());
-        let leaving: usize =
-            state.holders.values().filter(|holder| holder.cut).map(|holder| holder.bytes).sum();
-        let mut lacking = (state.taken + bytes).saturating_sub(self.max + leaving);
+    /// Makes room for an answer of so many bytes. Answers when to look again.
+    fn make_room(&self, bytes: usize) -> Instant {
+        self.cut_the_stuck(self.max, bytes.min(self.max), |holder| holder.bytes)
+    }
+
+    /// Makes room within a connection. Those of its streams that wait for the server's room are not counted: they take
+    /// nothing from a reader yet, and are when they have it.
+    fn make_room_within(&self, connection: &Arc<Semaphore>, units: u32) -> Instant {
+        let most = self.max_per_connection.div_ceil(UNIT);
+        self.cut_the_stuck(most, units as usize, |holder| match &holder.connection {
+            Some((its, units)) if Arc::ptr_eq(its, connection) => *units,
+            _ => 0,
+        })
+    }
+
+    /// Cuts readers that have been stuck for too long, the longest first, until what is asked for would fit. Answers
+    /// when to look again.
+    fn cut_the_stuck(&self, most: usize, asked: usize, part: impl Fn(&Holder) -> usize) -> Instant {
+        let (now, mut state) = (Instant::now(), self.state());
+        let staying: usize = state.holders.values().filter(|holder| !holder.cut).map(&part).sum();
+        let mut lacking = (staying + asked).saturating_sub(most);
         while lacking > 0 {
-            let staying = state.holders.values_mut().filter(|holder| !holder.cut);
+            let staying = state.holders.values_mut().filter(|holder| !holder.cut && part(holder) > 0);
             let stuck = staying.filter_map(|holder| Some((holder.reader.stuck_since()?, holder)));
             let Some((since, longest)) = stuck.min_by_key(|(since, _)| *since) else {
                 return now + LOOK_AGAIN;
@@ -140,7 +158,7 @@ impl AnswerRoom {
             );
             longest.cut = true;
             longest.reader.cut();
-            lacking = lacking.saturating_sub(longest.bytes);
+            lacking = lacking.saturating_sub(part(longest));
         }
         now + LOOK_AGAIN
     }
@@ -188,7 +206,7 @@ impl Asker {
             Some(all) => Some(Arc::clone(all).try_acquire_many_owned(self.units(bytes)).ok()?),
             None => None,
         };
-        let id = self.room.take(bytes, &self.reader)?;
+        let id = self.room.take(bytes, &self.reader, connection.as_ref())?;
         Some(Share { room: Arc::clone(&self.room), id, _connection: connection })
     }
 
@@ -197,17 +215,15 @@ impl Asker {
         let room = &self.room;
         let entered = async {
             let connection = match &self.connection {
-                Some(all) => {
-                    Some(Arc::clone(all).acquire_many_owned(self.units(bytes)).await.map_err(|_| NoRoom)?)
-                }
+                Some(all) => Some(self.enter_within(all, self.units(bytes)).await?),
                 None => None,
             };
             let _first = room.first_in_line.lock().await;
             loop {
-                if let Some(id) = room.take(bytes, &self.reader) {
+                if let Some(id) = room.take(bytes, &self.reader, connection.as_ref()) {
                     return Ok(Share { room: Arc::clone(room), id, _connection: connection });
                 }
-                let look_again = room.cut_the_stuck(bytes);
+                let look_again = room.make_room(bytes);
                 tokio::select! {
                     () = room.given_back.notified() => {}
                     () = sleep_until(look_again) => {}
@@ -215,6 +231,23 @@ impl Asker {
             }
         };
         timeout(room.wait, entered).await.map_err(|_| NoRoom)?
+    }
+
+    /// Room within the connection. Its streams make way for each other, too.
+    async fn enter_within(
+        &self,
+        connection: &Arc<Semaphore>,
+        units: u32,
+    ) -> Result<OwnedSemaphorePermit, NoRoom> {
+        let mut entered = pin!(Arc::clone(connection).acquire_many_owned(units));
+        let mut look_again = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                permit = &mut entered => return permit.map_err(|_| NoRoom),
+                () = sleep_until(look_again) => look_again = self.room.make_room_within(connection, units),
+            }
+        }
     }
 
     fn units(&self, bytes: usize) -> u32 {
@@ -252,6 +285,8 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     const MIB: usize = 1 << 20;
@@ -328,6 +363,40 @@ mod tests {
         assert!(other.try_enter(4 * MIB).is_some());
         drop(held);
         assert!(stream().try_enter(usize::MAX).is_some(), "a large answer takes what a connection may have");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_stuck_streams_of_a_full_connection_make_room() {
+        let (room, _) = room();
+        let (connection, elsewhere) = (room.of_connection(), room.of_connection());
+        let stream = |of: &Arc<Semaphore>| {
+            let watch = Arc::new(Watch::new());
+            (Asker::new(&room, Reader::Stream(Arc::clone(&watch)), Some(Arc::clone(of))), watch)
+        };
+        let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
+        let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
+        assert!(shares.iter().all(Option::is_some));
+        // The stream of another connection is stuck longest, but it is not in the way.
+        for (_, watch) in &streams {
+            watch.offered();
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let waiting = [stream(&connection).0, stream(&connection).0]
+            .map(|asker| tokio::spawn(async move { asker.enter(2 * MIB).await }));
+        let cut = || [0, 1, 2].map(|at: usize| streams[at].1.is_cut(Waker::noop()));
+        tokio::time::sleep(Duration::from_millis(7900)).await;
+        assert_eq!(cut(), [false; 3], "not before its ten seconds");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(cut(), [false, true, false], "the first who waits needs no more");
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(cut(), [false, true, false], "and it has not gone yet");
+        shares[1] = None;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(cut(), [false, true, true], "the second needs room as well");
+        shares[2] = None;
+        for waiting in waiting {
+            waiting.await.unwrap().expect("there is room now");
+        }
     }
 
     #[test]

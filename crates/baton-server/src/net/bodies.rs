@@ -80,7 +80,7 @@ impl Watch {
         Refusal::from_byte(self.fault.load(Relaxed))
     }
 
-    fn offered(&self) {
+    pub(super) fn offered(&self) {
         self.offered_at.store(self.epoch.elapsed().as_millis() as u64 + 1, Relaxed);
     }
 

@@ -74,10 +74,11 @@ sys.stdin.readline()
 print(json.dumps({'inputRequired': 'Well?'}), flush=True)
 sys.stdin.readline()",
     );
-    let server = program.serve(&[LINES, &["--exec-timeout", "2"]].concat());
+    // Long enough for an interpreter to start on a busy machine.
+    let server = program.serve(&[LINES, &["--exec-timeout", "5"]].concat());
     let task = server.answer_to("go").await;
     assert_eq!(state(&task), "INPUT_REQUIRED");
-    tokio::time::sleep(Duration::from_millis(2500)).await; // tidy: allow-sleep longer than the program may work
+    tokio::time::sleep(Duration::from_millis(5500)).await; // tidy: allow-sleep longer than the program may work
     assert_eq!(state(&server.get(&task).await), "INPUT_REQUIRED");
     let done = server.send(to(&task, text("m-2", "yes"))).await;
     assert_eq!(state(&done), "COMPLETED", "{done}");

@@ -159,7 +159,7 @@ async fn with_some_waiting(more: bool, end: &str) -> Value {
         turn.say("c").await?;
         for _ in 0..2 {
             while turn.next_message().is_none() {
-                turn.sleep(Duration::from_millis(1)).await?;
+                turn.sleep(Duration::from_millis(1)).await?; // tidy: allow-sleep an agent that looks for messages now and then
             }
             turn.say("heard").await?;
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use baton_protocol::Error;
 use baton_protocol::domain::{Scope, TaskId};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::commit::WatchedStore;
 use super::hub::{Bell, Heard};
 use super::view::View;
 use super::{from_store, not_found};
-use crate::net::{Asker, SMALL, Share};
+use crate::net::{Asker, NoRoom, SMALL, Share};
 use crate::store::{StoreError, StoredEvent};
 
 /// Events taken at once: from the bell for nothing, from the store with one call.
@@ -40,6 +41,8 @@ pub(crate) struct LogReader {
     /// The room of what is `ready`, and of what was given out last.
     share: Option<Share>,
     given: Option<Share>,
+    /// Waits for room by itself, so that a stream that says in between that it is alive keeps its place in line.
+    asking: Option<AbortOnDropHandle<Result<Share, NoRoom>>>,
 }
 
 impl LogReader {
@@ -54,6 +57,7 @@ impl LogReader {
             asker: None,
             share: None,
             given: None,
+            asking: None,
         }
     }
 
@@ -83,15 +87,21 @@ impl LogReader {
         if self.ready.is_empty() {
             // What was given out and not sent is not there any more.
             self.given = None;
-            let Some(mut events) = self.read().await? else { return Ok(Read::Gone) };
-            if let Some(bytes) = self.asks_for(&events) {
-                // Read again once there is room: nothing of it is held meanwhile.
-                drop(events);
-                self.share = Some(self.room_for(bytes).await);
-                let Some(again) = self.read().await? else { return Ok(Read::Gone) };
-                events = again;
+            if self.asking.is_none() {
+                let Some(events) = self.read().await? else { return Ok(Read::Gone) };
+                match self.asks_for(&events) {
+                    // Read again once there is room: nothing of it is held meanwhile.
+                    Some(bytes) => self.asking = self.ask(bytes),
+                    None => self.ready = events.into(),
+                }
             }
-            self.ready = events.into();
+            if let Some(asking) = &mut self.asking {
+                let share = asking.await;
+                self.asking = None;
+                self.share = share.ok().and_then(Result::ok);
+                let Some(events) = self.read().await? else { return Ok(Read::Gone) };
+                self.ready = events.into();
+            }
         }
         if let Some(event) = self.take() {
             return Ok(Read::Event(event));
@@ -132,6 +142,7 @@ impl LogReader {
 
     /// The task as it is now; what is read next comes after it. For a reader whose next event is gone.
     pub(crate) async fn skip_to_now(&mut self) -> Result<View, Error> {
+        self.share = None;
         let mut view = self.now().await?;
         let bytes = view.bytes();
         self.given = self.asker.as_ref().filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
@@ -159,6 +170,11 @@ impl LogReader {
             self.share = asker.try_enter(bytes);
         }
         (bytes > SMALL && self.share.is_none()).then_some(bytes)
+    }
+
+    fn ask(&self, bytes: usize) -> Option<AbortOnDropHandle<Result<Share, NoRoom>>> {
+        let asker = self.asker.clone()?;
+        Some(AbortOnDropHandle::new(tokio::spawn(async move { asker.enter_in_turn(bytes).await })))
     }
 
     /// A stream has begun: it waits for as long as it takes.
@@ -189,6 +205,7 @@ impl LogReader {
 
     fn fetch(&mut self) {
         if self.ready.is_empty()
+            && self.asking.is_none()
             && let Ok(Heard::Events(events)) = self.bell.heard(self.after, BATCH)
             && self.asks_for(&events).is_none()
         {
@@ -210,9 +227,13 @@ impl LogReader {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use baton_protocol::domain::{
         ContextId, Event, EventBody, Message, MessageId, Part, Role, StatusUpdate, TaskState, Timestamp,
     };
+
+    use tokio::time::timeout;
 
     use super::super::hub::Hub;
     use super::*;
@@ -269,5 +290,37 @@ mod tests {
         assert_eq!(asker.taken() / LARGE, 1);
         reader.next().await.unwrap();
         assert_eq!(asker.taken(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_keeps_its_place_in_line_when_it_looks_up_in_between() {
+        let asker = Asker::alone();
+        let mut reader = reader(&[LARGE], &asker).await;
+        let all = asker.try_enter(usize::MAX).expect("room");
+        let a_while = Duration::from_secs(15);
+        assert!(timeout(a_while, reader.next()).await.is_err());
+        let later = tokio::spawn({
+            let asker = asker.clone();
+            async move { asker.enter_in_turn(usize::MAX).await }
+        });
+        for _ in 0..10 {
+            assert!(reader.at_hand().is_none());
+            assert!(timeout(a_while, reader.next()).await.is_err());
+        }
+        drop(all);
+        let read = timeout(a_while, reader.next()).await.expect("its turn").unwrap();
+        assert!(matches!(read, Read::Event(_)) && !later.is_finished());
+        drop(reader.take_share());
+        assert!(later.await.unwrap().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_leaves_leaves_the_line() {
+        let asker = Asker::alone();
+        let mut reader = reader(&[LARGE], &asker).await;
+        let all = asker.try_enter(usize::MAX).expect("room");
+        assert!(timeout(Duration::from_secs(15), reader.next()).await.is_err());
+        drop((reader, all));
+        assert!(asker.enter(usize::MAX).await.is_ok());
     }
 }

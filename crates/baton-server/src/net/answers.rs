@@ -212,25 +212,27 @@ impl Asker {
 
     /// The same, waiting for it. Nothing of the answer should be held meanwhile.
     pub(crate) async fn enter(&self, bytes: usize) -> Result<Share, NoRoom> {
+        timeout(self.room.wait, self.enter_in_turn(bytes)).await.map_err(|_| NoRoom)?
+    }
+
+    /// The same, however long it takes. Must be polled all the time: others wait behind it.
+    pub(crate) async fn enter_in_turn(&self, bytes: usize) -> Result<Share, NoRoom> {
         let room = &self.room;
-        let entered = async {
-            let connection = match &self.connection {
-                Some(all) => Some(self.enter_within(all, self.units(bytes)).await?),
-                None => None,
-            };
-            let _first = room.first_in_line.lock().await;
-            loop {
-                if let Some(id) = room.take(bytes, &self.reader, connection.as_ref()) {
-                    return Ok(Share { room: Arc::clone(room), id, _connection: connection });
-                }
-                let look_again = room.make_room(bytes);
-                tokio::select! {
-                    () = room.given_back.notified() => {}
-                    () = sleep_until(look_again) => {}
-                }
-            }
+        let connection = match &self.connection {
+            Some(all) => Some(self.enter_within(all, self.units(bytes)).await?),
+            None => None,
         };
-        timeout(room.wait, entered).await.map_err(|_| NoRoom)?
+        let _first = room.first_in_line.lock().await;
+        loop {
+            if let Some(id) = room.take(bytes, &self.reader, connection.as_ref()) {
+                return Ok(Share { room: Arc::clone(room), id, _connection: connection });
+            }
+            let look_again = room.make_room(bytes);
+            tokio::select! {
+                () = room.given_back.notified() => {}
+                () = sleep_until(look_again) => {}
+            }
+        }
     }
 
     /// Room within the connection. Its streams make way for each other, too.

@@ -40,6 +40,8 @@ pub(crate) struct TextChunk {
     pub(crate) name: Option<String>,
     pub(crate) text: String,
     pub(crate) append: bool,
+    /// Goes on with the artifact's last text, whoever wrote it.
+    pub(crate) joins: bool,
     pub(crate) last: bool,
 }
 
@@ -96,6 +98,7 @@ impl Desk {
                 {
                     lying.text.push_str(&new.text);
                     lying.last = new.last;
+                    lying.name = new.name.or(lying.name.take());
                 }
                 (said, _) => state.said.push(said),
             }

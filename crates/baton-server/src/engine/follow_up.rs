@@ -187,6 +187,7 @@ impl Inner {
             place,
             draft,
             origin: trace::here(),
+            changed: Vec::new(),
             has_requests: false,
             stored: Point::SendStored,
         };

@@ -16,6 +16,7 @@ mod commit;
 mod content;
 pub(crate) mod content_limits;
 mod crash;
+mod cut_off;
 mod desk;
 mod detach;
 mod follow_up;

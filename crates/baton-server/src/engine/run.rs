@@ -22,6 +22,7 @@ use super::Inner;
 use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic, Skill};
 use super::commit::{Committed, Decision, Prepared, SinceSnapshot};
+use super::cut_off::Changed;
 use super::desk::{Desk, Lying, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
@@ -104,6 +105,7 @@ impl Inner {
         bell: Arc<Bell>,
         permit: Permit,
         origin: Option<TraceContext>,
+        changed: Vec<Changed>,
     ) {
         let options = Guard::into_inner(self.options());
         let Some(message) = Turn::begun_by(&snapshot.task) else {
@@ -128,6 +130,7 @@ impl Inner {
             message,
             Arc::clone(&snapshot),
             references,
+            changed,
             place,
             options.max_event_bytes,
         );

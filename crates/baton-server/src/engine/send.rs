@@ -317,6 +317,7 @@ impl Inner {
             place,
             draft: new.draft,
             origin: trace::here(),
+            changed: Vec::new(),
             has_requests: false,
             stored: Point::SendStored,
         };

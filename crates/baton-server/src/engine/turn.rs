@@ -22,6 +22,7 @@ pub use text_stream::TextStream;
 use super::agent::AgentError;
 use super::clock::{fresh_artifact_id, fresh_message_id};
 use super::content::{Content, data_part};
+use super::cut_off::{Changed, Was};
 use super::desk::{Desk, Said, Stop};
 use super::input::{File, InputError, ReadMessage};
 use super::size;
@@ -60,6 +61,7 @@ struct Inner {
     /// Where the message that started the turn stands in the task's history.
     message: usize,
     references: Vec<Task>,
+    changed: Vec<Changed>,
     trace: Option<TraceContext>,
     max_event_bytes: usize,
 }
@@ -72,16 +74,19 @@ impl fmt::Debug for Turn {
 
 /// What was asked, by whom, and what is known about it.
 impl Turn {
+    #[allow(clippy::too_many_arguments, reason = "all of it is the turn's, and one caller has it")]
     pub(crate) fn new(
         desk: Arc<Desk>,
         scope: Scope,
         message: usize,
         start: Arc<Snapshot>,
         references: Vec<Task>,
+        changed: Vec<Changed>,
         trace: Option<TraceContext>,
         max_event_bytes: usize,
     ) -> Self {
-        Turn { inner: Arc::new(Inner { desk, scope, message, start, references, trace, max_event_bytes }) }
+        let inner = Inner { desk, scope, message, start, references, changed, trace, max_event_bytes };
+        Turn { inner: Arc::new(inner) }
     }
 
     /// The message that started the task's turn is the last that its user said.
@@ -265,7 +270,38 @@ impl Turn {
     /// The same under an id of the agent's choice, which replaces the artifact of that id if there is one: what an
     /// agent that may be re-run needs, so that the second run does not leave the first one's half beside its own.
     pub fn stream_text_as(&self, artifact: ArtifactId, name: Option<&str>) -> TextStream {
-        TextStream { turn: self.clone(), artifact, name: name.map(str::to_owned), begun: false }
+        let name = name.map(str::to_owned);
+        TextStream { turn: self.clone(), artifact, name, begun: false, joins: false }
+    }
+
+    /// More text for an artifact that ends in text, whichever turn made it. It must be there, without its last chunk.
+    pub fn more_text(&self, artifact: ArtifactId, name: Option<&str>) -> TextStream {
+        let name = name.map(str::to_owned);
+        TextStream { turn: self.clone(), artifact, name, begun: true, joins: true }
+    }
+
+    /// For an agent that begins anew when a crash cut its last attempt off: puts the artifacts back to what they were when
+    /// the user last spoke, and answers those. What came since is emptied, since nothing can be taken out of a task.
+    /// Without such an attempt there is nothing to do.
+    pub async fn start_over(&self) -> Result<Vec<Arc<Artifact>>, AgentError> {
+        let mut artifacts = self.task().artifacts.clone();
+        for Changed { at, was } in &self.inner.changed {
+            match was {
+                Some(Was { artifact, sealed }) => {
+                    self.artifact_update(Artifact::clone(artifact), false, *sealed).await?;
+                    artifacts[*at] = Arc::clone(artifact);
+                }
+                None => {
+                    let mut empty = Artifact::new(artifacts[*at].id.clone(), vec![Part::text("")]);
+                    empty.name.clone_from(&artifacts[*at].name);
+                    self.artifact(empty).await?;
+                }
+            }
+        }
+        // What is new stands behind what is not.
+        let new = self.inner.changed.iter().find(|changed| changed.was.is_none());
+        artifacts.truncate(new.map_or(artifacts.len(), |new| new.at));
+        Ok(artifacts)
     }
 
     /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:

@@ -201,6 +201,47 @@ say \"attempt $BATON_ATTEMPT\"; {UNTIL_GO}; say ', '; say whole"
     assert_eq!(done["artifacts"][0]["parts"], json!([{"text": "attempt 2, whole"}]), "{done}");
 }
 
+/// Whatever the attempt before did to artifacts of this and of earlier turns, and whatever the re-run leaves unsaid.
+#[tokio::test]
+async fn s11_the_result_of_a_later_turn_is_what_its_last_attempt_said() {
+    let program = shell(
+        r#"say() { echo "{\"artifact\":{\"id\":\"$1\",\"text\":\"$2\",\"append\":true}}"; }
+if [ $BATON_ATTEMPT = 1 ]; then
+    say log 'one'; say kept 'kept'; say log ' and'; echo '{"inputRequired":"Go on?"}'; exit
+fi
+[ $BATON_ATTEMPT = 2 ] && { say log ' lost'; say kept ' lost'; say half 'lost'; say gone 'lost'; sleep 1000; }
+say log ' two'; say log ', whole'; say half 'anew'; say half ', whole'"#,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let flags = [LINES, &["--store", &store, "--exec-rerunnable"]].concat();
+    let server = Served::of(&mut program.command(&flags));
+    let asked = server.answer_to("go").await;
+    let task = server.start_task(to(&asked, text("m-2", "yes"))).await;
+    server.until_said(&task, &["and lost", "kept lost", "lostlost"]).await;
+    drop(server); // SIGKILL
+    let server = Served::of(&mut program.command(&flags));
+    let done = server.until(&task, "TASK_STATE_COMPLETED").await;
+    let parts: Vec<_> =
+        done["artifacts"].as_array().unwrap().iter().map(|artifact| &artifact["parts"]).collect();
+    let expected = ["one and two, whole", "kept", "anew, whole", ""].map(|text| json!([{"text": text}]));
+    assert_eq!(parts, expected.iter().collect::<Vec<_>>(), "{done}");
+}
+
+#[tokio::test]
+async fn s11_a_re_run_that_prints_nothing_leaves_nothing_of_the_attempt_before() {
+    let program = shell("[ $BATON_ATTEMPT = 1 ] && { echo lost; sleep 1000; }; true");
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let serve = || Served::of(&mut program.command(&["--store", &store, "--exec-rerunnable"]));
+    let server = serve();
+    let task = server.start_on("go").await;
+    server.until_said(&task, &["lost"]).await;
+    drop(server); // SIGKILL
+    let done = serve().until(&task, "TASK_STATE_COMPLETED").await;
+    assert_eq!(output(&done), "", "{done}");
+}
+
 /// A program that does not hear SIGTERM has two more seconds when its server was killed. The next server is there sooner.
 #[tokio::test]
 async fn s11_a_run_after_a_kill_waits_for_the_run_before() {

@@ -195,6 +195,30 @@ else: say(complete='no key was needed')"
     }
 }
 
+/// The Python SDK's helper prints an artifact part by part, a line each.
+#[tokio::test]
+async fn text_added_to_text_is_one_part_in_whichever_turn() {
+    let program = python(&format!(
+        "{TALK}
+first = 'history' not in hear()
+def more(id, text, **beside): say(artifact={{'id': id, 'text': text, 'append': True, **beside}})
+for word in ['Once ', 'upon '] if first else ['a ', 'time']:
+    more('story', word)
+    more('notes', word, mediaType='text/markdown')
+    more('other', word)
+if first: say(inputRequired='Go on?')
+else: more('story', '.', name='Story', lastChunk=True)"
+    ));
+    let server = program.serve(LINES);
+    let asked = server.answer_to("go").await;
+    let done = server.send(to(&asked, text("m-2", "yes"))).await;
+    let artifacts = &done["artifacts"];
+    assert_eq!(artifacts[0]["parts"], json!([{"text": "Once upon a time."}]), "{done}");
+    assert_eq!(artifacts[0]["name"], "Story");
+    assert_eq!(artifacts[1]["parts"].as_array().unwrap().len(), 4, "not plain text: {done}");
+    assert_eq!(artifacts[2]["parts"], json!([{"text": "Once upon a time"}]));
+}
+
 #[tokio::test]
 async fn s09_a_line_that_says_nothing_fails_the_task_and_ends_the_program() {
     let program = python(&format!(

@@ -40,8 +40,8 @@ impl Run {
             Said::Text(chunk) => {
                 // The text of a stream is one part, unless the agent put something in between. An empty piece only
                 // tells that the artifact is whole.
-                let joins =
-                    chunk.append && (chunk.text.is_empty() || self.streamed.contains(&chunk.artifact));
+                let goes_on = chunk.joins || self.streamed.contains(&chunk.artifact);
+                let joins = chunk.append && (chunk.text.is_empty() || goes_on);
                 if chunk.last {
                     self.streamed.remove(&chunk.artifact);
                 } else if !self.streamed.contains(&chunk.artifact) {

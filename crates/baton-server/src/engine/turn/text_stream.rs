@@ -14,6 +14,8 @@ pub struct TextStream {
     pub(super) artifact: ArtifactId,
     pub(super) name: Option<String>,
     pub(super) begun: bool,
+    /// Goes on with text that another stream wrote.
+    pub(super) joins: bool,
 }
 
 impl TextStream {
@@ -34,7 +36,7 @@ impl TextStream {
     async fn lay(&mut self, text: &str, last: bool) -> Result<(), AgentError> {
         let append = std::mem::replace(&mut self.begun, true);
         let (artifact, name) = (self.artifact.clone(), self.name.take());
-        let chunk = TextChunk { artifact, name, text: text.to_owned(), append, last };
+        let chunk = TextChunk { artifact, name, text: text.to_owned(), append, joins: self.joins, last };
         self.turn.lay(Said::Text(chunk), size::of_text(text)).await
     }
 }

@@ -1,15 +1,15 @@
 //! Lines of JSON on stdout, carried out on the task: what the program says becomes events, and what it asks waits for
 //! an answer.
 
-use std::collections::HashSet;
 use std::future::IntoFuture as _;
 use std::pin::Pin;
 
-use baton_protocol::domain::{ArtifactId, Message, MessageId, Part, PartContent, Role, TaskState};
-use baton_server::{AgentError, Question, TextStream, Turn};
+use baton_protocol::domain::{Message, MessageId, Part, Role, TaskState};
+use baton_server::{AgentError, Question, Turn};
 
+use super::artifacts::Artifacts;
 use super::lines::Lines;
-use super::says::{self, Piece, Says};
+use super::says::{self, Says};
 use super::turn::Break;
 
 type Answer = Pin<Box<dyn Future<Output = Result<Message, AgentError>> + Send>>;
@@ -30,7 +30,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(turn: &Turn, number: usize, max_line_bytes: usize, answers: bool) -> Self {
+    pub(super) fn new(turn: &Turn, artifacts: Artifacts, max_line_bytes: usize, answers: bool) -> Self {
         Conversation {
             turn: turn.clone(),
             lines: Lines::new(max_line_bytes),
@@ -38,7 +38,7 @@ impl Conversation {
             question: None,
             interrupted: false,
             over: false,
-            artifacts: Artifacts::new(turn, number),
+            artifacts,
             said: Vec::new(),
         }
     }
@@ -158,95 +158,5 @@ impl Conversation {
         self.over = true;
         self.question = None;
         self.status(state, parts).await
-    }
-}
-
-/// The artifacts of the task, as far as it takes to know which one a piece belongs to.
-struct Artifacts {
-    known: HashSet<ArtifactId>,
-    latest: Option<ArtifactId>,
-    /// Text that grows by small pieces, which the engine may merge.
-    stream: Option<(ArtifactId, TextStream)>,
-    /// Counted by the user's messages.
-    turn: usize,
-    unnamed: usize,
-}
-
-impl Artifacts {
-    fn new(turn: &Turn, number: usize) -> Self {
-        // What is there in the first turn was made by an attempt before: this one replaces it.
-        let earlier = turn.task().artifacts.iter().filter(|_| number > 1);
-        Artifacts {
-            known: earlier.map(|artifact| artifact.id.clone()).collect(),
-            latest: None,
-            stream: None,
-            turn: number,
-            unnamed: 0,
-        }
-    }
-
-    fn next_turn(&mut self) {
-        (self.latest, self.stream) = (None, None);
-        (self.turn, self.unnamed) = (self.turn + 1, 0);
-    }
-
-    async fn lay(&mut self, turn: &Turn, piece: Piece) -> Result<(), Break> {
-        let id = self.id_of(&piece)?;
-        let (append, last) = (piece.append && self.known.contains(&id), piece.last);
-        self.known.insert(id.clone());
-        self.latest = Some(id.clone());
-        match (&mut self.stream, text_alone(&piece)) {
-            (Some((streamed, stream)), Some(text)) if append && *streamed == id => {
-                stream.write(text).await?;
-                if last && let Some((_, stream)) = self.stream.take() {
-                    stream.finish().await?;
-                }
-            }
-            (_, Some(text)) if !append && !last => {
-                let mut stream = turn.stream_text_as(id.clone(), piece.name.as_deref());
-                stream.write(text).await?;
-                self.stream = Some((id, stream));
-            }
-            _ => {
-                self.stream.take_if(|(streamed, _)| *streamed == id);
-                turn.artifact_update(piece.artifact(id), append, last).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Its own id; else its name; else, for more of something, the latest; else a new one. Never random: a program
-    /// that is run again after a crash replaces what it made before.
-    fn id_of(&mut self, piece: &Piece) -> Result<ArtifactId, Break> {
-        if let Some(id) = &piece.id {
-            return Ok(id.clone());
-        }
-        if let Some(name) = &piece.name {
-            let id = ArtifactId::parse(name);
-            return id.map_err(|bad| {
-                Break::invalid(&format_args!(
-                    "`artifact.name` {bad}, so that it cannot be its id; give it an `id`"
-                ))
-            });
-        }
-        if let Some(latest) = self.latest.clone().filter(|_| piece.append) {
-            return Ok(latest);
-        }
-        self.unnamed += 1;
-        let prefix = if self.turn > 1 { format!("turn-{}-", self.turn) } else { String::new() };
-        let id = ArtifactId::parse(&format!("{prefix}artifact-{}", self.unnamed));
-        id.map_err(|bad| Break::invalid(&bad))
-    }
-}
-
-/// The text of a piece that is nothing but text.
-fn text_alone(piece: &Piece) -> Option<&str> {
-    match piece.parts.as_slice() {
-        [Part { content: PartContent::Text(text), filename: None, media_type: None, metadata: None }]
-            if piece.description.is_none() && piece.metadata.is_none() =>
-        {
-            Some(text)
-        }
-        _ => None,
     }
 }

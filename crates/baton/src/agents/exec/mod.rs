@@ -7,7 +7,7 @@
 //! | `environment` | what the program gets to see of the server's environment |
 //! | `input` | what it reads on stdin; `feed` writes it |
 //! | `text`, `text_artifact` | plain text on stdout, and the artifact it becomes |
-//! | `lines`, `says`, `conversation` | lines of JSON on stdout, their meaning, and what becomes of the task |
+//! | `lines`, `says`, `conversation`, `artifacts` | lines of JSON on stdout, their meaning, and what becomes of the task |
 //! | `turn`, `reply` | a program at work on a task; one that answers a message |
 //! | `stderr`, `ending` | what it complains about, and how its end is told |
 //! | `process` | its processes as the server sees them |
@@ -25,6 +25,8 @@ mod lines;
 mod says;
 mod text;
 
+#[cfg(unix)]
+mod artifacts;
 #[cfg(unix)]
 mod children;
 #[cfg(unix)]

@@ -1,13 +1,15 @@
 //! A program at work on one turn of a task.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{Message, Role};
+use baton_protocol::domain::{Artifact, Message, Role};
 use baton_server::{AgentError, Stop, Stopped, Turn};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, sleep_until};
 
+use super::artifacts::Artifacts;
 use super::conversation::Conversation;
 use super::feed::Feed;
 use super::process::{Ended, Process};
@@ -49,7 +51,9 @@ impl From<AgentError> for Break {
 
 pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError> {
     let options = &program.options;
-    let mut talk = Talk::new(options, &turn)?;
+    // A program begins at the beginning, so what a cut-off run of it made does not count.
+    let artifacts = turn.start_over().await?;
+    let mut talk = Talk::new(options, &turn, &artifacts)?;
     let mut first = match options.input {
         Input::Json => input::turn_line(&options.skill, &turn, &[]),
         Input::Text => match input::text(turn.message()) {
@@ -225,7 +229,7 @@ enum Talk {
 }
 
 impl Talk {
-    fn new(options: &ExecOptions, turn: &Turn) -> Result<Self, AgentError> {
+    fn new(options: &ExecOptions, turn: &Turn, artifacts: &[Arc<Artifact>]) -> Result<Self, AgentError> {
         // The same for a re-run of the turn.
         let said = turn.task().history.iter().filter(|message| message.role == Role::User);
         let number = said.count();
@@ -233,7 +237,8 @@ impl Talk {
             Output::Text => Talk::Text(Box::new(TextArtifact::new(options, turn, number)?)),
             Output::Jsonl => {
                 let answers = options.input == Input::Json;
-                Talk::Lines(Box::new(Conversation::new(turn, number, options.max_line_bytes, answers)))
+                let artifacts = Artifacts::new(artifacts, number);
+                Talk::Lines(Box::new(Conversation::new(turn, artifacts, options.max_line_bytes, answers)))
             }
         })
     }

@@ -2,14 +2,15 @@
 //! reads this and the head, and not a task of many megabytes.
 //!
 //! Stores keep the number of one event beside the head, by the rule of [`after`]. It is the rule of
-//! `lifecycle` for a status message: the next status or user message takes its place.
+//! `lifecycle` for a status message: the next status or user message takes its place. Metadata is said, too; only the
+//! status that ends a task has any, so nothing takes its place.
 
 use baton_protocol::domain::{EventBody, EventKind, Status, Task};
 use baton_protocol::wire::v1;
 
 use super::{Brief, StoreError, StoredEvent};
 
-/// The number of the event with the status message a task shows once these events are in its log; 0 without any.
+/// The number of the event with the status message or metadata a task shows once these events are in its log; 0 without any.
 /// `before` is the answer for the log before them, 0 for a task without events.
 pub fn after(before: u64, events: &[StoredEvent]) -> u64 {
     let decides = |event: &StoredEvent| match event.kind {
@@ -24,18 +25,21 @@ pub fn after(before: u64, events: &[StoredEvent]) -> u64 {
 /// The task as a list without history and artifacts shows it.
 pub fn task(brief: &Brief) -> Result<Task, StoreError> {
     let Brief { id, head, said } = brief;
-    let message = match said.as_ref().map(StoredEvent::decode).transpose()?.map(|event| event.body) {
-        None => None,
-        Some(EventBody::Status(update)) => update.message,
-        Some(_) => return Err(StoreError::Damaged(format!("task {id}: its status is said by no status"))),
-    };
+    let (message, metadata) =
+        match said.as_ref().map(StoredEvent::decode).transpose()?.map(|event| event.body) {
+            None => (None, None),
+            Some(EventBody::Status(update)) => (update.message, update.metadata),
+            Some(_) => {
+                return Err(StoreError::Damaged(format!("task {id}: its status is said by no status")));
+            }
+        };
     Ok(Task {
         id: id.clone(),
         context_id: head.context_id.clone(),
         status: Status { state: head.current.state, message, timestamp: head.current.status_at },
         artifacts: Vec::new(),
         history: Vec::new(),
-        metadata: None,
+        metadata,
         transitions: Vec::new(),
     })
 }

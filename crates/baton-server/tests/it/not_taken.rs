@@ -15,7 +15,8 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
-use crate::harness::{TestServer, id, message_to, serve, with_agent};
+use crate::harness::{HANG, TestServer, id, message_to, serve, with_agent};
+use crate::speakers::{Events, legacy, rpc, with_card};
 use crate::stage::{Backend, Gate, agent_with};
 
 /// What each message of the history says, and whether it is marked as not taken.
@@ -148,6 +149,146 @@ async fn p04_who_waits_with_a_message_that_is_not_taken_sees_the_mark() {
     let last = history(&events[0].result()["task"]).pop();
     assert_eq!(last, Some(("streamed".to_owned(), true)), "the task as of the message");
     assert_eq!(events.last().unwrap().kind(), "completed");
+}
+
+/// How a generation asks: headers, how it sends, streams, gets, lists and comes back to a stream.
+struct Words {
+    headers: &'static [(&'static str, &'static str)],
+    send: &'static str,
+    stream: &'static str,
+    get: &'static str,
+    list: Option<&'static str>,
+    resubscribe: &'static str,
+}
+
+const GENERATIONS: [Words; 3] = [
+    Words {
+        headers: &[("a2a-version", "1.0")],
+        send: "SendMessage",
+        stream: "SendStreamingMessage",
+        get: "GetTask",
+        list: Some("ListTasks"),
+        resubscribe: "SubscribeToTask",
+    },
+    Words {
+        headers: &[("a2a-version", "0.3")],
+        send: "message/send",
+        stream: "message/stream",
+        get: "tasks/get",
+        list: Some("tasks/list"),
+        resubscribe: "tasks/resubscribe",
+    },
+    Words {
+        headers: &[],
+        send: "tasks/send",
+        stream: "tasks/sendSubscribe",
+        get: "tasks/get",
+        list: None,
+        resubscribe: "tasks/resubscribe",
+    },
+];
+
+/// The params of a message to a task, in the words of a generation.
+fn said_to(words: &Words, task: &str, text: &str) -> Value {
+    match words.send {
+        "SendMessage" => {
+            json!({"message": {"messageId": text, "taskId": task, "role": "ROLE_USER", "parts": [{"text": text}]},
+                                "configuration": {"returnImmediately": true, "historyLength": 0}})
+        }
+        "message/send" => {
+            json!({"message": {"kind": "message", "messageId": text, "taskId": task, "role": "user",
+                                             "parts": [{"kind": "text", "text": text}]},
+                                 "configuration": {"blocking": false, "historyLength": 0}})
+        }
+        _ => {
+            json!({"id": task, "historyLength": 0, "message": {"role": "user", "parts": [{"type": "text", "text": text}]}})
+        }
+    }
+}
+
+/// The mark wherever a reply or a frame has one: on the task or on the status update.
+fn mark(result: &Value) -> &Value {
+    let inside = ["task", "statusUpdate"].iter().find_map(|member| result.get(*member)).unwrap_or(result);
+    &inside["metadata"][NOT_TAKEN]
+}
+
+/// Ruling 8: every answer tells it, with no history shown, before and after the log is folded.
+#[tokio::test]
+async fn p02_every_answer_of_every_generation_tells_what_was_not_taken() {
+    for words in GENERATIONS {
+        for state_history in [false, true] {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            let gate = Gate::new();
+            let builder = with_card(
+                |card| card.capabilities.state_transition_history = Some(state_history),
+                agent_with(&gate, ends),
+            );
+            let server = serve(builder.store(Arc::clone(&store))).await;
+            let begun = match words.list {
+                None => legacy(&server, "tasks/send", said_to(&words, "client-made", "complete")).await.body,
+                Some(_) => {
+                    let mut params = said_to(&words, "", "complete");
+                    params["message"].as_object_mut().unwrap().remove("taskId");
+                    rpc(&server, words.headers, words.send, params).await.body
+                }
+            };
+            let begun = begun["result"].get("task").unwrap_or(&begun["result"]);
+            let task = id(begun).to_owned();
+            for text in ["late", "later"] {
+                let sent = rpc(&server, words.headers, words.send, said_to(&words, &task, text)).await;
+                assert!(sent.body.get("result").is_some(), "{}", sent.body);
+            }
+            gate.let_pass(1);
+            let get = || rpc(&server, words.headers, words.get, json!({"id": task, "historyLength": 0}));
+            let give_up = tokio::time::Instant::now() + HANG;
+            let ended = loop {
+                let answer = get().await.result().clone();
+                if answer["status"]["state"]
+                    .as_str()
+                    .is_some_and(|state| state.to_lowercase().ends_with("completed"))
+                {
+                    break answer;
+                }
+                assert!(tokio::time::Instant::now() < give_up, "{answer}");
+            };
+            let listed = mark(&ended).clone();
+            let numbers: Vec<_> = listed.as_array().unwrap().iter().map(|entry| &entry["number"]).collect();
+            assert_eq!(numbers, [2, 3], "{ended}");
+            if words.list.is_some() {
+                assert_eq!(
+                    (&listed[0]["messageId"], &listed[1]["messageId"]),
+                    (&json!("late"), &json!("later"))
+                );
+            }
+            for folded in [false, true] {
+                if folded {
+                    assert_eq!(store.fold_ended(Timestamp::from_millis(i64::MAX), 10).await, Ok(1));
+                }
+                let what = format!("{}, folded: {folded}, states: {state_history}", words.send);
+                assert_eq!(mark(get().await.result()), &listed, "get, {what}");
+                for history in [0, 1] {
+                    let Some(method) = words.list else { continue };
+                    let list = rpc(&server, words.headers, method, json!({"historyLength": history})).await;
+                    assert_eq!(mark(&list.result()["tasks"][0]), &listed, "list, {what}");
+                }
+                let again = rpc(&server, words.headers, words.send, said_to(&words, &task, "late")).await;
+                assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
+                assert_eq!(mark(again.result()), &listed, "repeat, {what}");
+                let resumed = [words.headers, &[("last-event-id", "2")]].concat();
+                for (method, params, headers) in [
+                    (words.resubscribe, json!({"id": task}), resumed.as_slice()),
+                    (words.stream, said_to(&words, &task, "late"), words.headers),
+                ] {
+                    let stream = Events::of(&server, "/", headers, method, params).await;
+                    let mut stream =
+                        stream.unwrap_or_else(|answer| panic!("{method}, {what}: {}", answer.body));
+                    let last = stream.rest().await.pop().expect("an event");
+                    assert_eq!(mark(last.result()), &listed, "{method}, {what}: {last:?}");
+                }
+            }
+            server.stop().await;
+        }
+    }
 }
 
 /// Notes a message in the store right before an append that ends the task, as another request may.

@@ -156,7 +156,7 @@ pub fn write_stream_task(out: &mut Vec<u8>, task: &Task) {
         status.state,
         status.message.as_ref(),
         Some(status.timestamp),
-        None,
+        task.metadata.as_ref(),
     );
 }
 

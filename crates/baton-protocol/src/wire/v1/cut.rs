@@ -29,7 +29,10 @@ pub fn status_says_nothing(json: &[u8]) -> bool {
         scan.take(b",\"status\":{\"state\":")?;
         scan.string()?;
         // The message would stand before it.
-        scan.take(b",\"timestamp\":")
+        scan.take(b",\"timestamp\":")?;
+        scan.string()?;
+        // Nor is there metadata behind it.
+        scan.take(b"}}}")
     };
     read().is_some()
 }

@@ -7,14 +7,18 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{EventBody, EventKind, JsonObject, JsonText, Message, Scope};
+use baton_protocol::domain::{
+    EventBody, EventKind, JsonObject, JsonText, Message, Role, Scope, StatusUpdate, Task,
+};
 use baton_protocol::lifecycle::Refused;
 
 use super::{Prepared, write_down};
 use crate::engine::{Inner, large};
 use crate::store::{Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult};
 
-/// The member of a message's metadata that is `true` where the task ended before its agent took the message.
+/// The member of a message's metadata that is `true` where the task ended before its agent took the message. In the
+/// metadata of the status that ended the task, and so in the task's own, it lists all such messages: whoever reads the
+/// task without its history can tell, too.
 pub const NOT_TAKEN: &str = "urn:baton:not-taken:v1";
 
 impl Inner {
@@ -45,6 +49,7 @@ impl Inner {
         // Where the agent did not say that this is the end, the messages begin the next turn.
         if !refused.may_go_on {
             let mut batch = EventBatch::with_room_for(pending.len() + 1);
+            let mut end_body = end.decode()?.body;
             for request in &pending {
                 let mut event = None;
                 if is_left_out(&append, request) {
@@ -54,12 +59,15 @@ impl Inner {
                     };
                     let body = EventBody::UserMessage { message: not_taken(message), trace, details };
                     event = Some(write_down(&mut snapshot, end.at, body, &mut batch).map_err(damaged)?);
+                    if let EventBody::Status(update) = &mut end_body {
+                        list_last_message(update, &snapshot.task);
+                    }
                 } else if append.settled.iter().any(|settled| settled.request == request.request) {
                     continue;
                 }
                 append.settled.push(Settled { request: request.request, event });
             }
-            write_down(&mut snapshot, end.at, end.decode()?.body, &mut batch).map_err(damaged)?;
+            write_down(&mut snapshot, end.at, end_body, &mut batch).map_err(damaged)?;
             append.events.extend(batch.finish());
         }
         let status_at = snapshot.task.status.timestamp;
@@ -94,4 +102,16 @@ fn not_taken(mut message: Message) -> Message {
     text.push('}');
     message.metadata = Some(JsonObject::parse(&text).expect("members of an object make an object"));
     message
+}
+
+/// Adds the message that the task's history ends with to those that the end lists as not taken. Messages of 0.1 have no
+/// id that their sender knows: `number` counts the user's messages in this task.
+fn list_last_message(end: &mut StatusUpdate, task: &Task) {
+    let Some(message) = task.history.last() else { return };
+    let id = JsonText::from_string_value(message.id.as_str());
+    let number = task.history.iter().filter(|said| said.role == Role::User).count();
+    let listed = end.metadata.as_ref().and_then(|metadata| metadata.get(NOT_TAKEN));
+    let listed = listed.map_or("[".to_owned(), |listed| format!("{},", listed.trim_end_matches(']')));
+    let text = format!("{{\"{NOT_TAKEN}\":{listed}{{\"messageId\":{},\"number\":{number}}}]}}", id.as_str());
+    end.metadata = Some(JsonObject::parse(&text).expect("an object made of strings and numbers"));
 }

@@ -200,8 +200,10 @@ impl Snapshot {
             self.task.transitions.push(Transition { state: update.state, at });
         }
         self.task.status = Status { state: update.state, message: update.message, timestamp: at };
-        // A status has no room for it, and whoever was not there when it was said should still read it.
-        self.task.metadata = update.metadata.or(self.task.metadata.take());
+        // A status has no room for it, and whoever was not there at the end should still read it.
+        if update.state.is_terminal() && update.metadata.is_some() {
+            self.task.metadata = update.metadata;
+        }
     }
 
     /// A status message that is replaced joins the history, so that nothing said is lost.

@@ -8,7 +8,7 @@ pub use baton_protocol::domain::security::{
 pub use baton_protocol::domain::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, Artifact,
     ArtifactId, ArtifactUpdate, CardSignature, ContextId, JsonObject, JsonText, Message, MessageId, Part,
-    PartContent, Role, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp, Transition,
+    PartContent, Role, SendDetails, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp, Transition,
 };
 pub use baton_protocol::wire::StreamItem;
 pub use baton_protocol::{Error, ErrorKind, Generation};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use baton_protocol::domain::{ArtifactId, EventBody, Message};
+use baton_protocol::domain::{ArtifactId, EventBody, Message, MessageId, SendDetails, TraceContext};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,17 @@ pub(crate) enum Said {
     /// Streamed text: merged with what follows as long as it lies here.
     Text(TextChunk),
     /// The agent took a message that was waiting: it enters the log here.
-    Took(RequestId, Message),
+    Took(Offered),
+}
+
+/// A message that came while the turn was running.
+#[derive(Debug, Clone)]
+pub(crate) struct Offered {
+    pub(crate) request: RequestId,
+    pub(crate) message: Message,
+    /// What it was sent in and with.
+    pub(crate) trace: Option<TraceContext>,
+    pub(crate) details: SendDetails,
 }
 
 #[derive(Debug)]
@@ -61,7 +71,9 @@ pub(crate) struct Desk {
 struct State {
     said: Vec<Said>,
     bytes: usize,
-    inbox: VecDeque<(RequestId, Message)>,
+    inbox: VecDeque<Offered>,
+    /// What the messages that the agent took were sent with, where that is anything.
+    sent_with: Vec<(MessageId, SendDetails)>,
     stop: Option<Stop>,
     /// Nothing more is taken from the agent.
     closed: bool,
@@ -119,13 +131,24 @@ impl Desk {
             if state.closed {
                 return None;
             }
-            let (request, message) = state.inbox.pop_front()?;
-            state.said.push(Said::Took(request, message.clone()));
+            let offered = state.inbox.pop_front()?;
+            let message = offered.message.clone();
+            if !offered.details.is_empty() {
+                state.sent_with.push((message.id.clone(), offered.details.clone()));
+            }
+            state.said.push(Said::Took(offered));
             state.said.extend(then.map(Said::Event));
             message
         };
         self.said.notify_one();
         Some(message)
+    }
+
+    /// What a message that was taken was sent with.
+    pub(crate) fn sent_with(&self, message: &MessageId) -> Option<SendDetails> {
+        let state = self.state();
+        let sent = state.sent_with.iter().find(|(taken, _)| taken == message);
+        sent.map(|(_, details)| details.clone())
     }
 
     /// Waits for a message, or the end of the turn.
@@ -184,8 +207,8 @@ impl Desk {
         !self.state().inbox.is_empty()
     }
 
-    pub(crate) fn offer(&self, request: RequestId, message: Message) {
-        self.state().inbox.push_back((request, message));
+    pub(crate) fn offer(&self, offered: Offered) {
+        self.state().inbox.push_back(offered);
         self.changed.notify_waiters();
     }
 

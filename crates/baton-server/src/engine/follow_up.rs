@@ -57,6 +57,7 @@ impl Inner {
             let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
             let done = if busy {
                 self.check_room(scope, &id, &head).await?;
+                self.check_output(scope, &id, &incoming).await?;
                 self.note(scope, &id, &incoming).await?
             } else {
                 self.next_turn(scope, &id, &incoming).await?
@@ -85,6 +86,20 @@ impl Inner {
             return Err(self.history_full(id));
         }
         Ok(())
+    }
+
+    /// Refuses a message to a busy task whose sender takes nothing of what the task's skill makes. Which skill that is only
+    /// the task knows, which is read where it matters: where not all skills would do.
+    async fn check_output(&self, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<(), Error> {
+        let Some(agent) = self.agents.get(&scope.agent) else { return Ok(()) };
+        let mut skills = agent.skills().iter();
+        if skills.all(|skill| agent.check_output(&skill.card.id, &incoming.details).is_ok()) {
+            return Ok(());
+        }
+        match &self.load(scope, id).await?.skill {
+            Some(skill) => agent.check_output(skill, &incoming.details),
+            None => Ok(()),
+        }
     }
 
     fn history_full(&self, id: &TaskId) -> Error {

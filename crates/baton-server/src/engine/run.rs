@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::Guard;
-use baton_protocol::domain::{ArtifactId, EventBody, Message, Scope, SendDetails, TaskState, TraceContext};
+use baton_protocol::domain::{ArtifactId, EventBody, Message, Scope, TaskState, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic, Skill};
 use super::commit::{Committed, Decision, Prepared, SinceSnapshot};
 use super::cut_off::Changed;
-use super::desk::{Desk, Lying, Stop};
+use super::desk::{Desk, Lying, Offered, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
 use super::options::Options;
@@ -67,8 +67,6 @@ struct Run {
     /// Requests seen: those settled by the next append, and the highest id offered so far.
     to_settle: Vec<Settled>,
     seen: Option<RequestId>,
-    /// What offered messages were sent in and with, where that is anything.
-    sent_with: Vec<(RequestId, Option<TraceContext>, SendDetails)>,
     /// The client wants the task canceled.
     cancel: bool,
     /// The turn is over, the task is not: messages wait for the next turn.
@@ -146,7 +144,6 @@ impl Inner {
             streamed: HashSet::new(),
             to_settle: Vec::new(),
             seen: None,
-            sent_with: Vec::new(),
             cancel: false,
             hands_over: false,
             ends_unsaid: false,
@@ -437,10 +434,7 @@ impl Run {
                     if let Some(place) = &trace {
                         trace::link(&Span::current(), place);
                     }
-                    if trace.is_some() || !details.is_empty() {
-                        self.sent_with.push((request.request, trace, details));
-                    }
-                    self.desk.offer(request.request, message);
+                    self.desk.offer(Offered { request: request.request, message, trace, details });
                 }
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;

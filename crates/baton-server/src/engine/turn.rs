@@ -114,6 +114,14 @@ impl Turn {
         self.inner.start.details.metadata.as_ref()
     }
 
+    /// What the request that brought a message said beside it: of the message that started the turn, or of one that was
+    /// taken since ([`next_message`](Self::next_message), an answer).
+    pub fn sent_with(&self, message: &Message) -> SendDetails {
+        let taken = self.inner.desk.sent_with(&message.id);
+        let started = || (message.id == self.message().id).then(|| self.details().clone());
+        taken.or_else(started).unwrap_or_default()
+    }
+
     pub(super) fn details(&self) -> &SendDetails {
         &self.inner.start.details
     }

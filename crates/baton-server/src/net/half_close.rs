@@ -6,11 +6,12 @@
 //! be open for hours, and would otherwise keep its place until the next thing to say.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use super::pulse::Pulse;
 
-/// What a connection owes, and whether its client has closed its side.
+/// What a connection owes, and whether its client has closed its side. Each side writes its own flag and then reads the
+/// other's, on threads of their own: only in one order of all of it does one of the two see both, and wake hyper.
 #[derive(Debug, Default)]
 pub(super) struct HalfClose {
     /// Answers that are no event streams, until hyper has all of them.
@@ -26,25 +27,25 @@ pub(super) struct HalfClose {
 impl HalfClose {
     /// The client's side is closed. Must hyper not know yet?
     pub(super) fn ended(&self) -> bool {
-        self.ended.store(true, Relaxed);
-        let hold_back = self.owed.load(Relaxed) > 0 || self.unsent.load(Relaxed);
-        self.held_back.fetch_or(hold_back, Relaxed);
+        self.ended.store(true, SeqCst);
+        let hold_back = self.owed.load(SeqCst) > 0 || self.unsent.load(SeqCst);
+        self.held_back.fetch_or(hold_back, SeqCst);
         hold_back
     }
 
     /// The client's side is closed, and hyper has all that is owed.
     fn is_over(&self) -> bool {
-        self.ended.load(Relaxed) && self.owed.load(Relaxed) == 0
+        self.ended.load(SeqCst) && self.owed.load(SeqCst) == 0
     }
 
     /// The same, and the end was held back from hyper.
     pub(super) fn is_over_late(&self) -> bool {
-        self.held_back.load(Relaxed) && self.owed.load(Relaxed) == 0
+        self.held_back.load(SeqCst) && self.owed.load(SeqCst) == 0
     }
 
     /// All that hyper had has been sent. Answers whether hyper should look again for the end that was held back.
     pub(super) fn flushed(&self) -> bool {
-        self.owed.load(Relaxed) == 0 && self.unsent.swap(false, Relaxed) && self.ended.load(Relaxed)
+        self.owed.load(SeqCst) == 0 && self.unsent.swap(false, SeqCst) && self.ended.load(SeqCst)
     }
 }
 
@@ -54,15 +55,15 @@ pub(super) struct Owed(Arc<Pulse>);
 
 impl Owed {
     pub(super) fn new(pulse: &Arc<Pulse>, is_http1: bool) -> Self {
-        pulse.half_close.owed.fetch_add(1, Relaxed);
-        pulse.half_close.unsent.store(is_http1, Relaxed);
+        pulse.half_close.owed.fetch_add(1, SeqCst);
+        pulse.half_close.unsent.store(is_http1, SeqCst);
         Owed(Arc::clone(pulse))
     }
 }
 
 impl Drop for Owed {
     fn drop(&mut self) {
-        self.0.half_close.owed.fetch_sub(1, Relaxed);
+        self.0.half_close.owed.fetch_sub(1, SeqCst);
         if self.0.half_close.is_over() {
             self.0.wake();
         }
@@ -88,5 +89,45 @@ mod tests {
         assert!(half_close.is_over_late() && half_close.ended(), "it may not be sent");
         assert!(half_close.flushed() && !half_close.ended());
         assert!(!half_close.flushed(), "hyper looks once");
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+        }
+    }
+
+    /// The last answer is done on one thread while another sees the client's end.
+    #[test]
+    fn an_end_that_is_held_back_is_looked_at_again() {
+        const ROUNDS: usize = 20_000;
+        let pulses: Vec<_> = (0..ROUNDS).map(|_| Arc::new(Pulse::new(Instant::now()))).collect();
+        let owed: Vec<_> = pulses.iter().map(|pulse| Owed::new(pulse, false)).collect();
+        let (begun, done) = (AtomicU32::new(0), AtomicU32::new(0));
+        let wait = |count: &AtomicU32, least: usize| {
+            while (count.load(SeqCst) as usize) < least {
+                std::hint::spin_loop();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (round, owed) in owed.into_iter().enumerate() {
+                    wait(&begun, round + 1);
+                    drop(owed);
+                    done.store(round as u32 + 1, SeqCst);
+                }
+            });
+            for (round, pulse) in pulses.iter().enumerate() {
+                let woken = Arc::new(Woken::default());
+                pulse.listen(&std::task::Waker::from(Arc::clone(&woken)));
+                begun.store(round as u32 + 1, SeqCst);
+                let held_back = pulse.half_close.ended();
+                wait(&done, round + 1);
+                assert!(!held_back || woken.0.load(SeqCst), "nobody looks again");
+            }
+        });
     }
 }

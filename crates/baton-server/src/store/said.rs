@@ -2,8 +2,8 @@
 //! reads this and the head, and not a task of many megabytes.
 //!
 //! Stores keep the number of one event beside the head, by the rule of [`after`]. It is the rule of
-//! `lifecycle` for a status message: the next status or user message takes its place. Metadata is said, too; only the
-//! status that ends a task has any, so nothing takes its place.
+//! `lifecycle` for a status message: the next status or user message takes its place. What a task's last
+//! status says in its metadata is said, too.
 
 use baton_protocol::domain::{EventBody, EventKind, Status, Task};
 use baton_protocol::wire::v1;
@@ -28,7 +28,9 @@ pub fn task(brief: &Brief) -> Result<Task, StoreError> {
     let (message, metadata) =
         match said.as_ref().map(StoredEvent::decode).transpose()?.map(|event| event.body) {
             None => (None, None),
-            Some(EventBody::Status(update)) => (update.message, update.metadata),
+            Some(EventBody::Status(update)) => {
+                (update.message, update.metadata.filter(|_| update.state.is_terminal()))
+            }
             Some(_) => {
                 return Err(StoreError::Damaged(format!("task {id}: its status is said by no status")));
             }

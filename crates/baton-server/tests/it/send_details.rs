@@ -132,6 +132,41 @@ async fn p08_a_later_turn_has_its_own_details() {
     assert_eq!(told[1..], [(vec!["text".to_owned()], None), (Vec::new(), None)]);
 }
 
+/// A message that is taken within a turn has its own, too.
+#[tokio::test]
+async fn p08_an_answer_within_the_turn_has_its_own_details() {
+    let notes = Notes::new();
+    let seen = notes.clone();
+    let server = serve_agent(move |turn: Turn| {
+        let notes = seen.clone();
+        async move {
+            for _ in 0..2 {
+                let answer = turn.ask("which?").await?;
+                let details = turn.sent_with(&answer);
+                notes.keep(&details.accepted_output_modes, details.metadata.as_ref());
+            }
+            let details = turn.sent_with(turn.message());
+            notes.keep(&details.accepted_output_modes, details.metadata.as_ref());
+            turn.complete().await
+        }
+    })
+    .await;
+    let mut first = message("go");
+    first["metadata"] = json!({"turn": 1});
+    let task = server.call("SendMessage", first).await.result()["task"].clone();
+    let mut answer = message_to(&task, "this");
+    answer["configuration"] = json!({"acceptedOutputModes": ["text"]});
+    answer["metadata"] = json!({"answer": 1});
+    server.call("SendMessage", answer).await.result();
+    server.call("SendMessage", message_to(&task, "that")).await.result();
+    let expected = [
+        (vec!["text".to_owned()], Some(json!({"answer": 1}))),
+        (Vec::new(), None),
+        (Vec::new(), Some(json!({"turn": 1}))),
+    ];
+    assert_eq!(notes.all(), expected);
+}
+
 /// A turn that a crash cut short sees the same when it is run again.
 #[test]
 fn s15_a_turn_that_is_run_again_sees_the_same() {
@@ -185,6 +220,37 @@ fn makers() -> Builder {
         .task_skill(skill("draw", &["image/png", "image/svg+xml"]), make)
         .message_skill(skill("talk", &["text/plain"]), Notes::new())
         .default_skill("write")
+}
+
+/// Whether its task waits or works: the same rule.
+#[tokio::test]
+async fn p01_a_message_to_a_busy_task_is_refused_alike() {
+    let mut card = AgentCard::new("makers", "They make things", "1.0.0");
+    card.default_output_modes = vec!["text/plain".to_owned()];
+    let mut draw = AgentSkill::new("draw", "draw", "draw");
+    draw.output_modes = vec!["image/png".to_owned()];
+    let notes = Notes::new();
+    let builder = Server::builder(card)
+        .task_skill(AgentSkill::new("write", "write", "write"), notes.clone())
+        .task_skill(draw, notes.clone());
+    let server = serve(builder).await;
+    let mut params = message("wait");
+    params["message"]["metadata"] = json!({"skillId": "draw"});
+    params["configuration"] = json!({"returnImmediately": true});
+    let task = server.call("SendMessage", params).await.result()["task"].clone();
+    for (accepted, taken) in [("text/plain", false), ("video/mp4", false), ("image/*", true)] {
+        let mut params = message_to(&task, "more");
+        params["configuration"] = json!({"acceptedOutputModes": [accepted], "returnImmediately": true});
+        let answer = server.call("SendMessage", params).await;
+        assert_eq!(answer.body.get("result").is_some(), taken, "{accepted}: {}", answer.body);
+        assert!(taken || answer.error_code() == -32005, "{}", answer.body);
+    }
+    notes.gate.let_pass(10);
+    let ended = server.eventually(id(&task), "COMPLETED").await;
+    assert_eq!(
+        ended["history"].as_array().unwrap().iter().filter(|said| said["role"] == "ROLE_USER").count(),
+        2
+    );
 }
 
 #[tokio::test]

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::{
-    Artifact, ArtifactUpdate, EventBody, Part, Role, SendDetails, StatusUpdate, TaskState,
-};
+use baton_protocol::domain::{Artifact, ArtifactUpdate, EventBody, Part, Role, StatusUpdate, TaskState};
 use baton_protocol::lifecycle::Refused;
 
 use super::super::commit::write_down;
 use super::super::content_limits::{self, TooMuch};
-use super::super::desk::{Said, Stop};
+use super::super::desk::{Offered, Said, Stop};
 use super::super::size;
 use super::super::turn::agent_message;
 use super::{End, Run};
@@ -27,12 +25,7 @@ impl Run {
     ) -> Result<(), String> {
         let most = self.options.max_event_bytes;
         match said {
-            Said::Took(request, message) => {
-                let at = self.sent_with.iter().position(|(offered, ..)| *offered == request);
-                let (trace, details) = match at.map(|at| self.sent_with.swap_remove(at)) {
-                    Some((_, trace, details)) => (trace, details),
-                    None => (None, SendDetails::default()),
-                };
+            Said::Took(Offered { request, message, trace, details }) => {
                 let body = EventBody::UserMessage { message, trace, details };
                 let number = self.write(body, events).map_err(|refused| refused.to_string())?;
                 settled.push(Settled { request, event: Some(number) });

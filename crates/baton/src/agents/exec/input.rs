@@ -1,6 +1,6 @@
 //! What the program reads on stdin.
 
-use baton_protocol::domain::{JsonObject, Message, PartContent};
+use baton_protocol::domain::{JsonObject, Message, PartContent, SendDetails};
 use baton_protocol::wire::v1;
 use baton_server::{Asked, Turn};
 
@@ -36,12 +36,13 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
     write_string(&mut line, turn.context_id().as_str());
     line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
     write_string(&mut line, skill);
-    write_details(&mut line, turn.accepted_output_modes(), turn.request_metadata());
     let history = &turn.task().history;
     let (message, since) = match since.split_last() {
         Some((answer, since)) => (answer, since),
         None => (turn.message(), since),
     };
+    let SendDetails { accepted_output_modes, metadata } = turn.sent_with(message);
+    write_details(&mut line, &accepted_output_modes, metadata.as_ref());
     let this = history.iter().rposition(|said| said.id == message.id);
     let before = history.iter().enumerate().rev().filter(|(index, _)| Some(*index) != this);
     let newest_first = since.iter().rev().chain(before.map(|(_, said)| &**said));
@@ -80,9 +81,10 @@ fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObj
 }
 
 /// The answer to a question, for a program that waited for it.
-pub(super) fn answer_line(message: &Message) -> Vec<u8> {
+pub(super) fn answer_line(message: &Message, details: &SendDetails) -> Vec<u8> {
     let mut line = b"{\"message\":".to_vec();
     v1::write_message(&mut line, message);
+    write_details(&mut line, &details.accepted_output_modes, details.metadata.as_ref());
     line.extend_from_slice(b"}\n");
     line
 }

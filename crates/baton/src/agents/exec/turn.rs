@@ -159,7 +159,10 @@ async fn drive(
                 return Err(Break::Failed(format!("The agent's program took longer than {most} s")));
             }
             () = at(talk.flush_at()) => talk.flush().await?,
-            answer = talk.answer(), if waits => feed.answer(&input::answer_line(&answer?)),
+            answer = talk.answer(), if waits => {
+                let answer = answer?;
+                feed.answer(&input::answer_line(&answer, &turn.sent_with(&answer)));
+            }
             () = feed.write(), if feed.has_work() => {}
             read = process.stdout.read(&mut buffer) => match read {
                 Ok(0) | Err(_) => return Ok(()),

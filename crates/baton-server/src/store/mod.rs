@@ -517,8 +517,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;
 
-    /// Drops the events of up to `limit` tasks that ended before `before` and have a snapshot of their last
-    /// version. Answers how many were folded.
+    /// Drops the events that the kept snapshot tells, of up to `limit` tasks that ended before `before`. The events
+    /// after the snapshot stay. Answers how many tasks were folded; looks at no others.
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events and requests.

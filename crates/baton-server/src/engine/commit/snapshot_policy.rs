@@ -3,7 +3,8 @@
 //! A snapshot spares readers the log, and costs as many bytes as the task has. Written at every rest, all of them
 //! together grow by the square of the task: 40 turns of 4 MiB wrote 6.8 GB. So beyond a few KiB a snapshot has to be
 //! earned by what was appended since the last one. Readers fold what comes after it, which then is not much more than
-//! the task itself.
+//! the task itself. The same holds for an ended task, whose log is dropped as far as its last snapshot goes: what stays
+//! is that snapshot and at most twice the task's bytes of events.
 
 use baton_protocol::domain::{Artifact, Message, Part, PartContent};
 use baton_protocol::lifecycle::Snapshot;
@@ -14,9 +15,6 @@ use crate::store::{Loaded, StoredEvent};
 
 /// Up to this many bytes of log a snapshot is kept at every rest: answers are copied from it.
 const SMALL: usize = 16 * 1024;
-
-/// An event takes at least this many bytes of a log.
-const LEAST_RECORD: u64 = 150;
 
 /// What a log holds beyond the snapshot that is kept of it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,9 +72,7 @@ impl SinceSnapshot {
         // All snapshots together have no more bytes than the log; those of a large task half as many, since a store
         // may write everything twice.
         let price = if log > LARGE { 2 * size } else { size };
-        // The log of an ended task is dropped once there is a snapshot of all of it.
-        let shrinks = ended && 2 * size as u64 <= next.task.version * LEAST_RECORD;
-        if self.bytes >= price || shrinks {
+        if self.bytes >= price {
             return Some(size);
         }
         self.not_before = price;

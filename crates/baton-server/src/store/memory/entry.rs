@@ -58,12 +58,12 @@ pub(super) struct Standing {
 
 impl Entry {
     pub(super) fn standing(&self) -> Standing {
-        let Head { version, folded_through, current, .. } = &self.head;
+        let Head { folded_through, current, .. } = &self.head;
         Standing {
             state: current.state,
             status_at: current.status_at,
             open: current.work != Work::Idle || !self.log.pending().is_empty(),
-            foldable: current.state.is_terminal() && self.told == *version && folded_through < version,
+            foldable: current.state.is_terminal() && self.told > *folded_through,
         }
     }
 
@@ -127,17 +127,20 @@ impl Entry {
         self.log.note(ids, self.head.folded_through + 1, pending);
     }
 
-    /// Drops the events; answers them.
+    /// Drops the events that the snapshot tells; answers them.
     pub(super) fn fold(&mut self) -> Vec<StoredEvent> {
-        if let Said::At(number @ 1..) = self.said {
+        if let Said::At(number @ 1..) = self.said
+            && number <= self.told
+        {
             let event = self.above(number - 1).next();
             // By itself: events of one append share a buffer.
             let kept = event.map(|event| Said::Kept(Box::new(event.by_itself())));
             self.said = kept.unwrap_or(Said::At(0));
         }
         let ids = Ids { task: &self.id, context: &self.head.context_id };
-        let events = self.log.take_events(ids, self.head.folded_through + 1);
-        self.head.folded_through = self.head.version;
+        let folded = self.head.folded_through;
+        let events = self.log.take_events(ids, folded + 1, (self.told - folded) as usize);
+        self.head.folded_through = self.told;
         events
     }
 

@@ -109,10 +109,11 @@ impl Log {
         Some(open.pending.remove(at))
     }
 
-    /// Takes the events out; the snapshot stays.
-    pub(super) fn take_events(&mut self, ids: Ids<'_>, first: u64) -> Vec<StoredEvent> {
+    /// Takes the oldest events out; the snapshot stays.
+    pub(super) fn take_events(&mut self, ids: Ids<'_>, first: u64, count: usize) -> Vec<StoredEvent> {
         let open = self.open(ids, first);
-        let events = std::mem::take(&mut open.events);
+        let later = open.events.split_off(count.min(open.events.len()));
+        let events = std::mem::replace(&mut open.events, later);
         self.pack(ids);
         events
     }

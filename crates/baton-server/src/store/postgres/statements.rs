@@ -244,10 +244,11 @@ pub(super) const FOLD_ENDED: &str = concat!(
         SELECT key FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
     ), dropped AS ( \
-        DELETE FROM event d WHERE d.task = ANY (ARRAY(SELECT key FROM chosen)) AND d.number IS DISTINCT FROM (",
+        DELETE FROM event d WHERE d.task = ANY (ARRAY(SELECT key FROM chosen)) \
+        AND d.number <= (SELECT s.version FROM snapshot s WHERE s.task = d.task) AND d.number IS DISTINCT FROM (",
     deciding_event!("e.number", "d.task"),
     ")) \
-    UPDATE task SET folded_through = version, foldable = false \
+    UPDATE task SET folded_through = (SELECT s.version FROM snapshot s WHERE s.task = key), foldable = false \
     WHERE key = ANY (ARRAY(SELECT key FROM chosen))"
 );
 pub(super) const PURGE_ENDED: &str = "\

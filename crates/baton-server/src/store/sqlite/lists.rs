@@ -37,7 +37,7 @@ pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> S
         None if filter.updated_since.is_none() => (Some(tally.sum(filter)), false),
         None => (Some(walked(&moment, scope, filter, &tally)?), false),
         Some(context) => {
-            let (total, wants_counters) = context_total(&moment, scope, context, filter)?;
+            let (total, wants_counters) = context_total(&moment, scope, context, filter, &tally)?;
             (Some(total), wants_counters)
         }
     };
@@ -113,16 +113,28 @@ fn not_before(filter: &ListFilter) -> i64 {
     filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()
 }
 
-/// A total that no counter knows: of the tasks since a time.
+/// A total that no counter knows: of the tasks since a time, or of a context.
 fn walked(moment: &Connection, scope: i64, filter: &ListFilter, tally: &Tally) -> StoreResult<u64> {
-    let since = not_before(filter);
-    let mut resting = moment.prepare_cached(sql::COUNT_SINCE)?;
-    let mut open = moment.prepare_cached(sql::COUNT_OPEN_SINCE)?;
-    let mut total: i64 = open.query_row(params![scope, since, state_bits(filter)], |row| row.get(0))?;
+    let (since, bits) = (not_before(filter), state_bits(filter));
+    let count = |sql, params: &[&dyn rusqlite::ToSql], context: Option<&ContextId>| -> StoreResult<u64> {
+        let mut params = params.to_vec();
+        let context = context.map(ContextId::as_str);
+        if let Some(context) = &context {
+            params.push(context);
+        }
+        let count = moment.prepare_cached(sql)?.query_row(&params[..], |row| row.get::<_, i64>(0))?;
+        Ok(count.cast_unsigned())
+    };
+    let context = filter.context_id.as_ref();
+    let (resting, open) = match context {
+        None => (sql::COUNT_SINCE, sql::COUNT_OPEN_SINCE),
+        Some(_) => (sql::COUNT_SINCE_IN_CONTEXT, sql::COUNT_OPEN_SINCE_IN_CONTEXT),
+    };
+    let mut total = count(open, params![scope, since, bits], context)?;
     for state in states(filter).filter(|state| tally.of(*state) > 0) {
-        total += resting.query_row(params![scope, state.number(), since], |row| row.get::<_, i64>(0))?;
+        total += count(resting, params![scope, state.number(), since], context)?;
     }
-    Ok(total.cast_unsigned())
+    Ok(total)
 }
 
 /// The total, and whether it should have counters.
@@ -131,15 +143,14 @@ fn context_total(
     scope: i64,
     context: &ContextId,
     filter: &ListFilter,
+    tally: &Tally,
 ) -> StoreResult<(u64, bool)> {
     let always_walked = filter.updated_since.is_some();
     if !always_walked && let Some(tally) = Tally::of_context(moment, scope, context)? {
         return Ok((tally.sum(filter), false));
     }
-    let mut count = moment.prepare_cached(sql::COUNT_CONTEXT)?;
-    let params = params![scope, context.as_str(), not_before(filter), state_bits(filter)];
-    let (tasks, matching): (i64, i64) = count.query_row(params, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok((matching.cast_unsigned(), !always_walked && tasks.cast_unsigned() > COUNTED_FROM))
+    let total = walked(moment, scope, filter, tally)?;
+    Ok((total, !always_walked && total > COUNTED_FROM))
 }
 
 /// The page's places and one more, if there is one, newest first.
@@ -152,24 +163,20 @@ fn places(moment: &Connection, scope: i64, query: &ListQuery, tally: &Tally) -> 
     };
     let filter = &query.filter;
     let (since, bits, limit) = (not_before(filter), state_bits(filter), i64::from(query.limit) + 1);
+    let context = filter.context_id.as_ref().map(ContextId::as_str);
+    let (resting, open) = match context {
+        None => (sql::PLACES, sql::PLACES_OPEN),
+        Some(_) => (sql::PLACES_IN_CONTEXT, sql::PLACES_OPEN_IN_CONTEXT),
+    };
+    let asked = 6 + usize::from(context.is_some());
     let mut places = Vec::new();
-    match &filter.context_id {
-        None => {
-            // One range for each state, so that a rare one skips nothing; what the counters say is empty is passed by.
-            for state in states(filter).filter(|state| tally.of(*state) > 0) {
-                let params = params![scope, state.number(), before, id, since, limit];
-                add_places(moment.prepare_cached(sql::PLACES)?, params, &mut places)?;
-            }
-            let params = params![scope, before, id, since, bits, limit];
-            add_places(moment.prepare_cached(sql::PLACES_OPEN)?, params, &mut places)?;
-        }
-        Some(context) => {
-            let params = params![scope, before, id, since, bits, limit, context.as_str()];
-            for part in sql::PLACES_IN_CONTEXT {
-                add_places(moment.prepare_cached(part)?, params, &mut places)?;
-            }
-        }
+    // One range for each state, so that a rare one skips nothing; what the counters say is empty is passed by.
+    for state in states(filter).filter(|state| tally.of(*state) > 0) {
+        let params = params![scope, state.number(), before, id, since, limit, context];
+        add_places(moment.prepare_cached(resting)?, &params[..asked], &mut places)?;
     }
+    let params = params![scope, before, id, since, bits, limit, context];
+    add_places(moment.prepare_cached(open)?, &params[..asked], &mut places)?;
     places.sort_unstable_by(|a, b| b.cmp(a));
     places.truncate(query.limit as usize + 1);
     Ok(places)

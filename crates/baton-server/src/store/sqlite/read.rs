@@ -79,7 +79,8 @@ pub(super) fn events(
         && let Some(row) = rows.next()?
     {
         let before = events.len();
-        event_rows::read(row, after, &mut events)?;
+        // A row may hold events on both sides of the fold.
+        event_rows::read(row, after.max(sql::unsigned(row, 4)?), &mut events)?;
         bytes += events[before..].iter().map(|event: &StoredEvent| event.record().len()).sum::<usize>();
     }
     events.truncate(limit);

@@ -27,18 +27,20 @@ pub(super) const COMPARE: &str = "SELECT key, version, fence, state, status_at, 
 /// Nothing is inserted if the id is taken.
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
     (key, scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, \
-     sum, message_id, hash, message_event, message_sum, said) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+     sum, message_id, hash, message_event, message_sum, said, foldable) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+            ?10 IS NOT NULL AND coalesce(?21, 0) > 0) \
     ON CONFLICT (scope, id) DO NOTHING";
 pub(super) const LAST_KEY: &str = "SELECT max(coalesce((SELECT max(key) FROM task), 0), \
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_key'), 0))";
 pub(super) const PUT_LAST_KEY: &str = "INSERT INTO meta (name, value) VALUES ('last_key', CAST(?1 AS TEXT)) \
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 /// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
-/// two: this one, for the many appends that leave state and work alone, names no indexed column.
+/// two: this one, for the many appends that leave state and work of a living task alone, names no indexed column.
 pub(super) const UPDATE_HEAD_STEADY: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6, said = ?7 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
-    sum = ?6, said = ?7, state = ?8, status_at = ?9, ended_at = ?10, work = ?11 WHERE key = ?1";
+    sum = ?6, said = ?7, state = ?8, status_at = ?9, ended_at = ?10, work = ?11, foldable = ?10 IS NOT NULL \
+    AND coalesce(?12, (SELECT s.version FROM snapshot s WHERE s.task = ?1), 0) > folded_through WHERE key = ?1";
 pub(super) const INSERT_EVENT: &str =
     "INSERT INTO event (task, number, record, lengths, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
 pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record, sum) VALUES (?1, ?2, ?3, ?4) \
@@ -82,7 +84,7 @@ pub(super) const LOAD_WITHIN: &str = concat!(
 );
 pub(super) const TAIL_BYTES: &str =
     "SELECT sum(length(record)) FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2";
-pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
+pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum, t.folded_through FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > max(?3, t.folded_through) ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
 
@@ -96,17 +98,14 @@ pub(super) const PLACES: &str = "SELECT t.status_at, t.id, t.key FROM task t IND
 pub(super) const PLACES_OPEN: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
     WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
     AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
-/// The same, and ?7: context.
-pub(super) const PLACES_IN_CONTEXT: [&str; 2] = [
+/// The same two, and ?7: context.
+pub(super) const PLACES_IN_CONTEXT: &str =
     "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
-     WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 \
-     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6",
-    "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
-     WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 \
-     AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 AND (?5 >> t.state) & 1 \
-     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6",
-];
+    WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 AND t.state = ?2 \
+    AND (t.status_at, t.id) < (?3, ?4) AND t.status_at >= ?5 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
+pub(super) const PLACES_OPEN_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
+    WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
+    AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 pub(super) const BRIEF: &str = concat!("SELECT ", head_columns!(), " FROM task t WHERE t.key = ?1");
 /// A snapshot of more than ?2 bytes is measured, and not read.
 pub(super) const WHOLE: &str = concat!(
@@ -129,12 +128,11 @@ pub(super) const COUNT_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY tas
 /// ?2: not before; ?3: states as bits.
 pub(super) const COUNT_OPEN_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY task_open_by_time \
     WHERE t.work <> 0 AND t.scope = ?1 AND t.status_at >= ?2 AND (?3 >> t.state) & 1";
-/// ?2: context; ?3: not before; ?4: states as bits. How many there are since then, and how many of those states.
-pub(super) const COUNT_CONTEXT: &str = "SELECT count(*), coalesce(sum((?4 >> state) & 1), 0) FROM ( \
-    SELECT t.state FROM task t INDEXED BY task_by_context \
-    WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?2 AND t.status_at >= ?3 \
-    UNION ALL SELECT t.state FROM task t INDEXED BY task_open_by_time \
-    WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?2 AND t.status_at >= ?3) found";
+/// The same two, and ?4: context.
+pub(super) const COUNT_SINCE_IN_CONTEXT: &str = "SELECT count(*) FROM task t INDEXED BY task_by_context \
+    WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?4 AND t.state = ?2 AND t.status_at >= ?3";
+pub(super) const COUNT_OPEN_SINCE_IN_CONTEXT: &str = "SELECT count(*) FROM task t INDEXED BY task_open_by_time \
+    WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?4 AND t.status_at >= ?2 AND (?3 >> t.state) & 1";
 pub(super) const PUT_TALLY: &str = "INSERT INTO tally (scope, state, tasks) VALUES (?1, ?2, ?3) \
     ON CONFLICT (scope, state) DO UPDATE SET tasks = tasks + excluded.tasks";
 pub(super) const COUNTED_CONTEXTS: &str = "SELECT scope, context FROM context_tally WHERE state = 0";
@@ -164,27 +162,25 @@ pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
 pub(super) const COUNT_BY_STATE: &str = "SELECT state, sum(tasks) FROM tally GROUP BY state";
-pub(super) const FOLDABLE: &str = "SELECT t.key, t.said FROM task t INDEXED BY task_unfolded \
-    CROSS JOIN snapshot s ON s.task = t.key AND s.version = t.version \
-    WHERE t.ended_at < ?1 AND t.folded_through = 0 AND t.version > 0 ORDER BY t.ended_at LIMIT ?2";
-pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = version WHERE key = ?1";
-/// Folded ones, and those that are not.
+pub(super) const FOLDABLE: &str = "SELECT t.key, s.version, t.said FROM task t INDEXED BY task_foldable \
+    CROSS JOIN snapshot s ON s.task = t.key WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2";
+pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0 WHERE key = ?1";
+/// Those with nothing to fold, and the others.
 pub(super) const PURGEABLE: [&str; 2] = [
-    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_folded \
-     WHERE ended_at < ?1 AND folded_through <> 0 ORDER BY ended_at LIMIT ?2",
-    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_unfolded \
-     WHERE ended_at < ?1 AND folded_through = 0 ORDER BY ended_at LIMIT ?2",
+    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_ended \
+     WHERE ended_at < ?1 AND foldable = 0 ORDER BY ended_at LIMIT ?2",
+    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_foldable \
+     WHERE ended_at < ?1 AND foldable = 1 ORDER BY ended_at LIMIT ?2",
 ];
-/// All but the row that has event ?2.
-pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <> coalesce(( \
-    SELECT min(said.number) FROM event said WHERE said.task = ?1 AND said.number >= ?2), 0)";
+/// The rows up to event ?2, but for the one that has event ?3.
+pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <= ?2 AND number <> coalesce(( \
+    SELECT min(said.number) FROM event said WHERE said.task = ?1 AND said.number >= ?3), 0)";
 /// Deletes what a task owns, the task last; its message stays on record.
-pub(super) const REMOVE_EVENTS: &str = "DELETE FROM event WHERE task = ?1";
 pub(super) const REMOVE_TASK: [&str; 7] = [
     "INSERT INTO message_record (scope, message_id, hash, task, event, reply, at, sum) \
      SELECT scope, message_id, hash, id, message_event, NULL, created_at, message_sum FROM task \
      WHERE key = ?1 AND message_id IS NOT NULL",
-    REMOVE_EVENTS,
+    "DELETE FROM event WHERE task = ?1",
     "DELETE FROM request WHERE task = ?1",
     "DELETE FROM snapshot WHERE task = ?1",
     "DELETE FROM outbox WHERE task = ?1",

@@ -52,7 +52,7 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             }
             let said = said_after(stored.said, &append.events);
             session.moved(scope, Of::Task(stored.key), Some(stored.state), Some(append.head.state))?;
-            update_head(&session.connection, &stored, &append.task, version, &append.head, said)?;
+            update_head(&session.connection, &stored, append, version, said)?;
             (scope, stored.key, false, stored.requests, said)
         }
         (None, None) => return Ok(Appended::Conflict),
@@ -171,21 +171,19 @@ pub(super) fn check(session: &mut Session) -> StoreResult<()> {
     Ok(())
 }
 
-/// Drops the events of ended tasks whose snapshot says it all.
+/// Drops the events of ended tasks that their snapshots tell.
 pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::FOLDABLE)?;
-    let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let tasks: Vec<(i64, Option<i64>)> =
+    let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let tasks: Vec<(i64, i64, Option<i64>)> =
         find.query_map(params![before.as_millis(), limit], task)?.collect::<Result<_, _>>()?;
-    for (key, said) in &tasks {
-        match said {
-            // Lists show it without the snapshot.
-            Some(said @ 1..) => connection.prepare_cached(sql::FOLD_EVENTS)?.execute([key, said])?,
-            _ => connection.prepare_cached(sql::REMOVE_EVENTS)?.execute([key])?,
-        };
+    for (key, through, said) in &tasks {
+        // Lists show what the status says without the snapshot.
+        let kept = said.filter(|said| *said > 0).unwrap_or(i64::MAX);
+        connection.prepare_cached(sql::FOLD_EVENTS)?.execute([*key, *through, kept])?;
         reached(Point::FoldEvents);
-        connection.prepare_cached(sql::MARK_FOLDED)?.execute([key])?;
+        connection.prepare_cached(sql::MARK_FOLDED)?.execute([key, through])?;
     }
     Ok(tasks.len() as u64)
 }
@@ -309,6 +307,7 @@ fn insert_task(
         message.and_then(|message| message.event).map(signed),
         message.map(|message| sql::message_sum(message).stored()),
         signed(said),
+        snapshot_version(append),
     ])?;
     Ok(inserted == 1)
 }
@@ -316,18 +315,18 @@ fn insert_task(
 fn update_head(
     connection: &Connection,
     stored: &Stored,
-    task: &TaskId,
+    append: &Append,
     version: u64,
-    head: &HeadState,
     said: Option<u64>,
 ) -> StoreResult<()> {
-    let sum = sql::head_sum(task, version, head, said).stored();
+    let head = &append.head;
+    let sum = sql::head_sum(&append.task, version, head, said).stored();
     let said = said.map(signed);
     let (key, version) = (stored.key, signed(version));
     let (attempts, holder, fence) =
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
     let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
-    if indexed == (stored.state, stored.status_at, stored.work) {
+    if indexed == (stored.state, stored.status_at, stored.work) && !head.state.is_terminal() {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
         update.execute(params![key, version, attempts, holder, fence, sum, said])?;
     } else {
@@ -343,7 +342,8 @@ fn update_head(
             indexed.0,
             indexed.1,
             ended_at(head),
-            indexed.2
+            indexed.2,
+            snapshot_version(append),
         ])?;
     }
     Ok(())
@@ -351,6 +351,10 @@ fn update_head(
 
 fn ended_at(head: &HeadState) -> Option<i64> {
     head.state.is_terminal().then_some(head.status_at.as_millis())
+}
+
+fn snapshot_version(append: &Append) -> Option<i64> {
+    append.snapshot.as_ref().map(|snapshot| signed(snapshot.version()))
 }
 
 fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -> StoreResult<()> {

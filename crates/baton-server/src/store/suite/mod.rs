@@ -120,7 +120,7 @@ macro_rules! for_every_case {
             }
             retention {
                 folding_keeps_the_task_and_drops_its_events
-                folding_needs_a_snapshot_of_the_last_version
+                s12_folding_goes_as_far_as_the_snapshot
                 folding_leaves_what_lives_or_ended_later
                 folding_goes_up_to_the_limit_and_then_on
                 purging_removes_the_oldest_first

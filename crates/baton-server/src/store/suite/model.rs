@@ -214,9 +214,9 @@ impl Model {
         let mut folded = 0;
         for task in self.tasks.iter_mut().filter(|task| task.ended_before(before)) {
             let told = task.snapshot.as_ref().map_or(0, StoredSnapshot::version);
-            if told == task.head.version && task.head.folded_through < task.head.version {
-                task.events.clear();
-                task.head.folded_through = task.head.version;
+            if told > task.head.folded_through {
+                task.events.retain(|event| event.number > told);
+                task.head.folded_through = told;
                 folded += 1;
             }
         }

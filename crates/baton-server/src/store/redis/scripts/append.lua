@@ -73,7 +73,7 @@ if not was or was.place ~= place or was.state ~= state then
 end
 if ended == '1' or (was and was.ended == '1') then
   is_member(ended == '1', ended_key, status_at, path)
-  is_member(ended == '1' and now.told == version and now.folded ~= version, foldable_key, status_at, path)
+  is_member(ended == '1' and tonumber(now.told or '0') > tonumber(now.folded), foldable_key, status_at, path)
 end
 mark_open(path, now)
 return { 'written', now.number }

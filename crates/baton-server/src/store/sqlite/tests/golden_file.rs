@@ -9,7 +9,7 @@ use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
 use baton_protocol::domain::{ListFilter, Role};
 
 /// The newest is the last; the others cannot be made again.
-const FILES: [&str; 4] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db", "sqlite-v4.db"];
+const FILES: [&str; 5] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db", "sqlite-v4.db", "sqlite-v5.db"];
 
 fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
     let story = golden::story();

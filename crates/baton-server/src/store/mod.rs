@@ -192,7 +192,8 @@ pub const HASH_DIGEST: usize = 31;
 pub struct MessageRecord {
     /// The id its author gave it.
     pub message_id: MessageId,
-    /// Of the message and its target. The same id with another digest is another message.
+    /// Of the message and its target. The same id with another digest is another message. A record that was found may
+    /// have the version of the hash it was looked for with.
     pub hash: MessageHash,
     /// `None` for the reply of a message skill.
     pub task: Option<TaskId>,

@@ -8,8 +8,8 @@ use tokio_postgres::types::ToSql;
 
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Brief, Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Listed, Loaded, MessageHash, MessageRecord,
-    OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
+    Brief, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
+    MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
 };
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -125,7 +125,7 @@ pub(super) async fn message(
     hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     let params: Params<'_> =
-        &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &id.as_str(), &hash.as_slice()];
+        &[&&*scope.agent, &&*scope.tenant, &&*scope.owner, &id.as_str(), &&hash[..HASH_DIGEST]];
     let rows = query(client, sql::MESSAGE, params).await?;
     rows.first().map(|row| sql::earlier(row, id, hash)).transpose()
 }

@@ -5,10 +5,11 @@ use tokio_postgres::Client;
 use crate::store::{StoreError, StoreResult};
 
 /// How many of these have run is in `meta`, under `format`.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
 ];
 
 /// Replicas that start together take turns ("BATON" in ASCII).

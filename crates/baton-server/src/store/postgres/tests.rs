@@ -72,6 +72,29 @@ async fn a_task_born_during_the_migration_is_counted() {
     assert_eq!(row.get::<_, i64>(0), 1);
 }
 
+/// Format 3 kept whole hashes, and so some messages twice.
+#[tokio::test]
+async fn s12_records_of_format_3_are_found() {
+    let options = Options { connections: 1, ..fresh() };
+    let old = aside(&options.schema).await;
+    old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
+    for sql in &super::schema::MIGRATIONS[..3] {
+        old.batch_execute(sql).await.unwrap();
+    }
+    let rows = "INSERT INTO meta (name, value) VALUES ('format', '3'); \
+                INSERT INTO scope (agent, tenant, owner) VALUES ('agent', 'tenant', 'owner'); \
+                INSERT INTO message_record (scope, message_id, hash, task, at) SELECT id, 'm', hash, task, at \
+                FROM scope, (VALUES (decode(repeat('01', 31) || 'c8', 'hex'), 'first', 1), \
+                                    (decode(repeat('01', 31) || '02', 'hex'), 'again', 2), \
+                                    (decode(repeat('02', 31) || '02', 'hex'), 'other', 3)) r (hash, task, at)";
+    old.batch_execute(rows).await.unwrap();
+    let store = connect(options).await.unwrap();
+    for (hash, task) in [(1, "first"), (2, "other")] {
+        let found = store.message(&scope(), &message_id("m"), &[hash; 32]).await.unwrap();
+        assert_eq!(found.and_then(|found| found.task), Some(id(task)));
+    }
+}
+
 #[tokio::test]
 async fn tables_of_others_and_of_newer_batons_are_refused() {
     let foreign = fresh();
@@ -155,7 +178,7 @@ async fn a_birth_that_waited_writes_nothing_when_it_loses() {
     let winner = other.transaction().await.unwrap();
     let keep = "INSERT INTO message_record (scope, message_id, hash, task, at) SELECT scope, 'n', $1, 'first', $2 \
                 FROM task WHERE id = 'first'";
-    winner.execute(keep, &[&&[1_u8; 32][..], &at(0).as_millis()]).await.unwrap();
+    winner.execute(keep, &[&&[1_u8; 31][..], &at(0).as_millis()]).await.unwrap();
     let loser = spawn_append(&store, birth("second").saying("n", 1));
     blocked(&watcher, &options.schema).await;
     winner.commit().await.unwrap();
@@ -199,7 +222,7 @@ const FILL: &str = "
         FROM scope s, generate_series(1, 100) n;
     INSERT INTO event SELECT key, 1, '\\x3120532030000a7b7d' FROM task;
     INSERT INTO snapshot SELECT key, 1, '\\x3120312031' FROM task;
-    INSERT INTO message_record SELECT scope, id, '\\x00', id, 1, NULL, status_at FROM task;
+    INSERT INTO message_record SELECT scope, id, decode(repeat('00', 31), 'hex'), id, 1, NULL, status_at FROM task;
     INSERT INTO request SELECT key, 1, '\\x31', NULL, NULL FROM task;";
 
 type Scans = Vec<(String, i64, i64)>;

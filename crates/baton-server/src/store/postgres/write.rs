@@ -8,7 +8,8 @@ use tokio_postgres::types::ToSql;
 use super::read::query;
 use super::statements::{self as sql, signed};
 use crate::store::{
-    Append, Appended, MessageRecord, NewRequest, RequestId, Requested, StoreError, StoreResult, TaskKey,
+    Append, Appended, HASH_DIGEST, MessageRecord, NewRequest, RequestId, Requested, StoreError, StoreResult,
+    TaskKey,
 };
 
 pub(super) async fn append(client: &Client, scope: &Scope, append: &Append) -> StoreResult<Appended> {
@@ -175,7 +176,7 @@ impl<'a> MessageColumns<'a> {
         let Some(record) = record else { return Self::default() };
         MessageColumns {
             id: Some(record.message_id.as_str()),
-            hash: Some(&record.hash),
+            hash: Some(&record.hash[..HASH_DIGEST]),
             task: record.task.as_ref().map(TaskId::as_str),
             event: record.event.map(signed),
             reply: record.reply.as_deref(),

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::{MessageHash, StoreError, StoreResult, TaskKey};
+use crate::store::{HASH_DIGEST, MessageHash, StoreError, StoreResult, TaskKey};
 
 /// Part of what is stored: it never changes.
 pub(super) const BUCKETS: u64 = 16;
@@ -79,11 +79,11 @@ pub(super) fn read_path(path: &[u8]) -> StoreResult<(Scope, TaskId)> {
         .ok_or_else(|| StoreError::Damaged(format!("`{}` is no task's path", String::from_utf8_lossy(path))))
 }
 
-/// Names a message record in its bucket.
+/// Names a message record in its bucket. By the digest alone: the version of a hash does not matter.
 pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &MessageHash) -> String {
     let mut name = scope_name(scope);
     name.push(':');
-    for byte in hash {
+    for byte in &hash[..HASH_DIGEST] {
         write!(name, "{byte:02x}").expect("writing to memory cannot fail");
     }
     name.push(':');

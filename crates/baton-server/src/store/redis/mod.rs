@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `keys` | how keys are named |
 //! | `scripts`, `scripts/` | the Lua that compares and writes, and how its answers are read |
+//! | `migrate` | brings keys of older formats up to date |
 //! | `write` | the verbs that write |
 //! | `read` | the verbs that read |
 //!
@@ -16,6 +17,7 @@
 
 mod error;
 mod keys;
+mod migrate;
 mod read;
 mod scripts;
 #[cfg(test)]
@@ -36,8 +38,9 @@ use super::{
     PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
 };
 
-/// Of keys and their values, as `meta` says.
-const FORMAT: u64 = 1;
+/// Of keys and their values, as `meta` says. 2: message records are named by digests, and tasks know the event that
+/// says their status, which folding keeps. Older versions of Baton know format 1 alone and refuse to start.
+const FORMAT: u64 = 2;
 
 /// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +128,14 @@ impl RedisStore {
         both.cmd("HSETNX").arg(&key).arg("format").arg(FORMAT).ignore();
         both.cmd("HSETNX").arg(&key).arg("buckets").arg(BUCKETS).ignore();
         both.cmd("HMGET").arg(&key).arg(&["format", "buckets"]);
-        let ((format, buckets),): ((u64, u64),) = both.query_async(&mut self.connection()).await?;
+        let ((mut format, buckets),): ((u64, u64),) = both.query_async(&mut self.connection()).await?;
+        if (format, buckets) == (1, BUCKETS) {
+            migrate::from_format_1(self).await?;
+            let mut put = redis::cmd("HSET");
+            put.arg(&key).arg("format").arg(FORMAT);
+            let () = put.query_async(&mut self.connection()).await?;
+            format = FORMAT;
+        }
         if (format, buckets) != (FORMAT, BUCKETS) {
             return Err(StoreError::Unavailable(format!(
                 "the keys have format {format} in {buckets} buckets and this Baton knows format {FORMAT} in {BUCKETS}"

@@ -75,10 +75,62 @@ async fn keys_of_another_format_are_refused() {
     let client = redis::Client::open(address()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let meta = format!("{{{}}}:meta", options.prefix);
-    let () = redis::cmd("HSET").arg(meta).arg(&["format", "2"]).query_async(&mut connection).await.unwrap();
+    let () = redis::cmd("HSET").arg(meta).arg(&["format", "3"]).query_async(&mut connection).await.unwrap();
     assert!(matches!(RedisStore::connect(&address(), options).await, Err(StoreError::Unavailable(_))));
     let odd = Options { prefix: "a{b}".to_owned(), ..Options::default() };
     assert!(matches!(RedisStore::connect(&address(), odd).await, Err(StoreError::Unavailable(_))));
+}
+
+/// What format 1 wrote is found, placed and removed, and format 1 is not found any more.
+#[tokio::test]
+async fn s12_records_of_format_1_are_found() {
+    let options = fresh();
+    let prefix = options.prefix.clone();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options.clone()).await.unwrap());
+    written(&store, birth("t").saying("m", 1)).await;
+    let request = noted(&store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    store.put_reply(&scope(), reply("r", 1, "r")).await.unwrap();
+    drop(store);
+    // As that format wrote it: the whole hash in every name.
+    let client = redis::Client::open(address()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let bucket = Bucket::of(&scope()).key(&prefix);
+    let path = super::keys::path(&scope(), &id("t"));
+    let named = |message: &str, version: &str| {
+        let digest = super::keys::reference(&scope(), &message_id(message), &[1; 32]);
+        digest.replace(&"01".repeat(31), &format!("{}{version}", "01".repeat(31)))
+    };
+    let mut back = redis::pipe();
+    for (message, set) in [("m", "o:"), ("w", "o:"), ("r", "")] {
+        let (new, old) = (named(message, ""), named(message, "c8"));
+        back.cmd("RENAME").arg(format!("{bucket}m:{new}")).arg(format!("{bucket}m:{old}"));
+        if set.is_empty() {
+            back.cmd("ZREM").arg(format!("{bucket}orphans")).arg(&new);
+            back.cmd("ZADD").arg(format!("{bucket}orphans")).arg(0).arg(&old);
+        } else {
+            back.cmd("SREM").arg(format!("{bucket}o:{path}")).arg(&new);
+            back.cmd("SADD").arg(format!("{bucket}o:{path}")).arg(&old);
+        }
+    }
+    back.cmd("HSET").arg(format!("{bucket}q:{path}")).arg(request.0).arg(named("w", "c8"));
+    // The same message again, since it was not found.
+    let again = format!("{bucket}m:{}", named("m", "02"));
+    back.cmd("HSET").arg(again).arg(&["at", &at(5).as_millis().to_string(), "task", "t", "path", &path]);
+    back.cmd("HSET").arg(format!("{{{prefix}}}:meta")).arg(&["format", "1"]);
+    let () = back.exec_async(&mut connection).await.unwrap();
+
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
+    assert_eq!(recorded(&store, "m", 1).await, Some(record("m", 1, "t")));
+    assert_eq!(recorded(&store, "r", 1).await, Some(reply("r", 1, "r")));
+    written(&store, next("t", 1).settling(request, Some(2)).ended(1)).await;
+    assert_eq!(recorded(&store, "w", 1).await.unwrap().event, Some(2));
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
+    assert_eq!(keys(&prefix).await.iter().filter(|key| key.contains(":m:")).count(), 0);
+    let meta = format!("{{{prefix}}}:meta");
+    let format: String =
+        redis::cmd("HGET").arg(meta).arg("format").query_async(&mut connection).await.unwrap();
+    assert_eq!(format, "2");
 }
 
 #[test]

@@ -99,8 +99,7 @@ pub(super) const PLACES_OPEN: &str = "SELECT t.status_at, t.id, t.key FROM task 
     WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
     AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 /// The same two, and ?7: context.
-pub(super) const PLACES_IN_CONTEXT: &str =
-    "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
+pub(super) const PLACES_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
     WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 AND t.state = ?2 \
     AND (t.status_at, t.id) < (?3, ?4) AND t.status_at >= ?5 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 pub(super) const PLACES_OPEN_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::fixture::*;
-use crate::store::{Appended, MessageRecord, Store};
+use crate::store::{Appended, HASH_DIGEST, MessageRecord, Requested, Store};
 
 pub(super) async fn a_record_is_kept_as_told(store: &Arc<dyn Store>) {
     let mut hash = [0; 32];
@@ -98,4 +98,44 @@ pub(super) async fn a_reply_and_a_task_share_one_record(store: &Arc<dyn Store>) 
     written(store, birth("t").saying("m", 1)).await;
     let answer = store.put_reply(&scope(), reply("m", 1, "late")).await.unwrap();
     assert_eq!(answer, Some(record("m", 1, "t")));
+}
+
+/// After an upgrade that changes how hashes are made, repeats of earlier messages still find their first send.
+pub(super) async fn s12_a_record_is_found_under_any_version_of_its_hash(store: &Arc<dyn Store>) {
+    let under = |version: u8, record: MessageRecord| {
+        let mut hash = record.hash;
+        hash[HASH_DIGEST] = version;
+        MessageRecord { hash, ..record }
+    };
+    let is = |found: &MessageRecord, first: &MessageRecord| {
+        assert_eq!(under(0, found.clone()), under(0, first.clone()));
+    };
+    let (said, noted_one, answered) = (record("m", 1, "t"), record("w", 1, "t"), reply("r", 1, "r"));
+    written(store, birth("t").with(|append| append.message = Some(under(200, said.clone())))).await;
+    let request = noted(store, "t", wish("w", Some(under(201, noted_one.clone())))).await;
+    assert_eq!(store.put_reply(&scope(), under(202, answered.clone())).await.unwrap(), None);
+    for first in [&said, &noted_one, &answered] {
+        let asked = under(2, first.clone());
+        let found = store.message(&scope(), &asked.message_id, &asked.hash).await.unwrap();
+        is(&found.expect("it is on record"), first);
+        let append = birth("again").with(|append| append.message = Some(asked.clone()));
+        let appended = store.append(&scope(), append).await.unwrap();
+        assert!(
+            matches!(&appended, Appended::Duplicate(found) if { is(found, first); true }),
+            "{appended:?}"
+        );
+        let requested = store.request(&scope(), &id("t"), wish("w", Some(asked.clone()))).await.unwrap();
+        assert!(
+            matches!(&requested, Requested::Duplicate(found) if { is(found, first); true }),
+            "{requested:?}"
+        );
+        is(&store.put_reply(&scope(), asked).await.unwrap().expect("it is on record"), first);
+    }
+    assert!(!exists(store, "again").await);
+    written(store, next("t", 1).settling(request, Some(2)).ended(1)).await;
+    let noted_one = MessageRecord { event: Some(2), ..noted_one };
+    is(&recorded(store, "w", 1).await.expect("it is on record"), &noted_one);
+    store.purge_ended(at(10), 10).await.unwrap();
+    is(&recorded(store, "m", 1).await.expect("it outlives its task"), &said);
+    assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
 }

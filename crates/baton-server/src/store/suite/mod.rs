@@ -81,6 +81,7 @@ macro_rules! for_every_case {
                 the_same_id_with_another_hash_is_another_message
                 the_first_reply_is_kept
                 a_reply_and_a_task_share_one_record
+                s12_a_record_is_found_under_any_version_of_its_hash
             }
             reading {
                 nothing_is_read_of_an_unknown_task

@@ -12,18 +12,23 @@ use crate::store::{Loaded, StoreError, StoreResult, StoredSnapshot, record};
 /// From this many bytes of records on, a task is large.
 pub(super) const LARGE: usize = 256 * 1024;
 
+/// Work that reads or writes so many bytes of records.
+pub(crate) async fn work<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> StoreResult<T> {
+    if bytes < LARGE { Ok(work()) } else { apart(work).await }
+}
+
 /// The task that was loaded, folded. What it was folded from is given back.
 pub(super) async fn fold(loaded: Loaded) -> StoreResult<(Loaded, Snapshot)> {
-    let fold = |loaded: Loaded| record::fold(&loaded).map(|snapshot| (loaded, snapshot));
-    if is_large(&loaded) { apart(move || fold(loaded)).await? } else { fold(loaded) }
+    work(loaded.bytes(), move || record::fold(&loaded).map(|snapshot| (loaded, snapshot))).await?
 }
 
 /// The task that was loaded, to be shown.
 pub(super) async fn view(loaded: Loaded) -> StoreResult<View> {
-    if loaded.tail.is_empty() || !is_large(&loaded) {
-        return View::of(&loaded);
-    }
-    apart(move || View::of(&loaded)).await?
+    let bytes = if loaded.tail.is_empty() { 0 } else { loaded.bytes() };
+    work(bytes, move || View::of(&loaded)).await?
 }
 
 /// The record of a folded task that has about so many bytes.
@@ -33,15 +38,6 @@ pub(super) async fn encode(snapshot: &Arc<Snapshot>, about: usize) -> StoreResul
     }
     let snapshot = Arc::clone(snapshot);
     apart(move || StoredSnapshot::encode(&snapshot)).await
-}
-
-fn is_large(loaded: &Loaded) -> bool {
-    let kept = loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len());
-    let mut bytes = kept;
-    loaded.tail.iter().any(|event| {
-        bytes += event.record().len();
-        bytes >= LARGE
-    }) || bytes >= LARGE
 }
 
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> StoreResult<T> {

@@ -23,7 +23,7 @@ mod follow_up;
 mod health;
 mod hub;
 mod input;
-mod large;
+pub(crate) mod large;
 mod logic;
 mod message_agent;
 mod reader;

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::commit::WatchedStore;
 use super::hub::{Bell, Heard};
 use super::view::View;
-use super::{from_store, not_found};
+use super::{from_store, large, not_found};
 use crate::net::{Asker, NoRoom, SMALL, Share};
 use crate::store::{StoreError, StoredEvent};
 
@@ -158,7 +158,7 @@ impl LogReader {
     async fn now(&self) -> Result<View, Error> {
         let loaded = self.store.load(&self.scope, &self.id).await.map_err(from_store)?;
         let loaded = loaded.filter(|loaded| loaded.head.key == self.bell.key());
-        View::of(&loaded.ok_or_else(|| not_found(&self.id))?).map_err(from_store)
+        large::view(loaded.ok_or_else(|| not_found(&self.id))?).await.map_err(from_store)
     }
 
     /// How much room is needed for these, if they are large and there is none at once.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::cursor::Cursor;
 use super::{CallContext, Outcome, Service, reply};
-use crate::engine::from_store;
+use crate::engine::{from_store, large};
 use crate::store::{Detail, ListPage, ListPosition, ListQuery, Listed, record, said};
 
 /// The first page begins with the newest task there is: the year 9999.
@@ -62,32 +62,46 @@ impl Service {
             }
             _ => String::new(),
         };
-        if context.generation == Generation::V1 {
-            let room = found.iter().map(Listed::bytes).sum::<usize>().min(MOST_RESERVED);
-            let mut page = v1::PageWriter::new(&list, room);
-            for listed in &found {
-                if !as_stored(listed).is_some_and(|json| page.stored(&json)) {
-                    page.task(task(listed)?);
-                }
-            }
-            let json = page.end(&next_page_token, page_size, total).into();
-            return Ok(Outcome::Stored { json, sent: false, replayed: false });
-        }
-        let mut tasks = Vec::with_capacity(found.len());
-        for listed in &found {
-            let mut task = task(listed)?;
-            list.history_length.trim(&mut task.history);
-            tasks.push(task);
-        }
-        let with_artifacts = list.include_artifacts;
-        Ok(reply(Reply::Tasks(TaskPage {
-            tasks,
-            next_page_token,
-            page_size,
-            total_size: total,
-            with_artifacts,
-        })))
+        let ends = PageEnd { next_page_token, page_size, total };
+        let (bytes, generation) = (found.iter().map(Listed::bytes).sum(), context.generation);
+        let make = move || match generation {
+            Generation::V1 => written(&list, &found, bytes, &ends),
+            _ => spelled_later(&list, &found, ends),
+        };
+        large::work(bytes, make).await.map_err(from_store)?
     }
+}
+
+/// What a page says beside its tasks.
+struct PageEnd {
+    next_page_token: String,
+    page_size: u32,
+    total: u64,
+}
+
+/// The page as 1.0 spells it.
+fn written(list: &ListTasks, found: &[Listed], bytes: usize, ends: &PageEnd) -> Result<Outcome, Error> {
+    let mut page = v1::PageWriter::new(list, bytes.min(MOST_RESERVED));
+    for listed in found {
+        if !as_stored(listed).is_some_and(|json| page.stored(&json)) {
+            page.task(task(listed)?);
+        }
+    }
+    let json = page.end(&ends.next_page_token, ends.page_size, ends.total).into();
+    Ok(Outcome::Stored { json, sent: false, replayed: false })
+}
+
+/// The page as objects: the binding knows the generation's words.
+fn spelled_later(list: &ListTasks, found: &[Listed], ends: PageEnd) -> Result<Outcome, Error> {
+    let mut tasks = Vec::with_capacity(found.len());
+    for listed in found {
+        let mut task = task(listed)?;
+        list.history_length.trim(&mut task.history);
+        tasks.push(task);
+    }
+    let PageEnd { next_page_token, page_size, total: total_size } = ends;
+    let with_artifacts = list.include_artifacts;
+    Ok(reply(Reply::Tasks(TaskPage { tasks, next_page_token, page_size, total_size, with_artifacts })))
 }
 
 /// The task, or as much of it as was read.

@@ -1,14 +1,18 @@
 //! P-06. Pages: how many tasks, which token, and that a walk meets every task once whatever happens meanwhile.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use axum::body::Body;
 use baton_protocol::domain::Timestamp;
-use baton_server::Builder;
 use baton_server::engine::clock::Clock;
 use baton_server::store::sqlite::{Options, SqliteStore};
+use baton_server::{Builder, Turn};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::agents::obedient;
 use crate::callers::{call_as, serve_owners};
@@ -47,6 +51,33 @@ async fn p06_a_page_holds_fifty_unless_told() {
         assert_eq!(page["pageSize"], held, "{asked}");
         assert_eq!(page["totalSize"], made.len(), "{asked}");
         assert_ne!(page["nextPageToken"], "", "{asked}");
+    }
+}
+
+/// Folding and writing a large task takes long enough to keep everybody else waiting: another thread does it.
+#[tokio::test]
+async fn s12_a_page_with_a_large_task_is_made_apart_from_the_worker_threads() {
+    let large = |turn: Turn| async move {
+        let words = if turn.text() == "large" { 1_000_000 } else { 1 };
+        turn.text_artifact("a", "w".repeat(words)).await
+    };
+    let server = with_agent(large).build().await.unwrap();
+    for (text, apart) in [("small", false), ("large", true)] {
+        server.send(text).await.unwrap();
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"includeArtifacts":true}}"#;
+        let request = http::Request::post("/")
+            .header("content-type", "application/json")
+            .header("A2A-Version", "1.0")
+            .header("host", "localhost");
+        let mut answer = pin!(server.router().oneshot(request.body(Body::from(body)).unwrap()));
+        // Whatever this thread does for the answer is done when it is polled.
+        let at_once = matches!(futures_util::poll!(answer.as_mut()), Poll::Ready(_));
+        assert_eq!(!at_once, apart, "{text}");
+        if apart {
+            let answer = answer.await.unwrap();
+            let body = axum::body::to_bytes(answer.into_body(), 4_000_000).await.unwrap();
+            assert!(body.len() > 1_000_000);
+        }
     }
 }
 

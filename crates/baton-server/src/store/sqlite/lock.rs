@@ -173,7 +173,8 @@ fn warn_if_others_may_read(path: &Path) {
 /// Which file it is, whatever it is called.
 #[cfg(unix)]
 pub(super) mod identity {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
     use std::fs::{self, File, Metadata, OpenOptions};
     use std::io;
     use std::os::unix::fs::MetadataExt as _;
@@ -192,8 +193,9 @@ pub(super) mod identity {
         }
     }
 
-    /// The databases that are open in this process: as the locks they protect, a matter of the whole process.
-    static OPEN: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+    /// The databases that are open in this process: as the locks they protect, a matter of the whole process. With each,
+    /// descriptors that turned out to be of it too late, and that must not be closed before it is.
+    static OPEN: Mutex<BTreeMap<Identity, Vec<File>>> = Mutex::new(BTreeMap::new());
 
     /// Notes that a database is open here, until it is dropped.
     #[derive(Debug)]
@@ -201,9 +203,24 @@ pub(super) mod identity {
 
     impl OpenHere {
         fn enter(file: Identity) -> Option<Self> {
+            match OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(file) {
+                Entry::Occupied(_) => None,
+                Entry::Vacant(free) => {
+                    free.insert(Vec::new());
+                    Some(OpenHere(file))
+                }
+            }
+        }
+
+        /// The same for a file that is open now. If this process has it open already, the descriptor is kept with it.
+        pub(in crate::store::sqlite) fn enter_with(file: File) -> io::Result<Option<(File, Self)>> {
+            let identity = Identity::of(&file.metadata()?);
+            if let Some(open_here) = Self::enter(identity) {
+                return Ok(Some((file, open_here)));
+            }
             let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-            // Lazily: one that is dropped would take the other's note away.
-            open.insert(file).then(|| OpenHere(file))
+            open.entry(identity).and_modify(|kept| kept.push(file));
+            Ok(None)
         }
     }
 
@@ -224,7 +241,7 @@ pub(super) mod identity {
             return Ok(Some((file, open_here)));
         }
         // Writing made another file of it, or somebody replaced it this moment.
-        Ok(OpenHere::enter(found).map(|open_here| (file, open_here)))
+        OpenHere::enter_with(file)
     }
 
     /// SQLite finds the log by the database's name. Opened by another name, the file would be read without its log.

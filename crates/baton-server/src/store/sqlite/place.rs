@@ -1,9 +1,9 @@
 //! Are the store's files still where they were opened?
 //!
 //! A folder that is deleted or replaced under a running server takes nothing from it: it goes on reading and writing files
-//! that no path leads to, and whatever it acknowledges is gone when it ends. So a thread compares, once a second, what
-//! stands at the paths with what was opened. While they differ, writes are refused. Put back where they were, the files
-//! are written again.
+//! that no path leads to, and whatever it acknowledges is gone when it ends. So what stands at the paths is compared with
+//! what was opened: by the writer before it acknowledges a commit, and by a thread once a second, for those who ask whether
+//! the store is ready. While they differ, writes are refused. Put back where they were, the files are written again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::lock::Lock;
 use super::with_suffix;
 use crate::store::{StoreError, StoreResult};
 
-/// Between two looks: what is acknowledged meanwhile may be lost with the files.
+/// Between two looks of the thread.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The files as they were opened.

@@ -179,8 +179,8 @@ struct Committer {
 
 /// Where a transaction failed.
 enum Failure {
-    /// Before any write of the batch: all fail alike.
-    Begin(StoreError),
+    /// Before any write of the batch, or once all are done: all fail alike.
+    All(StoreError),
     Within(StoreError),
 }
 
@@ -219,7 +219,7 @@ impl Committer {
         match written {
             Ok(()) => {}
             Err(Failure::Within(_)) if jobs.len() > 1 && self.failed.is_none() => self.write_each(jobs),
-            Err(Failure::Begin(error) | Failure::Within(error)) => {
+            Err(Failure::All(error) | Failure::Within(error)) => {
                 for job in jobs {
                     job.fail(error.clone());
                 }
@@ -237,7 +237,7 @@ impl Committer {
             }
             match self.transact(std::slice::from_mut(job)) {
                 Ok(()) => full = 0,
-                Err(Failure::Begin(error) | Failure::Within(error)) => {
+                Err(Failure::All(error) | Failure::Within(error)) => {
                     full = if matches!(error, StoreError::Full(_)) { full + 1 } else { 0 };
                     job.fail(error);
                 }
@@ -247,13 +247,13 @@ impl Committer {
 
     fn transact(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Failure> {
         if let Some(failed) = &self.failed {
-            return Err(Failure::Begin(failed.clone()));
+            return Err(Failure::All(failed.clone()));
         }
         if let Some(refusal) = self.place.refusal() {
-            return Err(Failure::Begin(refusal));
+            return Err(Failure::All(refusal));
         }
         reached(Point::WriteBegin);
-        self.session.begin().map_err(|error| Failure::Begin(self.note(error)))?;
+        self.session.begin().map_err(|error| Failure::All(self.note(error)))?;
         reached(Point::WriteBegun);
         let run = jobs.iter_mut().try_for_each(|job| {
             job.run(&mut self.session)?;
@@ -271,7 +271,10 @@ impl Committer {
                 self.commits_in_log += 1;
                 self.counters.batches.observe(jobs.len() as u64);
                 self.counters.tasks.apply(std::mem::take(&mut self.session.moves));
-                Ok(())
+                // Files that no path leads to are gone with the process, and with them what was just written: two
+                // calls of `stat` beside at least one sync.
+                self.place.look();
+                self.place.refusal().map_or(Ok(()), |refusal| Err(Failure::All(refusal)))
             }
             Err(error) => {
                 // Undone first: what the transaction took of the disk must not be missing when its room is judged.

@@ -21,6 +21,24 @@ fn one_process_at_a_time() {
     open(&path);
 }
 
+/// Closing any descriptor of a file drops all locks that the process has on it, SQLite's among them.
+#[cfg(target_os = "linux")]
+#[test]
+fn s12_a_second_descriptor_of_an_open_store_stays_open_with_it() {
+    let (folder, store) = store();
+    let path = fs::canonicalize(folder.path()).unwrap().join("baton.db");
+    let descriptors = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        all.filter(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|to| to == path)).count()
+    };
+    let before = descriptors();
+    let late = fs::File::options().read(true).write(true).open(&path).unwrap();
+    assert!(super::super::lock::identity::OpenHere::enter_with(late).unwrap().is_none());
+    assert_eq!(descriptors(), before + 1);
+    drop(store);
+    assert_eq!(descriptors(), 0);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn no_symbolic_link_leads_to_an_open_store() {

@@ -63,17 +63,27 @@ async fn a_store_that_was_replaced_leaves_the_other_one_alone() {
     assert_eq!(open(&outer.path().join("moved/baton.db")).task_count().await.unwrap(), 1, "nothing was lost");
 }
 
-/// Nobody asks; the thread looks by itself.
+/// No write is acknowledged that nobody will find.
+#[tokio::test]
+async fn s12_the_first_write_to_deleted_files_is_refused() {
+    for file in ["baton.db", "baton.db-wal"] {
+        let (folder, store) = store();
+        write(&store, "t").await.unwrap();
+        fs::remove_file(folder.path().join(file)).unwrap();
+        let refused = write(&store, "lost").await.unwrap_err();
+        assert!(refused.to_string().contains("deleted or replaced"), "{file}: {refused}");
+    }
+}
+
+/// Nobody asks and nobody writes; the thread looks by itself.
 #[tokio::test]
 async fn a_store_looks_after_its_files_by_itself() {
     let (folder, store) = store();
     fs::remove_file(folder.path().join("baton.db")).unwrap();
-    let refused = tokio::time::timeout(std::time::Duration::from_secs(60), async {
-        loop {
-            if let Err(refused) = store.check().await {
-                return refused;
-            }
+    let noticed = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+        while store.place.refusal().is_none() {
+            tokio::task::yield_now().await;
         }
     });
-    assert!(refused.await.expect("it is noticed").to_string().contains("deleted or replaced"));
+    noticed.await.expect("it is noticed");
 }

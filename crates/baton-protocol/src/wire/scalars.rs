@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::value::RawValue;
 
 use super::read::{FromWire, from_str};
-use super::time::parse_timestamp;
+use super::time::{parse_not_before, parse_timestamp};
 use crate::domain::json::JsonRefused;
 use crate::domain::{
     ArtifactId, ContextId, JsonObject, JsonText, MessageId, PushConfigId, TaskId, Timestamp,
@@ -160,11 +160,25 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
 
 impl<G> FromWire<G> for Timestamp {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const EXPECTED: &str = "an RFC 3339 time such as 2026-01-31T12:00:00.000Z";
-        from_str(deserializer, EXPECTED, |text| {
-            parse_timestamp(text).ok_or_else(|| format!("must be {EXPECTED}"))
-        })
+        read_time(deserializer, parse_timestamp)
     }
+}
+
+/// The lower end of a filter by time.
+pub(crate) struct NotBefore(pub(crate) Timestamp);
+
+impl<G> FromWire<G> for NotBefore {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_time(deserializer, parse_not_before).map(NotBefore)
+    }
+}
+
+fn read_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    parse: impl Fn(&str) -> Option<Timestamp>,
+) -> Result<Timestamp, D::Error> {
+    const EXPECTED: &str = "an RFC 3339 time such as 2026-01-31T12:00:00.000Z";
+    from_str(deserializer, EXPECTED, |text| parse(text).ok_or_else(|| format!("must be {EXPECTED}")))
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     (read.as_millis() == millis).then_some(read)
 }
 
+/// The first millisecond that is not before the time: the lower end of a filter, since what is finer than a millisecond
+/// would otherwise let through what came before it.
+pub(crate) fn parse_not_before(text: &str) -> Option<Timestamp> {
+    let read = parse_timestamp(text)?;
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    let finer = fraction.bytes().take_while(u8::is_ascii_digit).skip(3).any(|digit| digit != b'0');
+    Some(if finer { read.plus_millis(1) } else { read })
+}
+
 /// The milliseconds of `.123456`, and what follows. Protobuf writers send up to nine digits.
 fn split_fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
     let [b'.', rest @ ..] = rest else { return Some((0, rest)) };
@@ -134,6 +143,21 @@ mod tests {
         for at in [Timestamp::MIN, Timestamp::MAX, Timestamp::from_millis(0)] {
             assert_eq!(parse_timestamp(&written(at)), Some(at));
         }
+    }
+
+    #[test]
+    fn the_lower_end_of_a_filter_is_rounded_up() {
+        for (text, expected) in [
+            ("2026-03-12T08:09:10Z", "2026-03-12T08:09:10.000Z"),
+            ("2026-03-12T08:09:10.123Z", "2026-03-12T08:09:10.123Z"),
+            ("2026-03-12T08:09:10.123000Z", "2026-03-12T08:09:10.123Z"),
+            ("2026-03-12T08:09:10.0005Z", "2026-03-12T08:09:10.001Z"),
+            ("2026-03-12T10:09:10.999000001+02:00", "2026-03-12T08:09:11.000Z"),
+            ("9999-12-31T23:59:59.9999Z", "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(parse_not_before(text).map(written).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(parse_not_before("2026-03-12T08:09:10.0005"), None);
     }
 
     #[test]

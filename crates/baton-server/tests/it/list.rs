@@ -120,6 +120,8 @@ async fn p06_filters_by_context_status_and_time() {
         (json!({"statusTimestampAfter": since}), vec![asked, held, last]),
         (json!({"statusTimestampAfter": after}), vec![held, last]),
         (json!({"statusTimestampAfter": elsewhere}), vec![asked, held, last]),
+        // A time between two milliseconds is after the first.
+        (json!({"statusTimestampAfter": since.replace(".000Z", ".000000001Z")}), vec![held, last]),
         (json!({"statusTimestampAfter": "2020-01-01T00:00:00Z"}), vec![done, failed, asked, held, last]),
         (json!({"statusTimestampAfter": "2999-01-01T00:00:00Z"}), vec![]),
         (

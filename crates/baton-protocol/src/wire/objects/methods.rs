@@ -7,12 +7,12 @@ use serde::de::Deserializer;
 
 use super::from_domain::write_time;
 use super::{Spelling, States};
-use crate::domain::{ContextId, ListFilter, Timestamp};
+use crate::domain::{ContextId, ListFilter};
 use crate::error::Error;
 use crate::operation::{Call, HistoryLength, ListTasks};
 use crate::wire::Decoded;
 use crate::wire::read::{FromWire, Subject, Twin, optional, or_default, read, text};
-use crate::wire::scalars::maybe_id;
+use crate::wire::scalars::{NotBefore, maybe_id};
 use crate::wire::write::{Object, list, string};
 
 /// Absent or `null` parameters are an empty object, so that what is missing is named member by member.
@@ -48,7 +48,7 @@ struct ListTasksTwin<G> {
         alias = "lastUpdatedAfter",
         deserialize_with = "optional::<G, _, _>"
     )]
-    status_timestamp_after: Option<Timestamp>,
+    status_timestamp_after: Option<NotBefore>,
     #[serde(default, alias = "include_artifacts", deserialize_with = "or_default::<G, _, _>")]
     include_artifacts: bool,
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub(crate) fn list_tasks<G: Spelling>(params: &str) -> Result<Decoded, Error> {
     let filter = ListFilter {
         context_id: twin.context_id,
         states: twin.status.0,
-        updated_since: twin.status_timestamp_after,
+        updated_since: twin.status_timestamp_after.map(|NotBefore(since)| since),
     };
     let list = ListTasks {
         filter,

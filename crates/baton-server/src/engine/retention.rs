@@ -80,10 +80,11 @@ impl Inner {
     }
 
     async fn keep(&self, doubt: &mut ClockDoubt) {
-        let Some(note) = doubt.note(Instant::now()) else { return };
-        // The next round tries again.
-        if let Err(error) = self.store.note(clock_doubt::NOTE, Some(note)).await {
-            tracing::debug!(%error, "the time could not be noted");
+        let now = Instant::now();
+        let Some(note) = doubt.note(now) else { return };
+        match self.store.note(clock_doubt::NOTE, Some(note)).await {
+            Ok(_) => doubt.noted(now),
+            Err(error) => tracing::debug!(%error, "the time could not be noted; the next sweep tries again"),
         }
     }
 

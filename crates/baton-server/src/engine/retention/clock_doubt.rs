@@ -67,17 +67,21 @@ impl ClockDoubt {
         Some(wall)
     }
 
-    /// The text for the next process, when it is time to write it.
-    pub(super) fn note(&mut self, now: Instant) -> Option<String> {
+    /// The text for the next process, when it is time to write it; [`noted`](Self::noted) tells that it was.
+    pub(super) fn note(&self, now: Instant) -> Option<String> {
         let in_doubt = self.since.is_some();
         let is_fresh =
             |(at, doubted): (Instant, bool)| doubted == in_doubt && now.duration_since(at) < NOTE_EVERY;
         if self.noted.is_some_and(is_fresh) {
             return None;
         }
-        self.noted = Some((now, in_doubt));
         let believed = self.certain(now).map_or_else(|| "?".to_owned(), |time| time.as_millis().to_string());
         Some(format!("{FORMAT} {believed} {}", self.doubted(now).as_secs()))
+    }
+
+    /// The note of this time is in the store.
+    pub(super) fn noted(&mut self, now: Instant) {
+        self.noted = Some((now, self.since.is_some()));
     }
 
     /// The time that has come at least.
@@ -153,7 +157,10 @@ mod tests {
         fn sweep(&mut self, passed: u32, wall: i64) -> Option<i64> {
             let now = self.start + passed * MINUTE;
             let time = self.doubt.time_to_go_by(now, at(wall));
-            self.note = self.doubt.note(now).or(self.note.take());
+            if let Some(note) = self.doubt.note(now) {
+                self.note = Some(note);
+                self.doubt.noted(now);
+            }
             time.map(|time| time.as_millis() / 60_000)
         }
 
@@ -209,6 +216,16 @@ mod tests {
         assert_eq!(servers.restart(63, 58_062), None);
     }
 
+    #[test]
+    fn s06_a_note_that_was_not_taken_is_due_at_the_next_sweep() {
+        let (start, mut doubt) = (Instant::now(), ClockDoubt::at_start(Instant::now(), at(10), None, true));
+        assert!(doubt.note(start).is_some());
+        assert!(doubt.note(start + MINUTE).is_some(), "the store was full");
+        doubt.noted(start + MINUTE);
+        assert_eq!(doubt.note(start + 2 * MINUTE), None);
+        assert!(doubt.note(start + 6 * MINUTE).is_some());
+    }
+
     /// Stored formats are read for ever.
     #[test]
     fn notes_of_every_version_are_read() {
@@ -220,7 +237,7 @@ mod tests {
         for broken in ["", "1", "1 x 0", "1 5", "2 5 0", "1 5 -1"] {
             assert_eq!(read(broken), None, "{broken}");
         }
-        let mut doubt = ClockDoubt::at_start(Instant::now(), at(10), None, true);
+        let doubt = ClockDoubt::at_start(Instant::now(), at(10), None, true);
         assert_eq!(
             doubt.note(Instant::now()).as_deref().and_then(read),
             Some((Some(at(10)), Duration::ZERO))

@@ -1,6 +1,6 @@
 //! How large an event will be on the wire, and how to cut one that is too large.
 
-use baton_protocol::domain::{Artifact, ArtifactUpdate, Message, Part, PartContent, Task};
+use baton_protocol::domain::{Artifact, ArtifactUpdate, JsonObject, Message, Part, PartContent, Task};
 
 /// Room for ids, braces and member names around the content.
 const FRAME: usize = 2048;
@@ -56,19 +56,21 @@ pub(crate) fn of_message(message: &Message) -> usize {
     FRAME + of_parts(&message.parts) + metadata
 }
 
-/// About what the whole task has, without a look at each character.
+/// About what the whole task has, without a look at each character; never more than the events it was folded from.
 pub(crate) fn of_task(task: &Task) -> usize {
+    let json = |object: &Option<JsonObject>| object.as_ref().map_or(0, |object| object.as_str().len());
     let parts = |parts: &[Part]| -> usize {
         let content = |part: &Part| match &part.content {
             PartContent::Text(text) | PartContent::Url(text) => text.len(),
             PartContent::Raw(bytes) => bytes.len().div_ceil(3) * 4,
             PartContent::Data(json) => json.as_str().len(),
         };
-        parts.iter().map(content).sum()
+        parts.iter().map(|part| 16 + content(part) + json(&part.metadata)).sum()
     };
-    let history: usize = task.history.iter().map(|message| parts(&message.parts)).sum();
-    let artifacts: usize = task.artifacts.iter().map(|artifact| parts(&artifact.parts)).sum();
-    history + artifacts
+    let said = task.history.iter().map(|message| &**message).chain(&task.status.message);
+    let said: usize = said.map(|message| 128 + json(&message.metadata) + parts(&message.parts)).sum();
+    let made = task.artifacts.iter().map(|artifact| 96 + json(&artifact.metadata) + parts(&artifact.parts));
+    said + made.sum::<usize>()
 }
 
 /// Cuts a text into pieces of at most `most` bytes as JSON, never inside a character. Empty text is one piece.

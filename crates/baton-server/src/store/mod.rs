@@ -19,6 +19,7 @@ pub mod redis;
 pub mod said;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod state_totals;
 #[cfg(test)]
 mod suite;
 

@@ -6,11 +6,11 @@
 //! the task itself. The same holds for an ended task, whose log is dropped as far as its last snapshot goes: what stays
 //! is that snapshot and at most twice the task's bytes of events.
 
-use baton_protocol::domain::{Artifact, Message, Part, PartContent};
 use baton_protocol::lifecycle::Snapshot;
 
 use crate::engine::large::LARGE;
 use crate::engine::options::Options;
+use crate::engine::size;
 use crate::store::{Loaded, StoredEvent};
 
 /// Up to this many bytes of log a snapshot is kept at every rest: answers are copied from it.
@@ -68,7 +68,7 @@ impl SinceSnapshot {
         if !next.rests && !often || !ended && self.bytes < self.not_before {
             return None;
         }
-        let size = size(next.task);
+        let size = size::of_task(&next.task.task);
         // All snapshots together have no more bytes than the log; those of a large task half as many, since a store
         // may write everything twice.
         let price = if log > LARGE { 2 * size } else { size };
@@ -82,34 +82,6 @@ impl SinceSnapshot {
 
 fn bytes(events: &[StoredEvent]) -> usize {
     events.iter().map(|event| event.record().len()).sum()
-}
-
-/// About how many bytes a snapshot has, and never more than the events it was folded from.
-fn size(snapshot: &Snapshot) -> usize {
-    let task = &snapshot.task;
-    let said = task.history.iter().map(|message| &**message).chain(&task.status.message);
-    said.map(of_message).sum::<usize>()
-        + task.artifacts.iter().map(|artifact| of_artifact(artifact)).sum::<usize>()
-}
-
-fn of_message(message: &Message) -> usize {
-    let metadata = message.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
-    128 + metadata + of_parts(&message.parts)
-}
-
-fn of_artifact(artifact: &Artifact) -> usize {
-    let metadata = artifact.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
-    96 + metadata + of_parts(&artifact.parts)
-}
-
-fn of_parts(parts: &[Part]) -> usize {
-    let content = |part: &Part| match &part.content {
-        PartContent::Text(text) | PartContent::Url(text) => text.len(),
-        PartContent::Raw(bytes) => bytes.len().div_ceil(3) * 4,
-        PartContent::Data(json) => json.as_str().len(),
-    };
-    let metadata = |part: &Part| part.metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
-    parts.iter().map(|part| 16 + content(part) + metadata(part)).sum()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use baton_protocol::domain::{ListFilter, TaskId, TaskState, Timestamp};
 
 use super::contexts::Contexts;
 use super::tasks::Tasks;
+use crate::store::state_totals::{StateTotals, states};
 use crate::store::{ListPosition, ListQuery, TaskKey};
 
 #[derive(Default)]
@@ -38,12 +39,11 @@ impl Lists {
     /// How many tasks a filter matches. With a time in it they are walked through; all else is counted as it changes.
     pub(super) fn count(&self, tasks: &Tasks, filter: &ListFilter) -> u64 {
         let Some(index) = self.index(tasks, filter) else { return 0 };
+        if filter.updated_since.is_none() {
+            return index.totals.sum(filter);
+        }
         let span = Span { since: filter.updated_since, not_after: Timestamp::MAX, after: None };
-        let one_state = |state: TaskState| match filter.updated_since {
-            Some(_) => index.range(state, &span).count() as u64,
-            None => index.totals[usize::from(state.number())],
-        };
-        states(filter).map(one_state).sum()
+        states(filter).map(|state| index.range(state, &span).count() as u64).sum()
     }
 
     fn index(&self, tasks: &Tasks, filter: &ListFilter) -> Option<Cow<'_, Index>> {
@@ -59,11 +59,6 @@ struct Span<'a> {
     since: Option<Timestamp>,
     not_after: Timestamp,
     after: Option<&'a ListPosition>,
-}
-
-/// The states a filter lets through, each once.
-fn states(filter: &ListFilter) -> impl Iterator<Item = TaskState> {
-    TaskState::ALL.into_iter().filter(|state| filter.states.is_empty() || filter.states.contains(state))
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,8 +84,8 @@ impl Row {
         self.rank & ((1 << TIME_BITS) - 1)
     }
 
-    fn state_number(&self) -> usize {
-        (self.rank >> TIME_BITS) as usize
+    fn state_number(&self) -> u8 {
+        (self.rank >> TIME_BITS) as u8
     }
 }
 
@@ -98,12 +93,8 @@ impl Row {
 #[derive(Default, Clone)]
 pub(super) struct Index {
     rows: BTreeSet<Row>,
-    /// Tasks per state, by state number.
-    totals: [u64; TOTALS],
+    totals: StateTotals,
 }
-
-/// State numbers start at 1.
-const TOTALS: usize = TaskState::ALL.len() + 1;
 
 impl FromIterator<Row> for Index {
     fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
@@ -119,11 +110,11 @@ impl Index {
     pub(super) fn restand(&mut self, before: Option<&Row>, after: Option<&Row>) {
         if let Some(before) = before {
             self.rows.remove(before);
-            self.totals[before.state_number()] -= 1;
+            self.totals.by_number(before.state_number()).into_iter().for_each(|total| *total -= 1);
         }
         if let Some(after) = after {
             self.rows.insert(after.clone());
-            self.totals[after.state_number()] += 1;
+            self.totals.by_number(after.state_number()).into_iter().for_each(|total| *total += 1);
         }
     }
 

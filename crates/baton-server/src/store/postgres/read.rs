@@ -1,12 +1,13 @@
 //! The verbs that read. Each is one statement, so what it answers was true at one moment.
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 use deadpool_postgres::Client;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::statements::{self as sql, signed};
+use crate::store::state_totals::states;
 use crate::store::{
     Brief, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
     MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
@@ -60,7 +61,8 @@ pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> 
         _ => (wanted.not_after.as_millis() + 1, ""),
     };
     let filter = &wanted.filter;
-    let (since, states) = (not_before(filter), states(filter));
+    let since = not_before(filter);
+    let states: Vec<i16> = states(filter).map(|state| state.number().into()).collect();
     let (limit, bytes) = (i64::from(wanted.limit) + 1, i64::try_from(wanted.most_bytes).unwrap_or(i64::MAX));
     let (agent, tenant, owner) = (&*scope.agent, &*scope.tenant, &*scope.owner);
     let lists = match wanted.detail {
@@ -164,10 +166,4 @@ fn loaded(row: &Row) -> StoreResult<Loaded> {
 
 fn not_before(filter: &ListFilter) -> i64 {
     filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()
-}
-
-/// No states at all means every state.
-fn states(filter: &ListFilter) -> Vec<i16> {
-    let asked: &[TaskState] = if filter.states.is_empty() { &TaskState::ALL } else { &filter.states };
-    asked.iter().map(|state| state.number().into()).collect()
 }

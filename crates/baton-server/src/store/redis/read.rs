@@ -1,12 +1,13 @@
 //! The verbs that read. What takes several commands is one script, so it was true at one moment.
 
-use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 use redis::Value;
 
 use super::RedisStore;
 use super::keys::{Bucket, path, place, read_path, reference, scope_name};
 use super::scripts::{self, HEAD_FIELDS};
+use crate::store::state_totals::states;
 use crate::store::{
     Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, OpenTask,
     PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
@@ -150,9 +151,4 @@ fn not_after(at: Timestamp) -> String {
 
 fn not_before(filter: &ListFilter) -> String {
     format!("[{}", place(filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()))
-}
-
-/// The states a filter lets through, each once.
-fn states(filter: &ListFilter) -> impl Iterator<Item = TaskState> {
-    TaskState::ALL.into_iter().filter(|state| filter.states.is_empty() || filter.states.contains(state))
 }

@@ -1,12 +1,13 @@
 //! Pages of a listing. First places are found in the indexes alone, then the tasks that stand there are read, one by
 //! one, until the page is full or weighs enough; whatever is not shown is not read.
 
-use baton_protocol::domain::{ContextId, ListFilter, Scope, TaskState, Timestamp};
+use baton_protocol::domain::{ContextId, ListFilter, Scope, Timestamp};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use super::{event_rows, read};
+use crate::store::state_totals::{StateTotals, states};
 use crate::store::{
     Brief, Detail, ListPage, ListQuery, Listed, Loaded, StoreError, StoreResult, StoredEvent,
 };
@@ -31,7 +32,7 @@ pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> S
     };
     let moment = session.connection.transaction()?;
     let filter = &query.filter;
-    let tally = Tally::of_scope(&moment, scope)?;
+    let tally = stored_totals(&moment, sql::TALLY, params![scope])?.unwrap_or_default();
     let (total, wants_counters) = match &filter.context_id {
         _ if !query.counted => (None, false),
         None if filter.updated_since.is_none() => (Some(tally.sum(filter)), false),
@@ -55,54 +56,22 @@ pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> S
     Ok(Found { page, wants_counters })
 }
 
-/// How many tasks stand in which state, by state number.
-struct Tally([u64; STATES]);
-
-/// State numbers start at 1.
-const STATES: usize = TaskState::ALL.len() + 1;
-
-impl Tally {
-    fn of_scope(moment: &Connection, scope: i64) -> StoreResult<Self> {
-        let mut tally = Tally([0; STATES]);
-        let mut statement = moment.prepare_cached(sql::TALLY)?;
-        let mut rows = statement.query([scope])?;
-        while let Some(row) = rows.next()? {
-            tally.add(row)?;
-        }
-        Ok(tally)
-    }
-
-    /// `None`: the context is not one that is counted.
-    fn of_context(moment: &Connection, scope: i64, context: &ContextId) -> StoreResult<Option<Self>> {
-        let mut tally = None;
-        let mut statement = moment.prepare_cached(sql::CONTEXT_TALLY)?;
-        let mut rows = statement.query(params![scope, context.as_str()])?;
-        while let Some(row) = rows.next()? {
-            tally.get_or_insert(Tally([0; STATES])).add(row)?;
-        }
-        Ok(tally)
-    }
-
-    fn add(&mut self, row: &rusqlite::Row<'_>) -> StoreResult<()> {
+/// The stored totals; `None` if there is no row of them.
+fn stored_totals(
+    moment: &Connection,
+    sql: &str,
+    of: &[&dyn rusqlite::ToSql],
+) -> StoreResult<Option<StateTotals>> {
+    let mut totals = None;
+    let mut statement = moment.prepare_cached(sql)?;
+    let mut rows = statement.query(of)?;
+    while let Some(row) = rows.next()? {
         let (state, tasks): (u8, i64) = (row.get(0)?, row.get(1)?);
-        if let Some(count) = self.0.get_mut(usize::from(state)) {
-            *count = u64::try_from(tasks).map_err(|_| StoreError::Damaged("a negative count".to_owned()))?;
+        if let Some(total) = totals.get_or_insert_with(StateTotals::default).by_number(state) {
+            *total = u64::try_from(tasks).map_err(|_| StoreError::Damaged("a negative count".to_owned()))?;
         }
-        Ok(())
     }
-
-    fn of(&self, state: TaskState) -> u64 {
-        self.0[usize::from(state.number())]
-    }
-
-    fn sum(&self, filter: &ListFilter) -> u64 {
-        states(filter).map(|state| self.of(state)).sum()
-    }
-}
-
-/// The states a filter lets through, each once.
-fn states(filter: &ListFilter) -> impl Iterator<Item = TaskState> {
-    TaskState::ALL.into_iter().filter(|state| filter.states.is_empty() || filter.states.contains(state))
+    Ok(totals)
 }
 
 fn state_bits(filter: &ListFilter) -> i64 {
@@ -114,7 +83,7 @@ fn not_before(filter: &ListFilter) -> i64 {
 }
 
 /// A total that no counter knows: of the tasks since a time, or of a context.
-fn walked(moment: &Connection, scope: i64, filter: &ListFilter, tally: &Tally) -> StoreResult<u64> {
+fn walked(moment: &Connection, scope: i64, filter: &ListFilter, tally: &StateTotals) -> StoreResult<u64> {
     let (since, bits) = (not_before(filter), state_bits(filter));
     let count = |sql, params: &[&dyn rusqlite::ToSql], context: Option<&ContextId>| -> StoreResult<u64> {
         let mut params = params.to_vec();
@@ -143,10 +112,13 @@ fn context_total(
     scope: i64,
     context: &ContextId,
     filter: &ListFilter,
-    tally: &Tally,
+    tally: &StateTotals,
 ) -> StoreResult<(u64, bool)> {
     let always_walked = filter.updated_since.is_some();
-    if !always_walked && let Some(tally) = Tally::of_context(moment, scope, context)? {
+    // A context without rows is not one that is counted.
+    if !always_walked
+        && let Some(tally) = stored_totals(moment, sql::CONTEXT_TALLY, params![scope, context.as_str()])?
+    {
         return Ok((tally.sum(filter), false));
     }
     let total = walked(moment, scope, filter, tally)?;
@@ -154,7 +126,12 @@ fn context_total(
 }
 
 /// The page's places and one more, if there is one, newest first.
-fn places(moment: &Connection, scope: i64, query: &ListQuery, tally: &Tally) -> StoreResult<Vec<Place>> {
+fn places(
+    moment: &Connection,
+    scope: i64,
+    query: &ListQuery,
+    tally: &StateTotals,
+) -> StoreResult<Vec<Place>> {
     // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
     // millisecond" is "before the empty id of the next one".
     let (before, id) = match &query.after {

@@ -1,8 +1,8 @@
 //! What all snapshots of a task cost, and what its readers have to read, for tasks of many shapes.
 
 use baton_protocol::domain::{
-    ArtifactId, ArtifactUpdate, ContextId, EventBody, MessageId, Role, StatusUpdate, TaskId, TaskState,
-    Timestamp,
+    Artifact, ArtifactId, ArtifactUpdate, ContextId, EventBody, Message, MessageId, Part, Role, StatusUpdate,
+    TaskId, TaskState, Timestamp,
 };
 
 use super::*;

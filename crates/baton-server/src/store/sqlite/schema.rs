@@ -231,12 +231,12 @@ CREATE TABLE context_tally (
 ///   and every sweep walked past all of them. An ended task is in one index or the other.
 /// - Resting tasks of a context are listed state by state, too.
 const V5: &str = "
+ALTER TABLE task ADD COLUMN foldable INTEGER NOT NULL DEFAULT 0;
+UPDATE task SET foldable = 1 WHERE ended_at IS NOT NULL AND folded_through = 0
+    AND EXISTS (SELECT 1 FROM snapshot s WHERE s.task = task.key AND s.version > 0);
 DROP INDEX task_unfolded;
 DROP INDEX task_folded;
 DROP INDEX task_by_context;
-ALTER TABLE task ADD COLUMN foldable INTEGER NOT NULL DEFAULT 0;
-UPDATE task SET foldable = 1 WHERE ended_at IS NOT NULL
-    AND (SELECT s.version FROM snapshot s WHERE s.task = task.key) > folded_through;
 CREATE INDEX task_foldable ON task (ended_at) WHERE foldable = 1;
 CREATE INDEX task_ended ON task (ended_at) WHERE ended_at IS NOT NULL AND foldable = 0;
 CREATE INDEX task_by_context ON task (scope, context, state, status_at, id) WHERE work = 0;

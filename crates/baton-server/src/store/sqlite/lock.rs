@@ -28,6 +28,8 @@ pub(super) struct Lock {
     _open_here: identity::OpenHere,
     _names: Vec<File>,
     real: PathBuf,
+    /// The lock files that were not there before.
+    made: Vec<PathBuf>,
 }
 
 impl Lock {
@@ -39,7 +41,6 @@ impl Lock {
         let until = Instant::now() + patience;
         loop {
             if let Some(lock) = Self::try_take(path)? {
-                warn_if_others_may_read(path);
                 return Ok(lock);
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -57,7 +58,8 @@ impl Lock {
             return Err(StoreError::Unavailable(format!("{}: this is no file name", path.display())));
         };
         let as_given = fs::canonicalize(folder).map_err(|error| failed(folder, &error))?.join(name);
-        let Some(first) = lock_file(&as_given)? else { return Ok(None) };
+        let mut made = Vec::new();
+        let Some(first) = lock_file(&as_given, &mut made)? else { return Ok(None) };
         let mut names = vec![first];
         let is_new = !path.exists();
         if is_new {
@@ -68,7 +70,7 @@ impl Lock {
         }
         let real = fs::canonicalize(path).map_err(|error| failed(path, &error))?;
         if real != as_given {
-            let Some(second) = lock_file(&real)? else { return Ok(None) };
+            let Some(second) = lock_file(&real, &mut made)? else { return Ok(None) };
             names.push(second);
         }
         if is_new {
@@ -85,7 +87,18 @@ impl Lock {
         if cfg!(target_os = "linux") && !try_lock(&database, &real)? {
             return Ok(None);
         }
-        Ok(Some(Lock { database, _open_here: open_here, _names: names, real }))
+        if is_new {
+            made.clear();
+        }
+        Ok(Some(Lock { database, _open_here: open_here, _names: names, real, made }))
+    }
+
+    /// To be called when the file turns out not to be a store: nothing of ours stays beside another program's file.
+    pub(super) fn leave_no_file(&self) {
+        for path in &self.made {
+            // If it cannot be removed, it does no harm.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Our own descriptor.
@@ -109,11 +122,16 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// The lock file beside a database, locked; `None` when somebody else has it.
-fn lock_file(database: &Path) -> StoreResult<Option<File>> {
+fn lock_file(database: &Path, made: &mut Vec<PathBuf>) -> StoreResult<Option<File>> {
     let path = with_suffix(database, ".lock");
+    let is_new = !path.exists();
     let file = owner_only(&mut OpenOptions::new()).create(true).append(true).open(&path);
     let file = file.map_err(|error| failed(&path, &error))?;
-    Ok(try_lock(&file, &path)?.then_some(file))
+    let locked = try_lock(&file, &path)?;
+    if is_new {
+        made.push(path);
+    }
+    Ok(locked.then_some(file))
 }
 
 fn try_lock(file: &File, path: &Path) -> StoreResult<bool> {
@@ -157,7 +175,7 @@ pub(super) fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// A mode that somebody chose is not changed: it may be there for a backup.
-fn warn_if_others_may_read(path: &Path) {
+pub(super) fn warn_if_others_may_read(path: &Path) {
     #[cfg(unix)]
     if let Ok(file) = fs::metadata(path) {
         let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777;

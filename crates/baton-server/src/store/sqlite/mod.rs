@@ -150,7 +150,12 @@ impl SqliteStore {
         let room = Room::beside(path);
         let at_path = |error: StoreError| room.name_file(room.judge(error));
         old_log::look(path);
-        let mut session = Session::writer(path, options.synchronous).map_err(at_path)?;
+        let refused = |error| {
+            lock.leave_no_file();
+            at_path(error)
+        };
+        let mut session = Session::writer(path, options.synchronous).map_err(refused)?;
+        lock::warn_if_others_may_read(as_given);
         schema::migrate(&mut session.connection).map_err(at_path)?;
         reached(Point::MigrateAfter);
         fold_what_is_left(&session).map_err(at_path)?;

@@ -51,6 +51,7 @@ fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
         assert!(matches!(refused, StoreError::Unavailable(_)), "nothing is damaged: {refused:?}");
         assert!(refused.to_string().contains("another program's SQLite database"), "{refused}");
         assert_eq!(fs::read(&foreign).unwrap(), before, "as its owner left it");
+        assert!(!with_suffix(&foreign, ".lock").exists(), "nothing of ours stays beside it");
     }
     // A log that its owner has not folded yet.
     let owner = rusqlite::Connection::open(&foreign).unwrap();

@@ -1,6 +1,7 @@
 //! Agent cards: read from files, and made to say what is mounted and enforced, no more, no less.
 
-use std::collections::HashSet;
+mod mounted;
+
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -8,22 +9,25 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
 use baton_protocol::Generation;
-use baton_protocol::domain::{AgentCard, AgentInterface, AgentSkill, JsonObject, Timestamp};
+use baton_protocol::domain::{AgentCard, AgentInterface, JsonObject, Timestamp};
 use baton_protocol::generation::{AskedVersion, Generations};
 use baton_protocol::wire::card::read_any;
 use http::HeaderMap;
 
-use crate::engine::agent::Skill;
+pub(crate) use self::mounted::mounted;
 use crate::mount::Place;
 use crate::proxy::{IpRange, forwarded_base};
 
-/// Reads a card from JSON, in the spelling of any generation. Where the agent listens need not be in it: that is filled
-/// in by the server, like capabilities that are not said. The versions that `supportedInterfaces` name are those that
-/// are served; without that member all are.
+/// Reads a card from JSON, in the spelling of any generation.
+///
+/// - A capability that it does not declare is switched off: without `"capabilities": {"streaming": true}` the agent
+///   does not stream.
+/// - The versions that `supportedInterfaces` name are those that are served; without that member all are. Addresses need
+///   not be right: the server fills them in.
 ///
 /// ```
 /// let card = baton_server::card::read(
-///     r#"{"name": "Dice", "description": "Rolls dice", "version": "1.0.0",
+///     r#"{"name": "Dice", "description": "Rolls dice", "version": "1.0.0", "capabilities": {"streaming": true},
 ///         "skills": [{"id": "roll", "name": "Roll dice", "description": "Rolls one", "tags": ["dice"]}]}"#,
 /// )?;
 /// assert_eq!(card.skills[0].id, "roll");
@@ -32,10 +36,14 @@ use crate::proxy::{IpRange, forwarded_base};
 pub fn read(json: &str) -> Result<AgentCard, CardError> {
     let read = |text: &str| {
         read_any(text).map(|(generation, mut card)| {
-            // The `url` of an older card says where its agent was, not which generations to serve.
             if generation != Generation::V1 {
-                card.interfaces.clear();
+                // The `url` of an older card says where its agent was, not which generations to serve. A transport that
+                // cannot be served stays on it, to be refused.
+                card.interfaces.retain(|interface| !mounted::is_served(&interface.protocol_binding));
+                // 1.0 has no word for it, so only an older card can leave it out.
+                card.capabilities.state_transition_history.get_or_insert(false);
             }
+            card.capabilities.streaming.get_or_insert(false);
             card
         })
     };
@@ -61,64 +69,6 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
 #[error("this is no agent card: {0}")]
 pub struct CardError(String);
 
-/// Makes an author's card true: skills and capabilities as mounted. What it promises beyond that is an error
-/// that names the member; what it leaves out is switched off.
-pub(crate) fn mounted(
-    mut card: AgentCard,
-    skills: &[Skill],
-    authenticates: bool,
-) -> Result<AgentCard, String> {
-    let mut ids = HashSet::new();
-    for skill in skills {
-        if !ids.insert(skill.card.id.as_str()) {
-            return Err(format!("skills: `{}` is there twice", skill.card.id));
-        }
-    }
-    if card.skills.is_empty() {
-        card.skills = skills.iter().map(|skill| skill.card.clone()).collect();
-    } else {
-        for listed in &card.skills {
-            if !ids.contains(listed.id.as_str()) {
-                return Err(format!("skills: `{}` is on the card, but no logic is behind it", listed.id));
-            }
-        }
-        for id in ids {
-            if !card.skills.iter().any(|listed| listed.id == id) {
-                return Err(format!("skills: `{id}` has logic, but is not on the card"));
-            }
-        }
-    }
-    if skills.is_empty() {
-        return Err("skills: there is none; an agent needs at least one".to_owned());
-    }
-    card.default_input_modes = modes(card.default_input_modes, &card.skills, |skill| &skill.input_modes);
-    card.default_output_modes = modes(card.default_output_modes, &card.skills, |skill| &skill.output_modes);
-    let capabilities = &mut card.capabilities;
-    match capabilities.streaming {
-        None => capabilities.streaming = Some(true),
-        Some(true) => {}
-        Some(false) => tracing::info!("streaming is switched off, as the card says"),
-    }
-    // Kept with every task, whatever the card says; 1.0 has no word for it.
-    capabilities.state_transition_history.get_or_insert(true);
-    if capabilities.push_notifications == Some(true) {
-        return Err("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
-    }
-    capabilities.push_notifications = Some(false);
-    if capabilities.extended_agent_card == Some(true) {
-        return Err("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
-    }
-    if !authenticates && (!card.security_requirements.is_empty() || !card.security_schemes.is_empty()) {
-        return Err("securitySchemes: declared, but this server authenticates nobody".to_owned());
-    }
-    let served = generations(&card)?;
-    if !served.others().is_empty() {
-        let (on, off) = (served.versions(), served.others().versions());
-        tracing::info!("protocol {off} switched off: the card's supportedInterfaces name {on} only");
-    }
-    Ok(card)
-}
-
 /// The generations a card lets clients speak: the versions of its interfaces, or all when it names none. Where they
 /// are is filled in by the server.
 pub fn generations(card: &AgentCard) -> Result<Generations, String> {
@@ -138,24 +88,6 @@ pub fn generations(card: &AgentCard) -> Result<Generations, String> {
         }
     }
     Ok(if named.is_empty() { Generations::ALL } else { Generations::of(named) })
-}
-
-/// A card must have default modes. One that says none means what its skills say, or text.
-fn modes(said: Vec<String>, skills: &[AgentSkill], own: impl Fn(&AgentSkill) -> &Vec<String>) -> Vec<String> {
-    if !said.is_empty() {
-        return said;
-    }
-    let mut all: Vec<String> = Vec::new();
-    for mode in skills.iter().flat_map(&own) {
-        if !all.contains(mode) {
-            all.push(mode.clone());
-        }
-    }
-    let text = "text/plain".to_owned();
-    if skills.iter().any(|skill| own(skill).is_empty()) && !all.contains(&text) {
-        all.push(text);
-    }
-    all
 }
 
 /// The card as it is served.
@@ -343,51 +275,6 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::agent::{AgentError, Logic};
-    use crate::engine::turn::Turn;
-
-    fn skill(id: &str) -> Skill {
-        async fn run(_turn: Turn) -> Result<(), AgentError> {
-            Ok(())
-        }
-        Skill { card: AgentSkill::new(id, id, id), logic: Logic::Task(Arc::new(run)) }
-    }
-
-    #[test]
-    fn s03_a_card_that_promises_more_than_is_there_is_refused_by_name() {
-        let card = || AgentCard::new("a", "b", "1");
-        let with = |change: fn(&mut AgentCard)| {
-            let mut card = card();
-            change(&mut card);
-            card
-        };
-        for (card, skills, named) in [
-            (with(|c| c.capabilities.push_notifications = Some(true)), vec![skill("x")], "pushNotifications"),
-            (
-                with(|c| c.capabilities.extended_agent_card = Some(true)),
-                vec![skill("x")],
-                "extendedAgentCard",
-            ),
-            (
-                with(|c| c.skills = vec![AgentSkill::new("y", "y", "y")]),
-                vec![skill("y"), skill("x")],
-                "`x` has logic",
-            ),
-            (
-                with(|c| c.skills = vec![AgentSkill::new("x", "x", "x"), AgentSkill::new("y", "y", "y")]),
-                vec![skill("x")],
-                "`y` is on the card",
-            ),
-            (card(), vec![skill("x"), skill("x")], "twice"),
-            (card(), vec![], "at least one"),
-        ] {
-            let refused = mounted(card, &skills, false).unwrap_err();
-            assert!(refused.contains(named), "{refused}");
-        }
-        let mounted = mounted(card(), &[skill("x")], false).unwrap();
-        assert_eq!(mounted.capabilities.streaming, Some(true));
-        assert_eq!(mounted.skills[0].id, "x");
-    }
 
     #[test]
     fn p08_a_card_file_is_read_in_any_generations_spelling() {
@@ -419,27 +306,6 @@ mod tests {
                 refused.starts_with("this is no agent card: ") && refused.contains(named),
                 "{text}: {refused}"
             );
-        }
-    }
-
-    #[test]
-    fn p01_a_card_without_modes_has_those_of_its_skills_or_text() {
-        for (said, own, expected) in [
-            (vec!["a/b"], vec![vec!["c/d"]], vec!["a/b"]),
-            (vec![], vec![vec![]], vec!["text/plain"]),
-            (vec![], vec![vec!["c/d"], vec!["e/f", "c/d"]], vec!["c/d", "e/f"]),
-            (vec![], vec![vec!["c/d"], vec![]], vec!["c/d", "text/plain"]),
-        ] {
-            let owned = |modes: Vec<&str>| modes.into_iter().map(str::to_owned).collect::<Vec<_>>();
-            let mut card = AgentCard::new("a", "b", "1");
-            card.default_input_modes = owned(said);
-            let skills = own.into_iter().enumerate().map(|(at, modes)| {
-                let mut skill = skill(&at.to_string());
-                skill.card.input_modes = owned(modes);
-                skill
-            });
-            let mounted = mounted(card, &skills.collect::<Vec<_>>(), false).unwrap();
-            assert_eq!(mounted.default_input_modes, expected);
         }
     }
 }

@@ -77,9 +77,10 @@
 //!
 //! # The card, and which skill gets a message
 //!
-//! [`card::read`] takes a card in the JSON of any generation; [`a2a::AgentCard`] is one in code. Addresses, capabilities
-//! and, if the card has none, skills are filled in, and a card that promises what is not there keeps the server from
-//! starting. A skill is given with its entry for the card, or by its id on the card:
+//! [`card::read`] reads a card from the JSON of any generation; [`a2a::AgentCard`] is one made in code. The server fills in
+//! its own addresses and, if the card lists no skills, the skills. It does not start with a card that declares something
+//! the server does not have. Streaming is on unless a card made in code says `Some(false)`; a card that was read has to
+//! declare it. A skill is given with its entry for the card, or by its id on the card:
 //!
 //! ```
 //! # async fn start() -> Result<(), baton_server::StartError> {
@@ -88,7 +89,7 @@
 //! # async fn help(_: Asked) -> Result<&'static str, AgentError> { Ok("") }
 //!
 //! let card = card::read(r#"{
-//!     "name": "Translator", "description": "Translates", "version": "1.0.0",
+//!     "name": "Translator", "description": "Translates", "version": "1.0.0", "capabilities": {"streaming": true},
 //!     "skills": [
 //!         {"id": "translate", "name": "Translate", "description": "Any text", "tags": ["translation"]},
 //!         {"id": "help", "name": "Help", "description": "What it can do", "tags": ["help"]}

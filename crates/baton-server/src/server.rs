@@ -38,9 +38,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The text names the member of the card.
-    #[error("the agent card promises what is not there: {0}")]
-    Card(String),
+    /// A line for each thing that is wrong; it begins with the member of the card.
+    #[error("the agent card promises what is not there: {}", .0.join("; "))]
+    Card(Vec<String>),
     /// An agent cannot be put where it was to be, or as it was to be.
     #[error("{0}")]
     Mount(String),

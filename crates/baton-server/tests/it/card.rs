@@ -136,7 +136,7 @@ async fn s03_a_card_that_promises_too_much_keeps_the_server_from_starting() {
         change(&mut card);
         let skill = AgentSkill::new("test", "test", "test");
         match Server::builder(card).task_skill(skill, obedient).build().await {
-            Err(StartError::Card(reason)) => reason,
+            Err(StartError::Card(reasons)) => reasons.join("\n"),
             other => panic!("it started, or failed otherwise: {other:?}"),
         }
     }

@@ -102,8 +102,9 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
-    /// The agent's card, a JSON file of any generation. What it promises must be there; what it leaves out is
-    /// switched off. The demo agent's skills are `task` and `message` [env: BATON_CARD].
+    /// The agent's card, a JSON file of any generation. The server does not start if the card declares something that it
+    /// does not have; features that the card does not declare, such as streaming, are switched off. The demo agent's
+    /// skills are `task` and `message` [env: BATON_CARD].
     #[arg(long, value_name = "FILE", conflicts_with = "profile")]
     card: Option<String>,
 
@@ -121,8 +122,8 @@ pub(crate) struct Settings {
     #[arg(long)]
     log_requests: bool,
 
-    /// Serve `/metrics` at an address of its own, to whoever reaches it. Without this the numbers are beside the
-    /// agent, for requests from this machine [env: BATON_METRICS_LISTEN].
+    /// Serve `/metrics` at an address of its own, to whoever reaches it. Without this it is served at the agent's
+    /// address, and to callers on this machine only [env: BATON_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<String>,
 

@@ -5,6 +5,7 @@ mod store;
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use baton_protocol::generation::Generations;
 use baton_server::card;
@@ -13,8 +14,6 @@ use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::instrument::WithSubscriber as _;
-use tracing::subscriber::NoSubscriber;
 
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
@@ -33,8 +32,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     // All that can be wrong is found before the store is opened and the port is taken.
     let mut inputs = settings.into_inputs();
     let wrong = |problems: Problems| Failure::usage(problems.to_string());
-    let mut loaded = inputs.load().map_err(wrong)?;
-    config::prove(&loaded.agents).with_subscriber(NoSubscriber::default()).await.map_err(wrong)?;
+    let mut loaded = inputs.load().await.map_err(wrong)?;
     let config = &loaded.config;
     let addresses = resolve(config).await?;
     log::install(config, service_name(&loaded.agents))?;
@@ -60,14 +58,16 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     welcome(address, &loaded, &store_url);
 
+    let drain = *config.drain;
     let reload = Reload::new(inputs, server.control(), loaded);
     let terminal_gone = tokio::spawn(reload::watch(hangups, reload));
     let stop = CancellationToken::new();
     if let Some(listener) = metrics_listener {
         serve_metrics(listener, &server, stop.clone());
     }
+    let engine = server.engine().clone();
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
-    until_stopped(serving, stop, signals, terminal_gone).await
+    until_stopped(serving, stop, signals, terminal_gone, || (engine.load().running, drain)).await
 }
 
 async fn build(config: &Config, agents: &[AgentPlan], opened: Opened) -> Result<Server, Failure> {
@@ -147,20 +147,24 @@ fn serve_metrics(listener: TcpListener, server: &Server, stop: CancellationToken
     });
 }
 
-/// The first signal lets the running turns end; the second one does not wait for them.
+/// The first signal lets the running turns end; the second one does not wait for them. `waiting` tells how many turns
+/// there are, and how long they have.
 async fn until_stopped(
     mut serving: impl Future<Output = Result<(), StartError>> + Unpin,
     stop: CancellationToken,
     mut signals: Signals,
     terminal_gone: JoinHandle<()>,
+    waiting: impl Fn() -> (usize, Duration),
 ) -> Result<(), Failure> {
     tokio::select! {
         ended = &mut serving => return ended.map_err(cannot_start),
         _ = terminal_gone => tracing::info!(signal = "SIGHUP", "stopping: the terminal has closed"),
-        name = signals.next() => tell(
-            "\nStopping; Ctrl-C again to quit immediately",
-            || tracing::info!(signal = name, "stopping; signal again to quit immediately"),
-        ),
+        name = signals.next() => {
+            let (running, drain) = waiting();
+            tell(&farewell(running, drain), || {
+                tracing::info!(signal = name, running, ?drain, "stopping; signal again to quit immediately");
+            });
+        }
     }
     stop.cancel();
     tokio::select! {
@@ -169,6 +173,16 @@ async fn until_stopped(
     }
     tell("Stopped", || tracing::info!("stopped"));
     Ok(())
+}
+
+/// What the person at the terminal waits for.
+fn farewell(running: usize, drain: Duration) -> String {
+    let waiting = match running {
+        0 => String::new(),
+        1 => format!(": waiting for 1 task to come to rest, up to {drain:?}"),
+        several => format!(": waiting for {several} tasks to come to rest, up to {drain:?}"),
+    };
+    format!("\nStopping{waiting}; press Ctrl-C again to stop now")
 }
 
 async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {

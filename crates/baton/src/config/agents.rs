@@ -1,17 +1,19 @@
 //! The agents that a configuration asks for: each with its card read and its skills matched, ready to be mounted.
 
+use std::collections::HashSet;
+
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::service::Limits;
 use baton_server::{Mount, Server, Skill, StartError};
 
 use super::card::{self, CardFile, Unreadable};
-use super::handler::handler_of;
+use super::handler::{handler_of, missing_script};
 use super::problem::{Problem, Problems};
 use super::schema::{self, AgentLimits, Card, Config, Whereabouts};
 use super::setting::{Place, Source};
 use crate::agents::demo::{self, Profile};
-use crate::agents::exec::MOST_PROGRAMS;
 use crate::agents::exec::flags::ExecFlags;
+use crate::agents::exec::{self, MOST_PROGRAMS};
 
 /// The agent at the root, by its name in stores. Tasks are kept under it, so it stays.
 pub(crate) const ROOT: &str = "default";
@@ -43,9 +45,10 @@ pub(crate) fn plan(
     profile: Option<Profile>,
     exec: &ExecFlags,
     problems: &mut Problems,
+    warnings: &mut Vec<String>,
 ) -> Vec<AgentPlan> {
     let mut plans = Vec::new();
-    let mut planner = Planner { config, problems, prefix: "" };
+    let mut planner = Planner { config, problems, warnings, prefix: "" };
     if config.has_root_agent() || exec.exec.is_some() {
         plans.extend(planner.root(profile, exec));
     }
@@ -57,6 +60,7 @@ pub(crate) fn plan(
 struct Planner<'a> {
     config: &'a Config,
     problems: &'a mut Problems,
+    warnings: &'a mut Vec<String>,
     /// Of the keys: empty, or `agent.`.
     prefix: &'static str,
 }
@@ -64,6 +68,11 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn refuse(&mut self, source: &Source, key: &str, text: impl Into<String>) {
         self.problems.add(Problem::new(source.clone(), format!("{}{key}", self.prefix), text));
+    }
+
+    fn warn(&mut self, source: &Source, key: &str, text: Option<String>) {
+        let line = |text| Problem::new(source.clone(), format!("{}{key}", self.prefix), text).to_string();
+        self.warnings.extend(text.map(line));
     }
 
     fn root(&mut self, profile: Option<Profile>, exec: &ExecFlags) -> Option<AgentPlan> {
@@ -98,7 +107,7 @@ impl Planner<'_> {
     }
 
     /// The program of `--exec`, under its own card or the card file's.
-    fn program(&mut self, base: Base, exec: &ExecFlags, typed: &str) -> Option<AgentPlan> {
+    fn program(&mut self, base: Base, flags: &ExecFlags, typed: &str) -> Option<AgentPlan> {
         let Config { card, skills, .. } = self.config;
         let flag = Source::Flag("--exec");
         if !skills.is_empty() {
@@ -114,11 +123,12 @@ impl Planner<'_> {
             );
             return None;
         }
-        let made = exec.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
+        let made = flags.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
         let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
+        self.warn(&flag, "", exec::missing_script(&exec::parse(typed), None));
         let Base { mut limits, whereabouts, .. } = base;
         self.few_programs(&mut limits);
-        let id = exec.agent_id(typed);
+        let id = flags.agent_id(typed);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
         Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
     }
@@ -152,6 +162,11 @@ impl Planner<'_> {
             Some(file) => self.matched(file, skills)?,
             None => self.written(card, skills, &source)?,
         };
+        // That an id is there twice was said already, too.
+        let ids: HashSet<_> = skills.iter().map(|plan| &plan.skill.card.id).collect();
+        if ids.len() < skills.len() {
+            return None;
+        }
         Some(AgentPlan { id, card, limits, whereabouts, skills: Some(skills), card_file, source })
     }
 
@@ -198,6 +213,7 @@ impl Planner<'_> {
     fn skill(&mut self, skill: &schema::Skill, card: &AgentSkill) -> Option<SkillPlan> {
         match handler_of(skill) {
             Ok(logic) => {
+                self.warn(skill.exec.source(), "skill.exec", missing_script(skill));
                 Some(SkillPlan { skill: Skill { card: card.clone(), logic }, default: *skill.default })
             }
             Err(reason) => {
@@ -236,7 +252,11 @@ impl Planner<'_> {
                 self.said_on_the_card(skill);
             }
         }
-        (self.problems.count() == before).then_some((card, plans))
+        if self.problems.count() > before {
+            // These were told; what else is wrong with the card is still to be found.
+            card.skills.clear();
+        }
+        (!plans.is_empty()).then_some((card, plans))
     }
 
     /// Said in two places, one of them would be ignored.
@@ -348,19 +368,22 @@ impl AgentPlan {
 }
 
 /// Makes each agent once, on a store that is thrown away: what the server would refuse, it refuses here.
-pub(crate) async fn prove(plans: &[AgentPlan]) -> Result<(), Problems> {
-    let mut problems = Problems::default();
+pub(crate) async fn prove(plans: &[AgentPlan], problems: &mut Problems) {
     for plan in plans {
         let Err(error) = Server::host().mount(plan.mount()).build().await else { continue };
-        problems.add(match (error, &plan.card_file) {
-            (StartError::Card(refusal), Some(file)) => {
-                Problem::in_file(file.place_of_refusal(&refusal), "", refusal)
+        match (error, &plan.card_file) {
+            (StartError::Card(refusals), Some(file)) => {
+                for refusal in refusals {
+                    problems.add(Problem::in_file(file.place_of_refusal(&refusal), "", refusal));
+                }
             }
-            (StartError::Card(refusal), None) => {
-                Problem::new(plan.source.clone(), "", format!("agent `{}`: {refusal}", plan.id))
+            (StartError::Card(refusals), None) => {
+                for refusal in refusals {
+                    let text = format!("agent `{}`: {refusal}", plan.id);
+                    problems.add(Problem::new(plan.source.clone(), "", text));
+                }
             }
-            (error, _) => Problem::new(plan.source.clone(), "", error.to_string()),
-        });
+            (error, _) => problems.add(Problem::new(plan.source.clone(), "", error.to_string())),
+        }
     }
-    problems.unless_any(())
 }

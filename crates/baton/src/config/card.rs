@@ -9,9 +9,7 @@ use baton_server::card;
 use super::file;
 use super::schema::{Card, Skill};
 use super::setting::{Place, Setting};
-
-/// The version of an agent that names none.
-const VERSION: &str = "1.0.0";
+use crate::agents::DEFAULT_VERSION;
 
 /// A card file, kept to find lines in it.
 #[derive(Debug, Clone)]
@@ -68,7 +66,7 @@ pub(crate) fn written(card: &Card, skills: &[Skill]) -> Result<AgentCard, Vec<(&
             .map(|(key, _)| (key, reason))
             .collect());
     };
-    let mut made = AgentCard::new(name, description, card.version.as_deref().unwrap_or(VERSION));
+    let mut made = AgentCard::new(name, description, card.version.as_deref().unwrap_or(DEFAULT_VERSION));
     if let (Some(organization), Some(url)) = (card.provider.as_ref(), card.provider_url.as_ref()) {
         made.provider = Some(AgentProvider { organization: organization.clone(), url: url.clone() });
     }

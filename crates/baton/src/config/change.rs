@@ -8,7 +8,8 @@ use super::setting::{Comparable, Field, Section, Sections, Visit, join};
 /// The keys that differ, items of lists by their id: `agent[weather].limits.max_body`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Put into effect at once.
+    /// Put into effect at once. What an agent's card is made of is not among them: cards are compared as a whole, with
+    /// their files.
     pub(crate) live: Vec<String>,
     /// Only the next start sees these.
     pub(crate) restart: Vec<String>,
@@ -28,7 +29,11 @@ pub(crate) fn between(old: &Config, new: &Config) -> Changes {
         if same || whole.iter().any(|item| is_under(key, item)) {
             continue;
         }
-        if is_live(key) { changes.live.push(key.clone()) } else { changes.restart.push(key.clone()) }
+        match effect(key) {
+            Effect::Live => changes.live.push(key.clone()),
+            Effect::OnTheCard => {}
+            Effect::Restart => changes.restart.push(key.clone()),
+        }
     }
     changes
 }
@@ -37,17 +42,23 @@ fn is_under(path: &str, item: &str) -> bool {
     path.strip_prefix(item).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Cards, what the card says of skills, limits and retention, and whether requests are logged.
-fn is_live(path: &str) -> bool {
+enum Effect {
+    Live,
+    OnTheCard,
+    Restart,
+}
+
+fn effect(path: &str) -> Effect {
     const OF_A_SKILL: &[&str] = &["name", "description", "tags", "examples", "input_modes", "output_modes"];
     let path = match path.strip_prefix("agent[") {
         Some(rest) => rest.split_once("].").map_or("", |(_, rest)| rest),
         None => path,
     };
     match path.split_once('.') {
-        Some(("card" | "limits" | "retention", _)) | Some(("log", "requests")) => true,
-        Some((table, key)) if table.starts_with("skill[") => OF_A_SKILL.contains(&key),
-        _ => false,
+        Some(("limits" | "retention", _) | ("log", "requests")) => Effect::Live,
+        Some(("card", _)) => Effect::OnTheCard,
+        Some((table, key)) if table.starts_with("skill[") && OF_A_SKILL.contains(&key) => Effect::OnTheCard,
+        _ => Effect::Restart,
     }
 }
 

@@ -33,5 +33,7 @@ pub(crate) fn file(bytes: &[u8]) {
 }
 
 fn load(text: &str) -> Result<Loaded, Problems> {
-    Inputs::default().lay(Some((Path::new("baton.toml"), text)), Problems::default())
+    let (loaded, problems) =
+        Inputs::default().lay(Some((Path::new("baton.toml"), text)), Problems::default());
+    problems.unless_any(loaded)
 }

@@ -21,6 +21,22 @@ pub(crate) fn handler_of(skill: &Skill) -> Result<Logic, String> {
     })
 }
 
+/// The program of a skill with `exec`, if its script is not there.
+pub(crate) fn missing_script(skill: &Skill) -> Option<String> {
+    exec::missing_script(&command_of(skill)?, directory_of(skill).as_deref())
+}
+
+fn command_of(skill: &Skill) -> Option<Vec<String>> {
+    Some(match skill.exec.as_ref()? {
+        CommandLine::Shell(line) => exec::parse(line),
+        CommandLine::Program(words) => words.clone(),
+    })
+}
+
+fn directory_of(skill: &Skill) -> Option<PathBuf> {
+    skill.directory.as_ref().cloned().or_else(|| folder_of(skill))
+}
+
 /// Relative paths start at the file's folder, and so do programs.
 fn folder_of(skill: &Skill) -> Option<PathBuf> {
     let file = Path::new(&*skill.place.as_ref()?.file);
@@ -29,11 +45,7 @@ fn folder_of(skill: &Skill) -> Option<PathBuf> {
 
 /// A program of the user's.
 fn program(skill: &Skill) -> Result<Logic, String> {
-    let command = match skill.exec.as_ref() {
-        Some(CommandLine::Shell(line)) => exec::parse(line),
-        Some(CommandLine::Program(words)) => words.clone(),
-        None => return Err("there is neither `exec` nor `builtin`".to_owned()),
-    };
+    let command = command_of(skill).ok_or_else(|| "there is neither `exec` nor `builtin`".to_owned())?;
     let usual = ExecOptions::default();
     let options = ExecOptions {
         command,
@@ -46,7 +58,7 @@ fn program(skill: &Skill) -> Result<Logic, String> {
             ExecOutput::Text => exec::Output::Text,
             ExecOutput::JsonLines => exec::Output::Jsonl,
         },
-        directory: skill.directory.as_ref().cloned().or_else(|| folder_of(skill)),
+        directory: directory_of(skill),
         environment: skill
             .environment
             .variables()

@@ -33,7 +33,7 @@ mod tests;
 mod thing;
 mod value;
 
-pub(crate) use agents::{AgentPlan, prove};
+pub(crate) use agents::AgentPlan;
 pub(crate) use change::between as changes;
 pub(crate) use check::not_loopback;
 pub(crate) use flags::Flag;
@@ -47,6 +47,9 @@ pub(crate) use value::{LogFormat, StoreUrl, duration};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
 use environment::Variables;
 use setting::{Place, Source};
@@ -125,8 +128,16 @@ impl Inputs {
         loaded.agents.iter_mut().for_each(AgentPlan::share_scope);
     }
 
-    /// Reads the file, puts the layers on one another, and checks the result.
-    pub(crate) fn load(&self) -> Result<Loaded, Problems> {
+    /// Reads the file, puts the layers on one another, and checks the result: all that is wrong, whether the
+    /// configuration or a server made from it finds it, is told at once.
+    pub(crate) async fn load(&self) -> Result<Loaded, Problems> {
+        let (loaded, mut problems) = self.read();
+        // What a card switches off is for the log of the server that is started, not for this trial.
+        agents::prove(&loaded.agents, &mut problems).with_subscriber(NoSubscriber::default()).await;
+        problems.unless_any(loaded)
+    }
+
+    fn read(&self) -> (Loaded, Problems) {
         let mut problems = Problems::default();
         let Some((path, named_by)) = self.file() else { return self.lay(None, problems) };
         let name = path.display().to_string();
@@ -140,15 +151,16 @@ impl Inputs {
         self.lay(Some((&path, &text)), problems)
     }
 
-    fn lay(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> Result<Loaded, Problems> {
+    /// The agents of which nothing is wrong so far are in it even if there are problems elsewhere.
+    fn lay(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> (Loaded, Problems) {
         let mut config = Config::default();
         if let Some((path, text)) = file {
             file::read(text, path, &mut config, &mut problems);
         }
-        let warnings = environment::overlay(&self.variables, &mut config, &mut problems);
+        let mut warnings = environment::overlay(&self.variables, &mut config, &mut problems);
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
-        let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems);
+        let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems, &mut warnings);
         if self.shares_scope {
             agents.iter_mut().for_each(AgentPlan::share_scope);
         }
@@ -158,7 +170,7 @@ impl Inputs {
             let store = StoreUrl::Sqlite(thing.store());
             config.store.url.replace(store, Source::Default);
         }
-        problems.unless_any(Loaded { config, agents, file, warnings })
+        (Loaded { config, agents, file, warnings }, problems)
     }
 
     /// The file, and who named it.

@@ -306,6 +306,14 @@ fn s03_the_card_and_the_skills_must_agree() {
          card.json, line 5: skills: `c` is on the card, but no [[skill]] is behind it\n  \
          baton.toml, line 6: skill.id: `b` is not on the card, which lists `a`, `c`\n"
     );
+    // With whatever else is wrong, at once.
+    let text = fs::read_to_string(folder.path("card.json")).unwrap();
+    let text = text.replace("\"capabilities\":{}", "\"capabilities\":{\"pushNotifications\":true}");
+    fs::write(folder.path("card.json"), text).unwrap();
+    let (_, said) = finished(&mut folder.baton(&["config", "check"]));
+    let named =
+        ["line 2: capabilities.pushNotifications: true", "line 5: skills: `c`", "line 6: skill.id: `b`"];
+    assert!(said.starts_with("error: 3 problems") && named.iter().all(|it| said.contains(it)), "{said}");
     fs::write(folder.path("card.json"), "{").unwrap();
     let (code, said) = finished(&mut folder.baton(&["config", "check"]));
     assert!(code == Some(2) && said.starts_with("error: card.json: "), "{said}");

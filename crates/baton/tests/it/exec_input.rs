@@ -179,6 +179,24 @@ fn what_cannot_be_served_is_said_before_the_port_is_taken() {
     assert!(code == Some(1) && said.contains("not by hand"), "{said}");
 }
 
+/// By a flag or in the file: a script that is not there is told at the start, and an agent that names no version has
+/// the same one.
+#[tokio::test]
+async fn p08_a_program_by_a_flag_and_in_the_file_are_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[[skill]]\nid = \"s\"\nexec = \"python3 nofile.py\"\n";
+    fs::write(folder.path().join("agents.toml"), file).unwrap();
+    for (agent, place) in [
+        (["--exec", "python3 nofile.py"], "--exec: "),
+        (["--config", "agents.toml"], "agents.toml, line 3: skill.exec: "),
+    ] {
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:"];
+        let server = Served::of(baton(&[&fixed[..], &agent].concat()).current_dir(&folder));
+        server.log_with(&format!("{place}there is no file nofile.py in "));
+        assert_eq!(server.card().await["version"], "1.0.0", "{place}");
+    }
+}
+
 /// What the request says beside its message is on the line, in the environment, and of no effect where it is missing.
 #[tokio::test]
 async fn p08_a_program_learns_what_the_request_said_beside_its_message() {

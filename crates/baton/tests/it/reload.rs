@@ -209,20 +209,32 @@ async fn what_needs_a_restart_is_named_every_time() {
     let head = "[card]\nname = \"N\"\ndescription = \"d\"\n";
     let folder = Folder::with(&format!("{HEAD}{head}{}", skill("a")));
     let server = folder.serve();
-    let other = HEAD.replace("memory:", "sqlite:other.db");
+    let other = format!("{}[limits]\nmax_body = \"1MiB\"\n", HEAD.replace("memory:", "sqlite:other.db"));
     let changed = head.replace("\"N\"", "\"M\"");
     let agent = "[[agent]]\nid = \"x\"\n[[agent.skill]]\nid = \"s\"\nbuiltin = \"echo\"\n";
     folder.write("baton.toml", &format!("{other}{changed}{}{}{agent}", skill("a"), skill("b")));
     for times in 1..=2 {
         server.signal("-HUP");
         let log = logged(&server, "needs a restart", times).await;
-        let line = log.lines().rfind(|line| line.contains("needs a restart")).unwrap();
-        assert!(line.contains("agent[x], skill[b], store.url"), "{line}");
+        let last = |text: &str| log.lines().rfind(|line| line.contains(text)).unwrap().to_owned();
+        let line = last("needs a restart");
+        assert!(line.contains("agent[x], skill[b], store.url, card"), "{line}");
+        // What waits is not told as applied.
+        let line = last("configuration reloaded");
+        let applied = if times == 1 { "applied=\"limits.max_body\"" } else { "applied=\"nothing\"" };
+        assert!(line.contains(applied), "{line}");
     }
     // A card for a skill that is not there yet has to wait for it.
     let served = server.card().await;
     assert_eq!((&served["name"], served["skills"].as_array().unwrap().len()), (&json!("N"), 1));
     assert!(!folder.path("other.db").exists());
+    // With the skills that run, it can be served.
+    folder.write("baton.toml", &format!("{HEAD}{changed}{}", skill("a")));
+    server.signal("-HUP");
+    let log = logged(&server, "configuration reloaded", 3).await;
+    let line = log.lines().rfind(|line| line.contains("configuration reloaded")).unwrap();
+    assert!(line.contains("applied=\"limits.max_body, card\""), "{line}");
+    assert_eq!(server.card().await["name"], "M");
 }
 
 /// Flags and variables are as they were typed: the file changes below them.

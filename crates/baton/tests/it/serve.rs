@@ -1,7 +1,8 @@
 //! `baton serve`: welcome, mistakes, stores, signals.
 
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -176,6 +177,52 @@ async fn a_stop_closes_open_streams_properly() {
     while stream.chunk().await.unwrap().is_some() {}
 }
 
+/// At a terminal Ctrl-C says at once what is waited for, and the second one does not wait.
+#[tokio::test]
+async fn a_person_who_stops_a_busy_server_is_told_what_it_waits_for() {
+    let line = format!(
+        "echo pid $$; exec '{}' serve --listen 127.0.0.1:0 --store memory: --exec 'sleep 600'",
+        env!("CARGO_BIN_EXE_baton")
+    );
+    let mut terminal = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` of util-linux makes the terminal");
+    let mut lines = BufReader::new(terminal.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut after = |label: &str| {
+        let found = lines.find_map(|line| Some(line.trim().strip_prefix(label)?.trim().to_owned()));
+        found.unwrap_or_else(|| panic!("it said no {label}"))
+    };
+    let (pid, url) = (after("pid"), after("listening"));
+    let body = json!({"message": text("m-1", "hi"), "configuration": {"returnImmediately": true}});
+    let send = reqwest::Client::new().post(format!("{url}/message:send")).header("A2A-Version", "1.0");
+    assert_eq!(send.json(&body).send().await.unwrap().status(), 200);
+    let interrupt = || assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    interrupt();
+    let said = after("Stopping");
+    let expected = ": waiting for 1 task to come to rest, up to 30s; press Ctrl-C again to stop now";
+    assert_eq!(said, expected);
+    interrupt();
+    assert_eq!(after("error:"), "stopped before the running turns had ended");
+    assert_eq!(terminal.wait().unwrap().code(), Some(130));
+}
+
+/// Somebody else's file is refused without a word on its mode, and nothing is left beside it.
+#[test]
+fn another_programs_file_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "not a database at all\n".repeat(400)).unwrap();
+    let (code, said) = finished(
+        baton(&["serve", "--listen", "127.0.0.1:0", "--store", "sqlite:notes.txt"]).current_dir(&folder),
+    );
+    assert!(code == Some(1) && !said.contains("chmod"), "{code:?} {said}");
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+}
+
 /// A card file of another generation is served; what it promises beyond what is there is refused by its line.
 #[tokio::test]
 async fn s03_a_card_file_must_be_true() {
@@ -195,15 +242,23 @@ async fn s03_a_card_file_must_be_true() {
     };
     let skills = r#"{"id":"task","name":"t","description":"t","tags":[]},{"id":"message","name":"m","description":"m","tags":[]}"#;
 
-    let served = Served::of(&mut serve(&card(r#"{"streaming":false}"#, skills)));
-    let url = format!("{}/.well-known/agent-card.json", served.url);
-    let shown: serde_json::Value = reqwest::get(url).await.unwrap().json().await.unwrap();
-    assert_eq!((&shown["name"], &shown["capabilities"]["streaming"]), (&"Mine".into(), &false.into()));
-    let refused = served.ask("SendStreamingMessage", serde_json::json!({"message": text("m-1", "hi")})).await;
-    assert_eq!(refused["error"]["code"], -32004);
+    for left_out in [r#"{"streaming":false}"#, "{}"] {
+        let served = Served::of(&mut serve(&card(left_out, skills)));
+        let shown = served.card().await;
+        assert_eq!((&shown["name"], &shown["capabilities"]["streaming"]), (&"Mine".into(), &false.into()));
+        let message = serde_json::json!({"message": text("m-1", "hi")});
+        let refused = served.ask("SendStreamingMessage", message).await;
+        assert_eq!(refused["error"]["code"], -32004, "{left_out}");
+        served.log_with("streaming is switched off");
+    }
 
     for (text, reason) in [
         (card(r#"{"pushNotifications":true}"#, skills), "line 2: capabilities.pushNotifications"),
+        (
+            card("{}", skills)
+                .replace("{\"protocolVersion", "{\"preferredTransport\":\"GRPC\",\"protocolVersion"),
+            "\"GRPC\" is no binding of this server",
+        ),
         (card("{}", r#"{"id":"other","name":"o","description":"o","tags":[]}"#), "line 4: skills: `other`"),
         ("{".to_owned(), "card.json"),
         ("{}".to_owned(), "name"),

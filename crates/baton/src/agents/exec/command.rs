@@ -62,6 +62,37 @@ pub(super) fn check(options: &ExecOptions, path: Option<&OsStr>) -> Result<(), S
     Err(format!("no program `{program}` is on the PATH{hint}"))
 }
 
+/// Endings of what an interpreter is given to run.
+const SCRIPTS: &[&str] = &["bash", "cjs", "js", "mjs", "pl", "py", "rb", "sh", "ts", "zsh"];
+
+/// What looks like the script of an interpreter and is not there, as in `python3 nofile.py`. For a warning: only the
+/// interpreter knows for sure. Lines in which a shell would do more than start one program are left alone.
+pub(crate) fn missing_script(command: &[String], directory: Option<&Path>) -> Option<String> {
+    let words: Vec<&str> = match command {
+        [shell, flag, line] if shell == SHELL && flag == "-c" => {
+            let words: Vec<_> = line.split_whitespace().collect();
+            words.iter().all(|word| is_plain(word)).then_some(words)?
+        }
+        words => words.iter().map(String::as_str).collect(),
+    };
+    let interpreter = Path::new(words.first()?).file_name()?.to_str()?;
+    if !INTERPRETERS.contains(&interpreter) {
+        return None;
+    }
+    let is_script = |word: &&str| {
+        let ending = Path::new(word).extension().and_then(OsStr::to_str);
+        let scripted = ending.is_some_and(|ending| SCRIPTS.contains(&ending));
+        scripted && !word.starts_with('-') && !word.contains("://")
+    };
+    let script = words.into_iter().skip(1).find(is_script)?;
+    let folder = directory.map(Path::to_owned).or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let missing = !folder.join(script).exists();
+    missing.then(|| {
+        let folder = folder.display();
+        format!("there is no file {script} in {folder}: tasks will fail until it is there")
+    })
+}
+
 fn runnable(file: &Path) -> Result<(), String> {
     let found = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if !found.is_file() {
@@ -106,6 +137,35 @@ mod tests {
             ("''", "program"),
         ] {
             assert_eq!(name(typed), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_noticed_where_the_line_is_plain() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("there.py"), "").unwrap();
+        let missing = |line: &str| missing_script(&parse(line), Some(folder.path()));
+        for line in [
+            "python3 nofile.py",
+            "/usr/bin/python3 -u nofile.py --fast",
+            "env python3 nofile.py",
+            "deno run nofile.ts",
+        ] {
+            let said = missing(line).unwrap_or_else(|| panic!("{line}"));
+            assert!(said.contains("no file nofile."), "{said}");
+        }
+        let words = ["node", "no file.js"].map(str::to_owned);
+        assert!(missing_script(&words, Some(folder.path())).is_some(), "no shell is involved");
+        for line in [
+            "python3 there.py nofile.py",
+            "python3 -m module",
+            "cat nofile.py",
+            "cd elsewhere && python3 nofile.py",
+            "python3 \"$SCRIPT\".py",
+            "deno run https://scripts.example/nofile.ts",
+            "docker run image python3 nofile.py",
+        ] {
+            assert_eq!(missing(line), None, "{line}");
         }
     }
 

@@ -8,6 +8,7 @@ use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::{Logic, Skill};
 
 use super::{Chunk, ExecAgent, ExecOptions, ExecReplies, Input, Output, Replies, command};
+use crate::agents::DEFAULT_VERSION;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "A program as the agent")]
@@ -128,7 +129,7 @@ impl ExecFlags {
     fn card(&self, name: &str) -> AgentCard {
         let description =
             self.description.clone().unwrap_or_else(|| format!("Runs `{name}` on what it is sent."));
-        let mut card = AgentCard::new(name, &description, env!("CARGO_PKG_VERSION"));
+        let mut card = AgentCard::new(name, &description, DEFAULT_VERSION);
         card.default_input_modes = self.exec_input.modes();
         card.default_output_modes = self.exec_output.modes();
         card

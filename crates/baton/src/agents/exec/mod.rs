@@ -63,7 +63,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use baton_server::{Agent, AgentError, Asked, Content, MessageAgent, Turn};
 
-pub(crate) use command::{name, parse};
+pub(crate) use command::{missing_script, name, parse};
 use environment::Environment;
 
 /// How a program is run. Every bound has a default.

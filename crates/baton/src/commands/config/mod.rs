@@ -11,7 +11,7 @@ use crate::exit::Failure;
 
 pub(crate) async fn run(verb: ConfigVerb) -> Result<(), Failure> {
     match verb {
-        ConfigVerb::Show { settings, format, all } => show::run(settings, format, all),
+        ConfigVerb::Show { settings, format, all } => show::run(settings, format, all).await,
         ConfigVerb::Check(settings) => check::run(settings).await,
         ConfigVerb::Default => default::run(),
     }

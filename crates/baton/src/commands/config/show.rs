@@ -4,8 +4,9 @@ use crate::args::{Format, Settings};
 use crate::config;
 use crate::exit::Failure;
 
-pub(crate) fn run(settings: Settings, format: Format, all: bool) -> Result<(), Failure> {
-    let loaded = settings.into_inputs().load().map_err(|problems| Failure::usage(problems.to_string()))?;
+pub(crate) async fn run(settings: Settings, format: Format, all: bool) -> Result<(), Failure> {
+    let loaded = settings.into_inputs().load().await;
+    let loaded = loaded.map_err(|problems| Failure::usage(problems.to_string()))?;
     super::warn(&loaded.warnings);
     let mut config = loaded.config;
     super::print(&match format {

@@ -135,11 +135,11 @@ fn paths_of_a_file_start_at_its_folder() {
     use std::path::Path;
     let text = "store = \"sqlite:data/a.db\"\n";
     let inputs = super::Inputs::default();
-    let at = |path: &str| inputs.lay(Some((Path::new(path), text)), Default::default()).unwrap().config;
+    let at = |path: &str| inputs.lay(Some((Path::new(path), text)), Default::default()).0.config;
     assert_eq!(at("baton.toml").store.url.to_string(), "sqlite:data/a.db");
     assert_eq!(at("conf/baton.toml").store.url.to_string(), "sqlite:conf/data/a.db");
     assert_eq!(at("/etc/baton.toml").store.url.to_string(), "sqlite:/etc/data/a.db");
     // The default and what variables say is of the working folder.
-    let config = inputs.lay(Some((Path::new("conf/baton.toml"), "")), Default::default()).unwrap().config;
+    let config = inputs.lay(Some((Path::new("conf/baton.toml"), "")), Default::default()).0.config;
     assert_eq!(config.store.url.to_string(), "sqlite:./baton-data/demo.db");
 }

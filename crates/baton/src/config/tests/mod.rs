@@ -22,7 +22,8 @@ fn load(
         variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
         ..Inputs::default()
     };
-    inputs.lay(Some((Path::new("baton.toml"), text)), Problems::default())
+    let (loaded, problems) = inputs.lay(Some((Path::new("baton.toml"), text)), Problems::default());
+    problems.unless_any(loaded)
 }
 
 /// A file that must be right.

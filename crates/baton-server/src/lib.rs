@@ -1,7 +1,20 @@
 //! Put an agent on the A2A (Agent2Agent) network: all generations of the protocol, JSON-RPC and HTTP+JSON, streams that
 //! can be resumed, and tasks that survive a restart.
 //!
-//! # An agent in five lines
+//! # In your `Cargo.toml`
+//!
+//! The crates are not on crates.io yet. With a clone of the repository beside your project:
+//!
+//! ```toml
+//! [dependencies]
+//! baton-server = { path = "../baton/crates/baton-server" }
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! # Only for `turn.data()` and `turn.artifact_json()`, and for a router of your own:
+//! serde = { version = "1", features = ["derive"] }
+//! axum = "0.8"
+//! ```
+//!
+//! # The shortest agent
 //!
 //! ```no_run
 //! use baton_server::{AgentError, Server, StartError, Turn};
@@ -10,10 +23,11 @@
 //!     turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await
 //! }
 //!
-//! # async fn serve() -> Result<(), StartError> {
-//! let server = Server::agent("hello", "Greets whoever writes", hello).build().await?;
-//! server.serve("127.0.0.1:3000").await
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), StartError> {
+//!     let server = Server::agent("hello", "Greets whoever writes", hello).build().await?;
+//!     server.serve("127.0.0.1:3000").await
+//! }
 //! ```
 //!
 //! Its card is at `/.well-known/agent-card.json`, JSON-RPC at `/`, HTTP+JSON at `/message:send` and so on. The folder
@@ -23,34 +37,37 @@
 //!
 //! | | works on tasks: [`Agent`] | answers: [`MessageAgent`] |
 //! |---|---|---|
-//! | is | `async fn(Turn) -> Result<(), AgentError>` | `async fn(Asked) -> Result<R, AgentError>`, `R` being text, parts, a message: whatever is [`Into<Content>`](Content) |
-//! | the client gets | a task it can watch, answer, cancel and come back to | a message |
-//! | an error | fails the task, with its text as the reason | is an error for the client |
-//! | mounted by | [`Builder::task_skill`] | [`Builder::message_skill`] |
+//! | you write | `async fn(Turn) -> Result<(), AgentError>` | `async fn(Asked) -> Result<R, AgentError>`, where `R` is text, parts or a message (anything that is [`Into<Content>`](Content)) |
+//! | the client gets | a task that it can watch, answer, cancel and read again later | a message |
+//! | an `Err` | fails the task, with the error's text as the reason | is sent to the client as an error |
+//! | added by | [`Builder::task_skill`] | [`Builder::message_skill`] |
 //!
-//! Both may be closures, or types that implement the trait, and [`Server::agent`] takes either. Anything that is an error
-//! becomes an [`AgentError`] by `?`.
+//! Either may also be a closure, or a type that implements the trait; [`Server::agent`] takes both kinds. `?` turns any error
+//! type into an [`AgentError`].
 //!
 //! # What a turn can say
 //!
-//! A [`Turn`] is one message to a task and all that comes of it.
+//! A *turn* is one run of the agent: it begins with a message to a task and ends when the function returns. A [`Turn`] holds
+//! the message, and its methods are what the agent can say:
 //!
-//! | to say | write |
+//! | state or content | write |
 //! |---|---|
 //! | working | `turn.progress("Half way").await?` |
 //! | a message | `turn.say(content).await?` |
 //! | a new artifact | `turn.text_artifact("notes", text).await?`, `turn.artifact_json("result", &value).await?`, `turn.artifact_file("a.csv", "text/csv", bytes).await?` |
 //! | text as it comes | `let mut text = turn.stream_text("poem"); text.write(token).await?; text.finish().await?` |
-//! | input required | `let answer = turn.ask("Which one?").await?`; or ask and return: the answer starts the next turn |
+//! | input required | `let answer = turn.ask("Which one?").await?`. An agent may also ask and return: then the answer starts a new turn |
 //! | auth required | `turn.require_auth("Sign in at …").await?` |
 //! | completed | return `Ok(())`, or `turn.complete_with("Done").await` |
 //! | failed | return an error, or `turn.fail("Why").await` |
 //! | rejected | `turn.reject("Why").await` |
 //!
-//! What came in is `turn.text()`, `turn.data::<T>()?` (a data part as a type of your own), `turn.files()`,
-//! `turn.message()`; `turn.task()` has what was said before, `turn.owner()` says who asks. When the client cancels or the
-//! server stops, verbs and [`Turn::sleep`] return an error ([`AgentError::is_stop`]); `?` does the rest. What takes long
-//! without a verb watches [`Turn::cancellation`].
+//! The message is read with `turn.text()`, `turn.data::<T>()?` (a data part as a type of your own), `turn.files()` and
+//! `turn.message()`. `turn.task()` is the task so far, `turn.owner()` is the caller.
+//!
+//! When the client cancels or the server stops, these methods and [`Turn::sleep`] return an error
+//! ([`AgentError::is_stop`]), so that `?` ends the agent. Long work that calls none of them should watch
+//! [`Turn::cancellation`].
 //!
 //! ```
 //! use baton_server::{AgentError, Turn};
@@ -107,14 +124,15 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(start()).unwrap();
 //! ```
 //!
-//! A message that names no skill (`skillId` in its metadata) goes where its words lead, else to the default skill;
-//! `docs/routing.md` has the rules. [`Builder::choose_skill`] replaces them.
+//! A message may name its skill (`skillId` in its metadata). Otherwise its words are compared with each skill's id, name,
+//! tags and examples, and if none fits it goes to the default skill; `docs/routing.md` has the rules.
+//! [`Builder::choose_skill`] replaces them.
 //!
-//! # Trying an agent
+//! # Testing an agent
 //!
-//! A server need not listen. [`Server::send`] says something to its agent and gives the task or the message that comes of
-//! it, [`Server::stream`] gives the events one by one, and [`Server::client`] can do the rest: answer questions, cancel,
-//! call as somebody ([`LocalClient`]). All of it goes through the rules that clients on the network meet.
+//! A test needs no socket. [`Server::send`] sends a message to the agent and returns the task or the reply,
+//! [`Server::stream`] returns the events one by one, and [`Server::client`] has the rest: answering questions, canceling,
+//! calling as a given owner ([`LocalClient`]). The same rules apply as for clients on the network.
 //!
 //! ```
 //! use baton_server::a2a::{StreamItem, TaskState};
@@ -146,10 +164,10 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(it_greets()).unwrap();
 //! ```
 //!
-//! # Where tasks live
+//! # Where tasks are kept
 //!
-//! In memory, unless [`Builder::store`] is given another store. [`store::sqlite`] keeps them in a file, and an answered
-//! message survives a kill and a power cut:
+//! In memory, unless [`Builder::store`] is given another store. [`store::sqlite`] keeps them in a file: what was acknowledged
+//! survives `kill -9` and a power cut:
 //!
 //! ```no_run
 //! # async fn start() -> Result<(), baton_server::StartError> {
@@ -163,14 +181,14 @@
 //! # }
 //! ```
 //!
-//! A turn that a crash cut short is run again if the agent allows it ([`Agent::rerunnable`]), else its task fails with the
-//! reason. Bounds are in [`engine::options`] and [`service::Limits`], and may change while the server serves
-//! ([`Control`]).
+//! If the process ends while a turn is running, the next start runs the turn again if the agent allows it
+//! ([`Agent::rerunnable`]); otherwise the task fails with the reason. Limits are in [`engine::options`] and
+//! [`service::Limits`]; [`Control`] changes them while the server runs.
 //!
-//! # In an application of one's own
+//! # Inside your own web application
 //!
-//! [`Server::router`] is an axum router, and a `tower` service. It may be nested or merged, and [`Server::serve_app`]
-//! serves the whole: one listener, one stop.
+//! [`Server::router`] is an axum router, and so a `tower` service. It can be nested or merged into yours;
+//! [`Server::serve_app`] then serves both on one listener and stops them together.
 //!
 //! ```no_run
 //! # async fn start() -> Result<(), Box<dyn std::error::Error>> {
@@ -187,10 +205,12 @@
 //! # }
 //! ```
 //!
-//! The card says where the agent is found, by the request for it; [`Builder::public_url`] is the whole address where a
-//! proxy stands before it. [`Server::serve_app_until`] stops both in the right order: a listener that waits for open
-//! requests would wait for the last event stream, so an application that serves the router by other means calls
-//! [`Server::shut_down`] *before* its listener stops ([`Server::router`] shows how).
+//! The address on the card is taken from the request that asks for it. Behind a proxy, give the agent's whole address with
+//! [`Builder::public_url`].
+//!
+//! If you serve the router by other means, call [`Server::shut_down`] *before* your listener stops ([`Server::router`] shows
+//! how): a listener waits for open requests, and event streams stay open until the agent's server has shut down.
+//! [`Server::serve_app_until`] does that for you.
 //!
 //! Several agents on one server are [`Mount`]s, given to [`Server::host`].
 //!
@@ -204,8 +224,8 @@
 //!
 //! # How it is built
 //!
-//! A request's path reads like the folders: `binding` → `service` → `engine` → `store`. A task is a log; replies and
-//! streams are readers of it.
+//! A request passes through the folders in this order: `binding` → `service` → `engine` → `store`. A task is a log, a
+//! numbered list of events; replies and streams read it.
 
 #![warn(missing_docs)]
 

@@ -117,6 +117,8 @@ mod pages;
 mod places_shared;
 /// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
 mod probes;
+/// The README's Rust.
+mod readme;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.

@@ -1,1 +1,1 @@
-//! baton-client
+//! The A2A client. Nothing is here yet.

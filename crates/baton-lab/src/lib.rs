@@ -1,24 +1,24 @@
-//! Baton's lab: tests any A2A agent, and says plainly what is wrong.
+//! Baton's lab: tests any A2A agent or client, and says plainly what is wrong.
 //!
-//! A run: a raw probe of the card → a plan (run, or skip because…) → each case on its own, with its own raw requests
-//! → expected and actual with the bytes exchanged → reports.
+//! A run has four steps. It reads the agent's card; plans which cases run and why others are skipped; runs each case with raw
+//! requests of its own, keeping the bytes that were exchanged; and writes reports.
 //!
-//! Cases are data: ACTS documents, ours in `suites/` and anybody's by file. What the format cannot say is Rust, in
-//! [`native`], behind the same case ids. Nothing here uses the server's or the client's codec: a mistake there must
-//! not be able to hide itself.
+//! Most cases are data: ACTS documents (a YAML format), our own in `suites/`, others from files that are named on the command
+//! line. Cases that the format cannot express are written in Rust, in [`native`]. Nothing here uses the codecs of Baton's
+//! server or client, so that a mistake in those cannot hide itself.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`acts`] | documents, assertions, variables, corrections |
 //! | [`wire`] | raw requests and what came back, as evidence |
-//! | [`discover`](mod@discover) | the first look, and why nothing can be tested |
+//! | [`discover`](mod@discover) | reading the card, and why an agent cannot be tested at all |
 //! | [`target`] | the agent under test, as its card and the command line describe it |
 //! | [`case`](mod@case) | what can be run: a case with its requirement, and its verdict |
 //! | [`plan`], [`run`] | which cases run where, and running them |
-//! | [`judge`] | the other way round: scripted agents that judge clients |
-//! | [`report`] | what people read |
-//! | [`fault`] | a TCP proxy with faults, and the cases through it |
-//! | [`baseline`] | the failures that are expected |
+//! | [`judge`] | tests of clients, by scripted agents that they call |
+//! | [`report`] | results as text, JSON, Markdown, JUnit and others |
+//! | [`fault`] | a TCP proxy that makes a bad network, and the cases run through it |
+//! | [`baseline`] | failures that are known and expected |
 
 pub mod acts;
 pub mod baseline;

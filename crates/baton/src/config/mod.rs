@@ -133,7 +133,8 @@ impl Inputs {
     pub(crate) async fn load(&self) -> Result<Loaded, Problems> {
         let (loaded, mut problems) = self.read();
         // What a card switches off is for the log of the server that is started, not for this trial.
-        agents::prove(&loaded.agents, &mut problems).with_subscriber(NoSubscriber::default()).await;
+        let proof = Box::pin(agents::prove(&loaded.agents, &mut problems));
+        proof.with_subscriber(NoSubscriber::default()).await;
         problems.unless_any(loaded)
     }
 

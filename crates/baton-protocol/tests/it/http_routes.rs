@@ -91,9 +91,9 @@ fn p03_another_method_on_a_known_path_is_told_which_there_are() {
     for (_, path, operation, ..) in V1.iter().chain(V0_3) {
         let allow = match operation {
             SendMessage | SendStreamingMessage | CancelTask => "POST",
-            GetTask | ListTasks | GetExtendedCard => "GET",
-            SubscribeToTask | CreatePushConfig | ListPushConfigs => "GET, POST",
-            GetPushConfig | DeletePushConfig => "GET, DELETE",
+            GetTask | ListTasks | GetExtendedCard => "GET, HEAD",
+            SubscribeToTask | CreatePushConfig | ListPushConfigs => "GET, HEAD, POST",
+            GetPushConfig | DeletePushConfig => "GET, HEAD, DELETE",
         };
         for method in METHODS {
             let found = find(method, path);
@@ -171,7 +171,7 @@ fn fixed_routes_win_over_tenants() {
     for path in ["/tasks/tasks", "/tasks/extendedAgentCard"] {
         assert_eq!(find("GET", path).unwrap().unwrap().tenant, None, "{path}");
     }
-    assert_eq!(find("POST", "/tasks/message:send"), Err(WrongMethod { allow: "GET" }));
+    assert_eq!(find("POST", "/tasks/message:send"), Err(WrongMethod { allow: "GET, HEAD" }));
     for name in [
         "",
         ".",

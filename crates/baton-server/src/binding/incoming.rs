@@ -98,6 +98,10 @@ pub(super) async fn read_body(most: usize, headers: &HeaderMap, body: Body) -> R
     to_bytes(body, most).await.map_err(|error| {
         let limit = std::error::Error::source(&error)
             .is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>());
-        if limit { too_large() } else { Error::of(ErrorKind::InvalidRequest).with_log(error) }
+        if limit {
+            return too_large();
+        }
+        // Its chunks are broken, or it ends too early: there is no request to speak of, in any binding.
+        Error::new(ErrorKind::ParseError, "The request's body could not be read to its end").with_log(error)
     })
 }

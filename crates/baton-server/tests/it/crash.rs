@@ -9,7 +9,7 @@ use baton_server::store::sqlite::{self, SqliteStore};
 use baton_server::{Agent, AgentError, Server, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{TestServer, id, kinds, message, message_to, serve, state, with_agent};
+use crate::harness::{HANG, TestServer, id, kinds, message, message_to, serve, state, with_agent};
 use crate::stage::{Backend, Calls, Gate};
 
 /// "ask" asks; "deaf" hears a cancel and does not stop; anything else waits at the gate and says which attempt it was.
@@ -60,7 +60,8 @@ where
         let server = serve(with_agent(agent.clone()).store(store).options(options)).await;
         work(&server).await;
     });
-    runtime.shutdown_background();
+    // All of it has to be gone: what still ran would go on with the work, as no killed process can.
+    runtime.shutdown_timeout(HANG);
 }
 
 /// The same store, another process.

@@ -127,8 +127,10 @@ async fn one_that_takes_nothing_is_cut_off_while_its_connection_is_busy() {
 async fn head_is_answered_without_a_body() {
     let server = server().await;
     let mut connection = connect(&server, 1 << 20).await;
-    for (stream, path) in [(1, "/.well-known/agent-card.json"), (5, "/nowhere"), (9, "/healthz")] {
-        let head = header_block("HEAD", path, &[]);
+    let paths = ["/.well-known/agent-card.json", "/nowhere", "/healthz", "/tasks", "/v1/tasks"];
+    for (stream, path) in (1..).step_by(4).zip(paths) {
+        let version = if path == "/tasks" { "1.0" } else { "0.3" };
+        let head = header_block("HEAD", path, &[("a2a-version", version)]);
         connection.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).await.unwrap();
         let came = loop {
             let came = next(&mut connection).await;

@@ -1,5 +1,6 @@
 //! The HTTP+JSON binding: every route of 1.0 and of 0.3, methods, media types, queries and error bodies.
 
+use http::Method;
 use serde_json::json;
 
 use crate::agents::obedient;
@@ -139,18 +140,50 @@ async fn p03_the_last_colon_splits_and_ids_are_decoded_once() {
     assert_eq!((missing.status, reason(&missing, true).as_str()), (404, "TASK_NOT_FOUND"));
 }
 
+/// RFC 9110: what GET says, without the body. In HTTP/2 `http2_readers` looks at the frames.
+#[tokio::test]
+async fn p03_head_is_answered_wherever_get_is() {
+    let server = serve_agent(obedient).await;
+    let task = server.send("say hi").await["id"].as_str().unwrap().to_owned();
+    let held = server.start("hold").await["id"].as_str().unwrap().to_owned();
+    for (prefix, version, card) in [("", "1.0", "/extendedAgentCard"), ("/v1", "0.3", "/card")] {
+        for path in [
+            "/tasks".to_owned(),
+            format!("/tasks/{task}"),
+            "/tasks/missing".to_owned(),
+            format!("/tasks/{held}:subscribe"),
+            format!("/tasks/{task}/pushNotificationConfigs"),
+            format!("/tasks/{task}/pushNotificationConfigs/c"),
+            card.to_owned(),
+        ] {
+            let mut told = Vec::new();
+            for method in [Method::GET, Method::HEAD] {
+                let path = format!("{prefix}{path}");
+                let answer = request(&server, method.clone(), &path, &[("a2a-version", version)], "").await;
+                let header = |name: &str| answer.headers().get(name).cloned();
+                told.push((answer.status(), header("content-type"), header("content-length")));
+                if method == Method::HEAD {
+                    assert_eq!(answer.bytes().await.unwrap(), "", "{path}");
+                }
+            }
+            assert_eq!(told[0], told[1], "{prefix}{path}");
+            assert_ne!(told[1].0, 405, "{prefix}{path}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn p03_the_wrong_method_is_told_the_right_one() {
     let server = serve_agent(obedient).await;
     for (path, allow) in [
         ("/message:send", "POST"),
         ("/message:stream", "POST"),
-        ("/tasks", "GET"),
-        ("/tasks/a", "GET"),
+        ("/tasks", "GET, HEAD"),
+        ("/tasks/a", "GET, HEAD"),
         ("/tasks/a:cancel", "POST"),
-        ("/tasks/a:subscribe", "GET, POST"),
-        ("/tasks/a/pushNotificationConfigs", "GET, POST"),
-        ("/tasks/a/pushNotificationConfigs/c", "GET, DELETE"),
+        ("/tasks/a:subscribe", "GET, HEAD, POST"),
+        ("/tasks/a/pushNotificationConfigs", "GET, HEAD, POST"),
+        ("/tasks/a/pushNotificationConfigs/c", "GET, HEAD, DELETE"),
     ] {
         for (prefix, version) in [("", "1.0"), ("/acme", "1.0"), ("/v1", "0.3")] {
             for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
@@ -166,7 +199,7 @@ async fn p03_the_wrong_method_is_told_the_right_one() {
     }
     for path in ["/extendedAgentCard", "/acme/extendedAgentCard", "/v1/card"] {
         let refused = answer(&server, &format!("POST {path}"), &[], "{}").await;
-        assert_eq!((refused.status, refused.header("allow")), (405, Some("GET")), "{path}");
+        assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD")), "{path}");
     }
     for path in ["/nothing", "/v1", "/v1/nothing", "/acme/nothing", "/tasks/a/b", "/a/b/tasks", "//tasks"] {
         let refused = answer(&server, &format!("GET {path}"), &[V1], "").await;

@@ -9,7 +9,7 @@ use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Ser
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{TestServer, id, message, message_to, serve, serve_agent, with_agent};
+use crate::harness::{HANG, TestServer, id, message, message_to, serve, serve_agent, with_agent};
 use crate::speakers::{message_03, proto_message_03, read, request, rpc, settles, task};
 use crate::stage::{Backend, Gate};
 
@@ -188,7 +188,7 @@ fn s15_a_turn_that_is_run_again_sees_the_same() {
                 tokio::task::yield_now().await;
             }
         });
-        runtime.shutdown_background();
+        runtime.shutdown_timeout(HANG);
         notes.gate.let_pass(10);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

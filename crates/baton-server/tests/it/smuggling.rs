@@ -64,6 +64,46 @@ async fn what_only_one_reader_takes_for_a_body_is_not_served() {
     assert_eq!(tasks(&server).await, 0, "nothing got through");
 }
 
+/// Whoever notices it, the filter or hyper, and however much came with the head.
+#[tokio::test]
+async fn a_body_whose_framing_breaks_is_refused_in_every_binding() {
+    let server = serve_agent(obedient).await;
+    let extended = format!("1;{}\r\n \r\n", "e".repeat(1000)).repeat(20);
+    let broken = [
+        ("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n", false),
+        ("Transfer-Encoding: chunked", "2\r\n{}x0\r\n\r\n", false),
+        ("Transfer-Encoding: chunked", extended.as_str(), false),
+        ("Transfer-Encoding: chunked", "5\r\n{", true),
+        ("Transfer-Encoding: chunked", "2\r\n{}\r\n", true),
+        ("Content-Length: 20", "{}", true),
+    ];
+    for path in ["/", "/message:send", "/v1/message:send"] {
+        for (framing, body, ends) in broken {
+            for at_once in [true, false] {
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{}{framing}\r\n\r\n",
+                    if path.starts_with("/v1") { "" } else { "A2A-Version: 1.0\r\n" }
+                );
+                let mut stream = socket::connect(&server).await;
+                if at_once {
+                    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+                } else {
+                    stream.write_all(head.as_bytes()).await.unwrap();
+                    tokio::task::yield_now().await;
+                    stream.write_all(body.as_bytes()).await.unwrap();
+                }
+                if ends {
+                    stream.shutdown().await.unwrap();
+                }
+                let name = format!("{path} {framing} {:.20}", body);
+                let replies = replies(&socket::until_closed(&mut stream).await);
+                let [reply] = &replies[..] else { panic!("{name}: {replies:?}") };
+                assert_eq!(reply.status, 400, "{name}: {reply:?}");
+            }
+        }
+    }
+}
+
 /// Each request is passed on by itself; all of them are answered, in order.
 #[tokio::test]
 async fn many_requests_in_one_write_are_all_answered() {

@@ -102,11 +102,14 @@ impl Found {
     fn of_method(mut self, method: &str) -> Result<Route, WrongMethod> {
         let known: Vec<_> = self.methods.iter().map(|(name, _)| *name).collect();
         let allow = match known.as_slice() {
-            ["GET", "POST"] => "GET, POST",
-            ["GET", "DELETE"] => "GET, DELETE",
+            ["GET", "POST"] => "GET, HEAD, POST",
+            ["GET", "DELETE"] => "GET, HEAD, DELETE",
+            ["GET"] => "GET, HEAD",
             [one, ..] => one,
             [] => "",
         };
+        // The same without the body, which is left out where answers are sent.
+        let method = if method == "HEAD" { "GET" } else { method };
         let (_, operation) =
             self.methods.iter().find(|(name, _)| *name == method).ok_or(WrongMethod { allow })?;
         self.route.operation = *operation;

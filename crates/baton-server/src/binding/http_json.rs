@@ -103,6 +103,7 @@ async fn answer(
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
     let service = site.of_tenant(Some(service), decoded.tenant.as_deref())?;
     seen.agent(service);
+    // A tenant may be another agent, whose card names generations of its own.
     service.generations().check(route.generation)?;
     let extensions = incoming::extensions(&parts.headers);
     let context = CallContext {

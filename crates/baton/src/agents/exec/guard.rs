@@ -87,7 +87,7 @@ fn guard(grace: Duration, program: &OsString, args: impl Iterator<Item = OsStrin
     // A group of its own: it can be signalled as a whole, and we are not in it.
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::from(stdin)).process_group(0);
-    let spawned = shortage::spawn(&mut command, &lifeline);
+    let spawned = shortage::spawn(|| command.spawn(), &lifeline);
     // The program's copy of its stdin must be the only one.
     drop(command);
     let group = match spawned {

@@ -7,7 +7,6 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,10 +57,13 @@ pub(super) async fn start(
 }
 
 /// The same for a guard, which has no runtime. `None` when the server hung up meanwhile.
-pub(super) fn spawn(program: &mut Command, lifeline: &UnixStream) -> io::Result<Option<Child>> {
+pub(super) fn spawn<T>(
+    mut start: impl FnMut() -> io::Result<T>,
+    lifeline: &UnixStream,
+) -> io::Result<Option<T>> {
     let mut wait = FIRST_WAIT;
     loop {
-        match program.spawn() {
+        match start() {
             Err(error) if is_shortage(&error) => {}
             spawned => {
                 lifeline.set_read_timeout(None)?;
@@ -102,10 +104,20 @@ mod tests {
     #[test]
     fn a_guard_that_is_hung_up_on_does_not_start_its_program() {
         let (server, guard) = UnixStream::pair().unwrap();
-        let mut missing = Command::new("/surely/not/there");
-        assert_eq!(spawn(&mut missing, &guard).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let child = spawn(&mut Command::new("true"), &guard).unwrap();
-        assert!(child.unwrap().wait().unwrap().success());
+        let missing = || -> io::Result<()> { Err(Errno::NOENT.into()) };
+        assert_eq!(spawn(missing, &guard).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let mut tries = 0;
+        let third = || {
+            tries += 1;
+            if tries < 3 { Err(Errno::AGAIN.into()) } else { Ok("started") }
+        };
+        assert_eq!(
+            spawn(third, &guard).unwrap(),
+            Some("started"),
+            "while the server is there it tries again"
+        );
         drop(server);
+        let never = || -> io::Result<()> { Err(Errno::AGAIN.into()) };
+        assert_eq!(spawn(never, &guard).unwrap(), None);
     }
 }

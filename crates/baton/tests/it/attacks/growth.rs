@@ -22,6 +22,9 @@ for n in range(int(os.environ["COUNT"])):
 
 const MB: u64 = 1_000_000;
 
+/// Bytes written for one small artifact, however many there are: its record, twice, and its share of the pages around it.
+const MOST_WRITTEN: u64 = 4_000;
+
 fn serve(field: &Field, more: &[&str]) -> Served {
     let store = format!("sqlite:{}", field.database().display());
     let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--store", &store];
@@ -69,6 +72,7 @@ async fn s22_a_task_with_many_artifacts_ends_and_holds_nobody_up() {
         times.sort_unstable();
         times
     });
+    let before = written(&server);
     let since = Instant::now();
     let task = send(&server, parts("go", json!([{"text": "go"}])), false).await;
     let took = since.elapsed();
@@ -76,7 +80,10 @@ async fn s22_a_task_with_many_artifacts_ends_and_holds_nobody_up() {
     let times = other.await.unwrap();
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{}", task["status"]);
     assert_eq!(task["artifacts"].as_array().unwrap().len() as u64, count);
+    let each = (written(&server) - before) / count;
+    assert!(each < MOST_WRITTEN, "{each} bytes were written for each artifact");
     run.figure("artifacts of one task", count);
+    run.figure("bytes written for each", each);
     run.figure("made and answered in", format!("{:.1} s", took.as_secs_f64()));
     let slowest = times[times.len() * 99 / 100];
     run.figure("others meanwhile, p99", format!("{:.1} ms", slowest.as_secs_f64() * 1000.0));

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use super::latency::p99;
 use crate::faults::runs::Run;
 use crate::faults::sockets::resident_kib;
 use crate::served::{Served, parts, text};
@@ -70,17 +70,6 @@ async fn s10_lists_of_large_tasks_hold_nobody_up() {
 
 fn attack() -> Value {
     json!({"pageSize": 100, "historyLength": 0})
-}
-
-async fn p99(server: &Served, task: &Value, gets: u64) -> Duration {
-    let mut times = Vec::new();
-    for _ in 0..gets {
-        let since = Instant::now();
-        server.get(task).await;
-        times.push(since.elapsed());
-    }
-    times.sort_unstable();
-    times[times.len() * 99 / 100]
 }
 
 /// With the history a page is bounded in bytes: fewer tasks, and a token that goes on behind them.

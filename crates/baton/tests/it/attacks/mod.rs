@@ -10,6 +10,8 @@ mod follow_ups;
 /// A9: tasks that grow.
 #[cfg(target_os = "linux")]
 mod growth;
+/// How long others wait meanwhile.
+mod latency;
 /// A3: lists of tasks with large messages.
 mod lists;
 /// A5: frames and requests that would fill the log.

@@ -3,11 +3,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::latency::p99;
 use crate::faults::field::Field;
 use crate::faults::runs::{HANG, Run};
 use crate::faults::sockets::{address, affordable, resident_kib};
@@ -50,18 +51,6 @@ async fn ask_and_leave(address: &str, id: &str) -> TcpStream {
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
-}
-
-/// The slowest of a hundred small answers out of so many.
-async fn p99(server: &Served, small: &Value, calls: u64) -> Duration {
-    let mut took = Vec::new();
-    for _ in 0..calls {
-        let since = Instant::now();
-        server.get(small).await;
-        took.push(since.elapsed());
-    }
-    took.sort();
-    took[took.len() * 99 / 100]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

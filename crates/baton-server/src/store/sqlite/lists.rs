@@ -187,7 +187,7 @@ impl<'a> TaskReader<'a> {
             brief: moment.prepare_cached(sql::BRIEF)?,
             whole: moment.prepare_cached(sql::WHOLE)?,
             said: moment.prepare_cached(sql::SAID)?,
-            tail: moment.prepare_cached(sql::TAIL)?,
+            tail: moment.prepare_cached(sql::TAIL_WITHIN)?,
         })
     }
 
@@ -236,7 +236,7 @@ impl<'a> TaskReader<'a> {
         let snapshot = sql::snapshot(row, sql::AFTER_HEAD + 1)?;
         drop(rows);
         let mut task = Loaded { id, head, snapshot, tail: Vec::new() };
-        let fits = read::load_tail(&mut self.tail, &mut task, room)?;
+        let fits = read::load_tail_within(&mut self.tail, &mut task, room)?;
         Ok(fits.then_some(Listed::Whole(task)))
     }
 }

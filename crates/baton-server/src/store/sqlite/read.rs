@@ -1,6 +1,7 @@
 //! The verbs that read. Those of several statements hold one snapshot of the database meanwhile.
 
 use baton_protocol::domain::{MessageId, Scope, TaskId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement, params};
 
 use super::event_rows;
@@ -29,7 +30,7 @@ pub(super) fn load(session: &mut Session, scope: &Scope, task: &TaskId) -> Store
         let snapshot = sql::snapshot(row, sql::AFTER_HEAD)?;
         Loaded { id, head, snapshot, tail: Vec::new() }
     };
-    load_tail(&mut *snapshot.prepare_cached(sql::TAIL)?, &mut task, usize::MAX)?;
+    load_tail(&mut *snapshot.prepare_cached(sql::TAIL)?, &mut task)?;
     Ok(Some(task))
 }
 
@@ -59,7 +60,7 @@ pub(super) fn load_within(
     }
     let mut loaded =
         Loaded { id, head: head.clone(), snapshot: sql::snapshot(row, sql::AFTER_HEAD)?, tail: Vec::new() };
-    let all = load_tail(&mut *connection.prepare_cached(sql::TAIL)?, &mut loaded, most)?;
+    let all = load_tail_within(&mut *connection.prepare_cached(sql::TAIL_WITHIN)?, &mut loaded, most)?;
     if all { Ok(Some(Weighed::Light(loaded))) } else { weigh() }
 }
 
@@ -139,17 +140,37 @@ pub(super) fn find_message(
     rows.next()?.map(sql::message_record).transpose()
 }
 
-/// The events the snapshot lacks, as long as snapshot and events weigh no more than that. Answers whether these are all.
-pub(super) fn load_tail(tail: &mut Statement<'_>, task: &mut Loaded, room: usize) -> StoreResult<bool> {
+/// Reads the events that are not in the task's snapshot.
+fn load_tail(tail: &mut Statement<'_>, task: &mut Loaded) -> StoreResult<()> {
+    let folded = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.version());
+    if folded < task.head.version {
+        let mut rows = tail.query(params![signed(task.head.key.0), signed(folded)])?;
+        while let Some(row) = rows.next()? {
+            event_rows::read(row, folded, &mut task.tail)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same, as long as the whole task has at most so many bytes. What does not fit is not read.
+pub(super) fn load_tail_within(
+    tail: &mut Statement<'_>,
+    task: &mut Loaded,
+    most: usize,
+) -> StoreResult<bool> {
     let folded = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.version());
     if folded < task.head.version {
         let mut bytes = task.bytes();
-        let mut rows = tail.query(params![signed(task.head.key.0), signed(folded)])?;
+        let most_of_row = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut rows = tail.query(params![signed(task.head.key.0), signed(folded), most_of_row])?;
         while let Some(row) = rows.next()? {
+            if row.get_ref(1)? == ValueRef::Null {
+                return Ok(false);
+            }
             let before = task.tail.len();
             event_rows::read(row, folded, &mut task.tail)?;
             bytes += task.tail[before..].iter().map(|event| event.record().len()).sum::<usize>();
-            if bytes > room {
+            if bytes > most {
                 return Ok(false);
             }
         }

@@ -74,12 +74,13 @@ pub(super) const LOAD: &str = concat!(
     head_columns!(),
     ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
-/// The same with the snapshot only if it has at most ?3 bytes, and with the size it has. `length` reads the row's header,
-/// not the pages behind it.
+/// The same with the snapshot only if it has at most ?3 bytes, and with the size it has. `length` reads the row's header;
+/// the record itself, or a column that stands behind it, would be all of its pages.
 pub(super) const LOAD_WITHIN: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", CASE WHEN length(s.record) <= ?3 THEN s.record END, s.sum, length(s.record), s.version \
+    ", CASE WHEN length(s.record) <= ?3 THEN s.record END, CASE WHEN length(s.record) <= ?3 THEN s.sum END, \
+     length(s.record), s.version \
      FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
 pub(super) const TAIL_BYTES: &str =
@@ -87,6 +88,10 @@ pub(super) const TAIL_BYTES: &str =
 pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum, t.folded_through FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > max(?3, t.folded_through) ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
+/// The same with nothing of a row that has more than ?3 bytes.
+pub(super) const TAIL_WITHIN: &str = "SELECT number, CASE WHEN length(record) <= ?3 THEN record END, \
+    CASE WHEN length(record) <= ?3 THEN lengths END, CASE WHEN length(record) <= ?3 THEN sum END \
+    FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
 
 // Listing. An open task is in one index and a resting one in another.
 
@@ -110,7 +115,8 @@ pub(super) const BRIEF: &str = concat!("SELECT ", head_columns!(), " FROM task t
 pub(super) const WHOLE: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", length(s.record), CASE WHEN length(s.record) <= ?2 THEN s.record END, s.sum \
+    ", length(s.record), CASE WHEN length(s.record) <= ?2 THEN s.record END, \
+     CASE WHEN length(s.record) <= ?2 THEN s.sum END \
      FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.key = ?1"
 );
 /// The row that has event ?2.

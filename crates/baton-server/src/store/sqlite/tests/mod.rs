@@ -9,6 +9,8 @@ mod one_process;
 mod place;
 mod plans;
 mod rows;
+#[cfg(target_os = "linux")]
+mod weighed;
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -9,4 +9,4 @@ mod tests;
 mod write;
 
 pub use read::{SseEvent, SseParser, SseTooLarge};
-pub use write::{write_comment, write_event, write_retry};
+pub use write::{breaks_line, write_comment, write_event, write_retry};

@@ -1,5 +1,6 @@
 //! An event stream as an SSE body. Stored events are framed as they are; many small ones leave in one write.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -28,6 +29,9 @@ const BEYOND: usize = 2 * 1024;
 
 /// Room for the frame with which most streams begin.
 const FIRST_BYTES: usize = 512;
+
+/// The end of the line of data, and of the event.
+const EVENT_END: &[u8] = b"\n\n";
 
 /// Milliseconds after which a stream that a stopping server closed may be resumed, there or at its successor.
 const COME_BACK: u64 = 1000;
@@ -72,7 +76,8 @@ pub(super) fn response(
     version: Version,
     watched: Watched,
 ) -> Response<Body> {
-    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye: false, watched };
+    let (said_goodbye, written) = (false, VecDeque::new());
+    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye, written, watched };
     let mut response = Response::new(Body::new(EventBody::Writing(Box::new(writer))));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -150,33 +155,41 @@ struct Writer {
     envelope: Envelope,
     keep_alive: Duration,
     said_goodbye: bool,
+    /// What is written before the buffer: a large frame leaves in parts, without a copy of its JSON.
+    written: VecDeque<Bytes>,
     watched: Watched,
 }
 
 impl Writer {
     /// Is all written, the goodbye of a stopping server too?
     fn is_over(&self) -> bool {
-        self.stream.is_over() && (self.said_goodbye || !self.stream.was_stopped())
+        self.written.is_empty() && self.stream.is_over() && (self.said_goodbye || !self.stream.was_stopped())
     }
 
     /// What can be written without waiting.
     fn write_at_hand(&mut self) -> Option<Bytes> {
         let span = self.watched.span();
         let _within = (!span.is_disabled()).then(|| span.enter());
+        if let Some(written) = self.written.pop_front() {
+            return Some(written);
+        }
         let mut out = BytesMut::new();
         while out.is_empty() {
             let frame = self.stream.at_hand()?;
             self.put_all(&mut out, &frame);
         }
-        Some(self.held(out))
+        Some(self.next_part(out))
     }
 
-    /// What is large keeps its room until it is sent.
-    fn held(&mut self, out: BytesMut) -> Bytes {
-        let share = self.stream.take_share();
-        match share.filter(|_| out.len() > SMALL) {
-            Some(share) => share.holding(out.freeze()),
-            None => out.freeze(),
+    /// What is to be sent next of all that was written. It keeps its room until it is sent.
+    fn next_part(&mut self, out: BytesMut) -> Bytes {
+        let out = self.stream.held(out.freeze());
+        match self.written.pop_front() {
+            Some(first) => {
+                self.written.push_back(out);
+                first
+            }
+            None => out,
         }
     }
 
@@ -203,7 +216,7 @@ impl Writer {
                 Ok(Some(Ok(frame))) => self.put_all(&mut out, &frame),
             }
         }
-        Some(self.held(out))
+        Some(self.next_part(out))
     }
 
     /// A frame, and what else is at hand behind it.
@@ -211,6 +224,7 @@ impl Writer {
         out.reserve(self.room_for(first));
         self.put(out, first);
         while out.len() < WRITE_BYTES
+            && self.written.is_empty()
             && let Some(frame) = self.stream.at_hand()
         {
             self.put(out, &frame);
@@ -220,8 +234,8 @@ impl Writer {
     /// About how many bytes the next write will have, so that its buffer need not grow.
     fn room_for(&mut self, first: &Frame) -> usize {
         let first = match first {
-            Frame::Event(event) => event.record().len(),
-            Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
+            Frame::Event(event) if event.record().len() <= SMALL => event.record().len(),
+            Frame::Event(_) | Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
         };
         let (frames, bytes) = self.stream.ahead();
         // The last event goes beyond the mark, as a rule by little.
@@ -235,7 +249,7 @@ impl Writer {
         let number = match frame {
             Frame::Event(event) => {
                 match self.stream.spelled(event, dialect) {
-                    Ok(json) => self.frame(out, Some(event.number), dialect.event_name(event.kind), &json),
+                    Ok(json) => self.frame(out, Some(event.number), dialect.event_name(event.kind), json),
                     Err(error) => self.put_error(out, &error),
                 }
                 return;
@@ -255,15 +269,29 @@ impl Writer {
                 None
             }
         };
-        self.frame(out, number, dialect.opening_name(), &json);
+        if json.len() > SMALL {
+            // It grew by doubling, and may lie here for long.
+            json.shrink_to_fit();
+        }
+        self.frame(out, number, dialect.opening_name(), json.into());
     }
 
-    fn frame(&mut self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: &[u8]) {
+    fn frame(&mut self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: Bytes) {
         self.watched.event();
-        match &self.envelope {
-            Envelope::Rpc { prefix, .. } => sse::write_event(out, number, name, &[prefix, json, b"}"]),
-            Envelope::Bare => sse::write_event(out, number, name, &[json]),
+        let (prefix, suffix): (&[u8], &[u8]) = match &self.envelope {
+            Envelope::Rpc { prefix, .. } => (prefix, b"}"),
+            Envelope::Bare => (b"", b""),
+        };
+        if json.len() <= SMALL || sse::breaks_line(&json) {
+            sse::write_event(out, number, name, &[prefix, &json, suffix]);
+            return;
         }
+        sse::write_event(out, number, name, &[prefix]);
+        out.truncate(out.len() - EVENT_END.len());
+        self.written.push_back(out.split().freeze());
+        self.written.push_back(self.stream.held(json));
+        out.extend_from_slice(suffix);
+        out.extend_from_slice(EVENT_END);
     }
 
     /// The last event of a stream that broke.

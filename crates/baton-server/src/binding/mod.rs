@@ -51,6 +51,7 @@ impl App {
             App::Routes(router) => {
                 // What `axum::serve` tells its handlers; ours look there, too.
                 request.extensions_mut().insert(ConnectInfo(peer));
+                request.extensions_mut().insert(asker);
                 // A router is always ready, and cheap to clone.
                 router.clone().call(request).await.unwrap_or_else(|never| match never {})
             }

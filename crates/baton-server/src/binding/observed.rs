@@ -27,7 +27,8 @@ use crate::telemetry::{AgentIndex, OpenStream, Telemetry, Told, milliseconds, tr
 /// The way in of a request that came through a router.
 pub(super) async fn handle(State(site): State<Arc<Site>>, request: Request<Body>) -> Response<Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-    answer(&site, request, peer, None).await
+    let asker = request.extensions().get::<Asker>().cloned();
+    answer(&site, request, peer, asker).await
 }
 
 /// The way in of every request. `asker` gets room for its answer, where that is bounded.

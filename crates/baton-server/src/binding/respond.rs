@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::observed::Observed;
 use crate::engine::no_room;
-use crate::net::{SMALL, Share};
+use crate::net::Share;
 use crate::service::Service;
 
 /// Tells a client that its message had been taken before.
@@ -25,15 +25,15 @@ pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: impl Int
     response
 }
 
-/// An answer that was made without room for it has to get some now, if it is large.
+/// The answer with its room. One that was made without has to get some now.
 pub(super) async fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> Result<Bytes, Error> {
     let bytes = Bytes::from(json);
-    match (share, seen.asker()) {
-        _ if bytes.len() <= SMALL => Ok(bytes),
-        (Some(share), _) => Ok(share.holding(bytes)),
-        (None, Some(asker)) => Ok(asker.enter(bytes.len()).await.map_err(no_room)?.holding(bytes)),
-        (None, None) => Ok(bytes),
-    }
+    let Some(asker) = seen.asker() else { return Ok(bytes) };
+    let share = match share {
+        Some(share) => asker.fit(share, bytes.len()),
+        None => asker.enter(bytes.len()).await.map_err(no_room)?,
+    };
+    Ok(share.holding(bytes))
 }
 
 pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {

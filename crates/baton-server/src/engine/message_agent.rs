@@ -16,9 +16,11 @@ use tracing::Instrument as _;
 use super::agent::{Agent, AgentError, Asked, MessageAgent};
 use super::clock::{fresh_context_id, fresh_message_id};
 use super::content::Content;
+use super::content_limits::{self, TooMuch};
+use super::options::Options;
 use super::send::{message_record, stopping};
 use super::turn::Turn;
-use super::{Accepted, Incoming, Inner, from_store};
+use super::{Accepted, Engine, Incoming, Inner, from_store, size};
 use crate::points::{Point, reached};
 use crate::store::{MessageHash, MessageRecord, StoreError, record};
 use crate::telemetry::trace;
@@ -73,6 +75,7 @@ impl Inner {
         if let Some(known) = self.on_record(scope, &incoming).await? {
             return Ok(known);
         }
+        let answers = (incoming.record_id.clone(), incoming.hash);
         let (mut outcome, first) = {
             let mut in_flight = self.in_flight.lock();
             match in_flight.get(&key) {
@@ -104,7 +107,7 @@ impl Inner {
         match waited {
             Ok(Ok(done)) => {
                 let (message, earlier) = done.clone().expect("waited for it")?;
-                Ok(Accepted::Reply { message, replayed: earlier || !first })
+                Ok(Accepted::Reply { message, answers, replayed: earlier || !first })
             }
             Ok(Err(_)) => Err(Error::of(ErrorKind::Internal).with_log("a message turn vanished")),
             Err(_) => {
@@ -152,6 +155,7 @@ impl Inner {
             extensions,
             ..Message::new(fresh_message_id(), Role::Agent, parts)
         };
+        check_size(&self.options(), &message)?;
         let record = MessageRecord {
             reply: Some(record::write_reply(&message)),
             ..message_record(&incoming, None, None, self.clock.now())
@@ -168,6 +172,34 @@ impl Inner {
             }
         }
     }
+}
+
+impl Engine {
+    /// A reply that was given before, read again.
+    pub(crate) async fn reply_again(
+        &self,
+        scope: &Scope,
+        (id, hash): &(MessageId, MessageHash),
+    ) -> Result<Message, Error> {
+        let record = self.inner.store.message(scope, id, hash).await.map_err(from_store)?;
+        let reply = record.and_then(|record| record.reply).ok_or_else(|| {
+            Error::of(ErrorKind::Internal).with_log("a reply was removed while it waited for room")
+        })?;
+        record::read_reply(&reply).map_err(from_store)
+    }
+}
+
+/// A reply may hold what a task's artifacts may.
+fn check_size(options: &Options, message: &Message) -> Result<(), Error> {
+    let (bytes, most) = (size::of_message(message) as u64, options.max_artifact_bytes);
+    let fault = match content_limits::check_message(options, message) {
+        Err(TooMuch { member, fault }) => {
+            format!("a message whose {} {fault}", member.trim_start_matches('.'))
+        }
+        Ok(()) if bytes > most => format!("a message of {bytes} bytes; {most} are allowed"),
+        Ok(()) => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::InvalidAgentResponse, format!("The agent answered with {fault}")))
 }
 
 impl Inner {

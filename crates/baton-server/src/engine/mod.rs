@@ -33,7 +33,7 @@ mod run;
 mod runs;
 mod send;
 mod signal;
-mod size;
+pub(crate) mod size;
 mod stream;
 pub(crate) mod stream_places;
 mod stream_starts;
@@ -300,16 +300,21 @@ impl Inner {
         asker: Option<&Asker>,
     ) -> Result<(View, Option<Share>), Error> {
         let Some(asker) = asker else { return Ok((self.view(scope, id).await?, None)) };
-        match self.store.load_within(scope, id, SMALL).await.map_err(from_store)? {
-            Some(Weighed::Light(loaded)) => Ok((View::of(&loaded).map_err(from_store)?, None)),
-            Some(Weighed::Heavy(bytes)) => {
-                let share = asker.enter(bytes).await.map_err(no_room)?;
-                // Nobody closes it.
-                let _turn = self.large_reads.acquire().await;
-                Ok((self.view(scope, id).await?, Some(share)))
+        let bytes = match self.store.load_within(scope, id, SMALL).await.map_err(from_store)? {
+            Some(Weighed::Light(loaded)) => {
+                let view = View::of(&loaded).map_err(from_store)?;
+                if let Some(share) = asker.try_enter(view.bytes()) {
+                    return Ok((view, Some(share)));
+                }
+                view.bytes()
             }
-            None => Err(not_found(id)),
-        }
+            Some(Weighed::Heavy(bytes)) => bytes,
+            None => return Err(not_found(id)),
+        };
+        let share = asker.enter(bytes).await.map_err(no_room)?;
+        // Nobody closes it.
+        let _turn = self.large_reads.acquire().await;
+        Ok((self.view(scope, id).await?, Some(share)))
     }
 
     async fn load(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Snapshot>, Error> {

@@ -145,8 +145,8 @@ impl LogReader {
         self.share = None;
         let mut view = self.now().await?;
         let bytes = view.bytes();
-        self.given = self.asker.as_ref().filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
-        if self.asker.is_some() && bytes > SMALL && self.given.is_none() {
+        self.given = self.asker.as_ref().and_then(|asker| asker.try_enter(bytes));
+        if self.asker.is_some() && self.given.is_none() {
             drop(view);
             self.given = Some(self.room_for(bytes).await);
             view = self.now().await?;

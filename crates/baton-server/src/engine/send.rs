@@ -72,6 +72,8 @@ pub enum Accepted {
     Reply {
         /// The answer.
         message: Message,
+        /// The id and digest it is kept under.
+        answers: (MessageId, MessageHash),
         /// The same message had been answered before.
         replayed: bool,
     },
@@ -216,7 +218,8 @@ impl Inner {
         }
         if let Some(reply) = &found.reply {
             let message = record::read_reply(reply).map_err(from_store)?;
-            return Ok(Accepted::Reply { message, replayed: true });
+            let answers = (found.message_id, found.hash);
+            return Ok(Accepted::Reply { message, answers, replayed: true });
         }
         let Some(id) = found.task else {
             return Err(

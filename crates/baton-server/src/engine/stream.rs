@@ -15,7 +15,7 @@ use super::reader::{LogReader, Read};
 use super::send::TurnRef;
 use super::stream_places::StreamPlace;
 use super::{Engine, Inner, from_store, no_room, not_found, size};
-use crate::net::{Asker, SMALL, Share};
+use crate::net::{Asker, Share};
 use crate::store::{Head, StoredEvent};
 
 /// One thing to be shown. Numbers rise; holes are internal events.
@@ -248,10 +248,14 @@ impl EventStream {
         self
     }
 
-    /// The room of the frames shown last, if they are large.
-    pub(crate) fn take_share(&mut self) -> Option<Share> {
+    /// What was made of the frames shown last, with their room.
+    pub(crate) fn held(&mut self, bytes: Bytes) -> Bytes {
         let of_log = self.rest.as_mut().and_then(LogReader::take_share);
-        self.share.take().or(of_log)
+        match (self.share.take().or(of_log), &self.asker) {
+            (Some(share), Some(asker)) => asker.fit(share, bytes.len()).holding(bytes),
+            (Some(share), None) => share.holding(bytes),
+            (None, _) => bytes,
+        }
     }
 
     /// Did it end because the server stops? Then there is more to come elsewhere.
@@ -360,7 +364,7 @@ impl Engine {
             let mut snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
             let bytes = snapshot.as_ref().map_or(0, |snapshot| size::of_task(&snapshot.task));
             let mut share = None;
-            if let Some(asker) = asker.filter(|_| bytes > SMALL) {
+            if let Some(asker) = asker {
                 share = asker.try_enter(bytes);
                 if share.is_none() {
                     drop(snapshot);

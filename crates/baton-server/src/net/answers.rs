@@ -1,11 +1,13 @@
-//! Room for large answers. What a reader does not take lies in memory, so the bytes of answers above [`SMALL`] are
-//! counted: for the whole server, and in HTTP/2 for each connection. An answer asks for its share before it is made; when
-//! there is none left it waits for its turn, and the reader that has taken nothing for longest makes room, if that is
-//! longer than [`Connections::crowded_stall`]. `docs/decisions/0007-answers-nobody-reads.md` gives the reasons.
+//! Room for answers. What a reader does not take lies in memory, so the bytes of answers are counted: those above [`SMALL`]
+//! for the whole server, and in HTTP/2 all above [`FREE`] for each connection. An answer asks for its share before it is
+//! made, or is let go of and made again if it has to wait. Where there is no room the reader that has taken next to
+//! nothing for longest makes some, if that is longer than [`Connections::crowded_stall`].
+//! `docs/decisions/0007-answers-nobody-reads.md` gives the reasons.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,11 +15,19 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bodies::Watch;
+use super::caps::one_customer;
 use super::options::Connections;
 use super::pulse::{Order, Pulse};
 
-/// Answers up to this size are not counted and never wait.
+/// Answers up to this size never wait for other connections. While answers wait for room, a reader has to take as much
+/// within [`Connections::crowded_stall`].
 pub(crate) const SMALL: usize = 64 * 1024;
+
+/// Answers up to this size are not counted: with all that belongs to a request they cost no less.
+const FREE: usize = 4 * 1024;
+
+/// What the answers of one HTTP/2 connection that are not above [`SMALL`] may have together.
+const SMALL_ONES: usize = 8 * SMALL;
 
 /// When nobody has been stuck for long enough, how soon to look again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -35,23 +45,32 @@ pub(crate) struct AnswerRoom {
     wait: Duration,
     state: Mutex<State>,
     /// Whoever waits does so in order; the first of them looks for room.
-    first_in_line: tokio::sync::Mutex<()>,
+    first_in_line: Line,
     given_back: Notify,
 }
+
+/// Locks are given in the order in which they are asked for.
+type Line = tokio::sync::Mutex<()>;
 
 #[derive(Debug, Default)]
 struct State {
     taken: usize,
     next: u64,
     holders: HashMap<u64, Holder>,
+    /// Of each peer only one stands in the line of all; the others wait here. So whoever asks for many answers does not
+    /// stand before everybody else.
+    lines: HashMap<IpAddr, Weak<Line>>,
 }
 
 #[derive(Debug)]
 struct Holder {
     reader: Reader,
+    /// Of the server's room; none for a small answer.
     bytes: usize,
     /// HTTP/2 only: what it has of its connection's room, in units.
     connection: Option<(Arc<Semaphore>, usize)>,
+    /// Since when its reader has taken less than it must, and what it had taken by then. Noted while answers wait.
+    slow: Option<(Instant, u64)>,
     /// It was told to leave, and its share comes back any moment.
     cut: bool,
 }
@@ -63,20 +82,38 @@ pub(super) enum Reader {
     Stream(Arc<Watch>),
 }
 
+/// What the requests of a connection have in common.
+#[derive(Debug)]
+pub(super) struct OfConnection {
+    room: Arc<AnswerRoom>,
+    peer: IpAddr,
+    /// In HTTP/1 there is one answer at a time.
+    streams: Option<OfStreams>,
+}
+
+/// What all streams of an HTTP/2 connection share.
+#[derive(Debug)]
+struct OfStreams {
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+}
+
 /// A request that may need room for its answer.
 #[derive(Debug, Clone)]
 pub struct Asker {
-    room: Arc<AnswerRoom>,
+    connection: Arc<OfConnection>,
     reader: Reader,
-    /// What all streams of an HTTP/2 connection share. In HTTP/1 there is one answer at a time.
-    connection: Option<Arc<Semaphore>>,
 }
 
-/// The room of one answer, for as long as its bytes are in memory.
+/// The room of one answer, for as long as its bytes are in memory. An answer that is not counted has none.
 #[derive(Debug)]
-pub struct Share {
+pub struct Share(Option<Taken>);
+
+#[derive(Debug)]
+struct Taken {
     room: Arc<AnswerRoom>,
     id: u64,
+    bytes: usize,
     _connection: Option<OwnedSemaphorePermit>,
 }
 
@@ -84,6 +121,19 @@ pub struct Share {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no room for a large answer came free in time")]
 pub(crate) struct NoRoom;
+
+impl Holder {
+    /// Since when its reader has taken less than [`SMALL`], if it could take something now. One that takes a byte now and
+    /// then is not let off for it.
+    fn stuck_since(&mut self) -> Option<Instant> {
+        let (blocked, taken) = (self.reader.blocked_since()?, self.reader.taken());
+        let (since, before) = self.slow.get_or_insert((blocked, taken));
+        if taken - *before >= SMALL as u64 {
+            (*since, *before) = (blocked, taken);
+        }
+        Some(*since)
+    }
+}
 
 impl AnswerRoom {
     pub(super) fn new(options: &Connections) -> Arc<Self> {
@@ -98,9 +148,28 @@ impl AnswerRoom {
         })
     }
 
-    /// What the streams of a new HTTP/2 connection will share.
-    pub(super) fn of_connection(&self) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.max_per_connection.div_ceil(UNIT)))
+    /// A new connection.
+    pub(super) fn of_connection(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
+        Arc::new(OfConnection { room: Arc::clone(self), peer, streams: None })
+    }
+
+    /// A new connection of HTTP/2.
+    pub(super) fn of_http2(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
+        let part = |bytes: usize| Arc::new(Semaphore::new(bytes.div_ceil(UNIT)));
+        let streams = Some(OfStreams { small: part(SMALL_ONES), large: part(self.max_per_connection) });
+        Arc::new(OfConnection { room: Arc::clone(self), peer, streams })
+    }
+
+    /// Where the requests of one peer wait for each other.
+    fn line_of(&self, peer: IpAddr) -> Arc<Line> {
+        let (peer, mut state) = (one_customer(peer), self.state());
+        if let Some(line) = state.lines.get(&peer).and_then(Weak::upgrade) {
+            return line;
+        }
+        state.lines.retain(|_, line| line.strong_count() > 0);
+        let line = Arc::new(Line::default());
+        state.lines.insert(peer, Arc::downgrade(&line));
+        line
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,7 +187,8 @@ impl AnswerRoom {
         state.next += 1;
         state.taken += bytes;
         let connection = connection.map(|permit| (Arc::clone(permit.semaphore()), permit.num_permits()));
-        state.holders.insert(id, Holder { reader: reader.clone(), bytes, connection, cut: false });
+        let reader = reader.clone();
+        state.holders.insert(id, Holder { reader, bytes, connection, slow: None, cut: false });
         Some(id)
     }
 
@@ -129,10 +199,9 @@ impl AnswerRoom {
 
     /// Makes room within a connection. Those of its streams that wait for the server's room are not counted: they take
     /// nothing from a reader yet, and are when they have it.
-    fn make_room_within(&self, connection: &Arc<Semaphore>, units: u32) -> Instant {
-        let most = self.max_per_connection.div_ceil(UNIT);
-        self.cut_the_stuck(most, units as usize, |holder| match &holder.connection {
-            Some((its, units)) if Arc::ptr_eq(its, connection) => *units,
+    fn make_room_within(&self, part: &Part<'_>) -> Instant {
+        self.cut_the_stuck(part.most, part.units as usize, |holder| match &holder.connection {
+            Some((its, units)) if Arc::ptr_eq(its, part.of) => *units,
             _ => 0,
         })
     }
@@ -145,7 +214,7 @@ impl AnswerRoom {
         let mut lacking = (staying + asked).saturating_sub(most);
         while lacking > 0 {
             let staying = state.holders.values_mut().filter(|holder| !holder.cut && part(holder) > 0);
-            let stuck = staying.filter_map(|holder| Some((holder.reader.stuck_since()?, holder)));
+            let stuck = staying.filter_map(|holder| Some((holder.stuck_since()?, holder)));
             let Some((since, longest)) = stuck.min_by_key(|(since, _)| *since) else {
                 return now + LOOK_AGAIN;
             };
@@ -154,7 +223,7 @@ impl AnswerRoom {
             }
             tracing::debug!(
                 bytes = longest.bytes,
-                "a reader that takes nothing makes room for other answers"
+                "a reader that takes next to nothing makes room for other answers"
             );
             longest.cut = true;
             longest.reader.cut();
@@ -165,10 +234,19 @@ impl AnswerRoom {
 }
 
 impl Reader {
-    fn stuck_since(&self) -> Option<Instant> {
+    /// Since when it has taken no byte of what is there for it.
+    fn blocked_since(&self) -> Option<Instant> {
         match self {
             Reader::Connection(pulse) => pulse.blocked_since().map(|since| pulse.moment(since)),
             Reader::Stream(watch) => watch.stuck_since(),
+        }
+    }
+
+    /// How many bytes it has taken so far.
+    fn taken(&self) -> u64 {
+        match self {
+            Reader::Connection(pulse) => pulse.taken(),
+            Reader::Stream(watch) => watch.taken(),
         }
     }
 
@@ -180,53 +258,71 @@ impl Reader {
     }
 }
 
+/// What an answer needs of its connection's room.
+struct Part<'a> {
+    of: &'a Arc<Semaphore>,
+    most: usize,
+    units: u32,
+}
+
 impl Asker {
-    pub(super) fn new(room: &Arc<AnswerRoom>, reader: Reader, connection: Option<Arc<Semaphore>>) -> Self {
-        Asker { room: Arc::clone(room), reader, connection }
+    pub(super) fn new(connection: &Arc<OfConnection>, reader: Reader) -> Self {
+        Asker { connection: Arc::clone(connection), reader }
     }
 
     /// Alone in a room of the usual size.
     #[cfg(test)]
     pub(crate) fn alone() -> Self {
         let (room, watch) = (AnswerRoom::new(&Connections::default()), Arc::new(Watch::new()));
-        let connection = room.of_connection();
-        Asker::new(&room, Reader::Stream(watch), Some(connection))
+        Asker::new(&room.of_http2(IpAddr::from([127, 0, 0, 1])), Reader::Stream(watch))
     }
 
     /// How many bytes of the room are taken.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
-        self.room.state().taken
+        self.connection.room.state().taken
     }
 
     /// A share for an answer of so many bytes, if there is one now and nobody waits for it.
     pub(crate) fn try_enter(&self, bytes: usize) -> Option<Share> {
-        let _nobody_waits = self.room.first_in_line.try_lock().ok()?;
-        let connection = match &self.connection {
-            Some(all) => Some(Arc::clone(all).try_acquire_many_owned(self.units(bytes)).ok()?),
+        if !self.counts(bytes) {
+            return Some(Share(None));
+        }
+        let _nobody_waits =
+            if bytes > SMALL { Some(self.connection.room.first_in_line.try_lock().ok()?) } else { None };
+        let connection = match self.part(bytes) {
+            Some(part) => Some(Arc::clone(part.of).try_acquire_many_owned(part.units).ok()?),
             None => None,
         };
-        let id = self.room.take(bytes, &self.reader, connection.as_ref())?;
-        Some(Share { room: Arc::clone(&self.room), id, _connection: connection })
+        self.take(bytes, connection).ok()
     }
 
     /// The same, waiting for it. Nothing of the answer should be held meanwhile.
     pub(crate) async fn enter(&self, bytes: usize) -> Result<Share, NoRoom> {
-        timeout(self.room.wait, self.enter_in_turn(bytes)).await.map_err(|_| NoRoom)?
+        timeout(self.connection.room.wait, self.enter_in_turn(bytes)).await.map_err(|_| NoRoom)?
     }
 
     /// The same, however long it takes. Must be polled all the time: others wait behind it.
     pub(crate) async fn enter_in_turn(&self, bytes: usize) -> Result<Share, NoRoom> {
-        let room = &self.room;
-        let connection = match &self.connection {
-            Some(all) => Some(self.enter_within(all, self.units(bytes)).await?),
+        if !self.counts(bytes) {
+            return Ok(Share(None));
+        }
+        let OfConnection { room, peer, .. } = &*self.connection;
+        let mut connection = match self.part(bytes) {
+            Some(part) => Some(self.enter_within(&part).await?),
             None => None,
         };
+        if bytes <= SMALL {
+            return self.take(bytes, connection).map_err(|_| NoRoom);
+        }
+        let line = room.line_of(*peer);
+        let _first_of_its_peer = line.lock().await;
         let _first = room.first_in_line.lock().await;
         loop {
-            if let Some(id) = room.take(bytes, &self.reader, connection.as_ref()) {
-                return Ok(Share { room: Arc::clone(room), id, _connection: connection });
-            }
+            connection = match self.take(bytes, connection) {
+                Ok(share) => return Ok(share),
+                Err(connection) => connection,
+            };
             let look_again = room.make_room(bytes);
             tokio::select! {
                 () = room.given_back.notified() => {}
@@ -236,24 +332,50 @@ impl Asker {
     }
 
     /// Room within the connection. Its streams make way for each other, too.
-    async fn enter_within(
-        &self,
-        connection: &Arc<Semaphore>,
-        units: u32,
-    ) -> Result<OwnedSemaphorePermit, NoRoom> {
-        let mut entered = pin!(Arc::clone(connection).acquire_many_owned(units));
+    async fn enter_within(&self, part: &Part<'_>) -> Result<OwnedSemaphorePermit, NoRoom> {
+        let mut entered = pin!(Arc::clone(part.of).acquire_many_owned(part.units));
         let mut look_again = Instant::now();
         loop {
             tokio::select! {
                 biased;
                 permit = &mut entered => return permit.map_err(|_| NoRoom),
-                () = sleep_until(look_again) => look_again = self.room.make_room_within(connection, units),
+                () = sleep_until(look_again) => look_again = self.connection.room.make_room_within(part),
             }
         }
     }
 
-    fn units(&self, bytes: usize) -> u32 {
-        bytes.min(self.room.max_per_connection).div_ceil(UNIT) as u32
+    /// The share for an answer that may have turned out to be small: it leaves the room of large ones to others.
+    pub(crate) fn fit(&self, share: Share, bytes: usize) -> Share {
+        let is_large = share.0.as_ref().is_some_and(|taken| taken.bytes > SMALL);
+        let smaller = if is_large && bytes <= SMALL { self.try_enter(bytes) } else { None };
+        smaller.unwrap_or(share)
+    }
+
+    fn counts(&self, bytes: usize) -> bool {
+        bytes > SMALL || (bytes > FREE && self.connection.streams.is_some())
+    }
+
+    fn part(&self, bytes: usize) -> Option<Part<'_>> {
+        let OfConnection { room, streams, .. } = &*self.connection;
+        let OfStreams { small, large } = streams.as_ref()?;
+        let (of, most) = if bytes > SMALL { (large, room.max_per_connection) } else { (small, SMALL_ONES) };
+        Some(Part { of, most: most.div_ceil(UNIT), units: bytes.min(most).div_ceil(UNIT) as u32 })
+    }
+
+    /// What it has of its connection's room is given back if the server has none.
+    fn take(
+        &self,
+        bytes: usize,
+        connection: Option<OwnedSemaphorePermit>,
+    ) -> Result<Share, Option<OwnedSemaphorePermit>> {
+        let of_server = if bytes > SMALL { bytes } else { 0 };
+        match self.connection.room.take(of_server, &self.reader, connection.as_ref()) {
+            Some(id) => {
+                let room = Arc::clone(&self.connection.room);
+                Ok(Share(Some(Taken { room, id, bytes, _connection: connection })))
+            }
+            None => Err(connection),
+        }
     }
 }
 
@@ -262,154 +384,32 @@ impl Share {
     pub(crate) fn holding(self, bytes: Bytes) -> Bytes {
         struct Held {
             bytes: Bytes,
-            _share: Share,
+            _taken: Taken,
         }
         impl AsRef<[u8]> for Held {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
         }
-        Bytes::from_owner(Held { bytes, _share: self })
+        match self.0 {
+            Some(taken) => Bytes::from_owner(Held { bytes, _taken: taken }),
+            None => bytes,
+        }
     }
 }
 
-impl Drop for Share {
+impl Drop for Taken {
     fn drop(&mut self) {
         let mut state = self.room.state();
-        if let Some(holder) = state.holders.remove(&self.id) {
-            state.taken -= holder.bytes;
-        }
+        let held = state.holders.remove(&self.id).map_or(0, |holder| holder.bytes);
+        state.taken -= held;
         drop(state);
-        // Kept for the first in line, should it be about to wait.
-        self.room.given_back.notify_one();
+        if held > 0 {
+            // Kept for the first in line, should it be about to wait.
+            self.room.given_back.notify_one();
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::task::Waker;
-
-    use super::*;
-
-    const MIB: usize = 1 << 20;
-
-    fn room() -> (Arc<AnswerRoom>, Instant) {
-        let mut options = Connections::default();
-        (options.max_answers_bytes, options.max_answers_per_connection) = (10 * MIB, 4 * MIB);
-        (AnswerRoom::new(&options), Instant::now())
-    }
-
-    /// An HTTP/1 reader, and the way to see what it does.
-    fn reader(room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
-        let pulse = Arc::new(Pulse::new(epoch));
-        (Asker::new(room, Reader::Connection(Arc::clone(&pulse)), None), pulse)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_reader_that_is_stuck_longest_makes_room() {
-        let (room, epoch) = room();
-        let readers: Vec<_> = (0..3).map(|_| reader(&room, epoch)).collect();
-        let mut shares: Vec<_> = readers.iter().map(|(asker, _)| asker.try_enter(3 * MIB)).collect();
-        assert!(shares.iter().all(Option::is_some));
-        // The second is stuck first, the first later; the third reads all the time.
-        readers[1].1.write_blocked();
-        tokio::time::advance(Duration::from_secs(3)).await;
-        readers[0].1.write_blocked();
-        let (newcomer, _) = reader(&room, epoch);
-        assert!(newcomer.try_enter(3 * MIB).is_none());
-        assert!(newcomer.try_enter(MIB).is_some(), "what fits need not wait");
-        let entering =
-            tokio::spawn(async move { newcomer.enter(3 * MIB).await.map(|share| (share, Instant::now())) });
-        let told = |at: usize| readers[at].1.order() == Order::Leave;
-        tokio::time::sleep(Duration::from_millis(6900)).await;
-        assert_eq!([told(0), told(1), told(2)], [false; 3], "not before its ten seconds");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!([told(0), told(1), told(2)], [false, true, false]);
-        // It is gone a moment later.
-        shares[1] = None;
-        let (share, _) = entering.await.unwrap().expect("there is room now");
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!([told(0), told(2)], [false; 2], "nobody else needs room");
-        drop((share, shares));
-        let state = room.state();
-        assert_eq!((state.taken, state.holders.len()), (0, 0));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn those_who_wait_are_served_in_order_or_told_that_there_is_no_room() {
-        let (room, epoch) = room();
-        let all = reader(&room, epoch).0.try_enter(usize::MAX).expect("an answer of any size");
-        let (one, two) = (reader(&room, epoch).0, reader(&room, epoch).0);
-        let asker = one.clone();
-        let first = tokio::spawn(async move { asker.enter(9 * MIB).await });
-        tokio::task::yield_now().await;
-        let second = tokio::spawn(async move { two.enter(MIB).await });
-        tokio::task::yield_now().await;
-        assert_eq!(one.enter(MIB).await.err(), Some(NoRoom), "after its time");
-        assert_eq!([first.await.unwrap().err(), second.await.unwrap().err()], [Some(NoRoom); 2]);
-        drop(all);
-        assert!(one.try_enter(10 * MIB).is_some());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_streams_of_one_connection_share_its_part() {
-        let (room, _) = room();
-        let connection = room.of_connection();
-        let stream =
-            || Asker::new(&room, Reader::Stream(Arc::new(Watch::new())), Some(Arc::clone(&connection)));
-        let held = stream().try_enter(3 * MIB).expect("room");
-        assert!(stream().try_enter(2 * MIB).is_none(), "its connection has as much as it may");
-        assert!(stream().try_enter(MIB).is_some());
-        let elsewhere = room.of_connection();
-        let other = Asker::new(&room, Reader::Stream(Arc::new(Watch::new())), Some(elsewhere));
-        assert!(other.try_enter(4 * MIB).is_some());
-        drop(held);
-        assert!(stream().try_enter(usize::MAX).is_some(), "a large answer takes what a connection may have");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_stuck_streams_of_a_full_connection_make_room() {
-        let (room, _) = room();
-        let (connection, elsewhere) = (room.of_connection(), room.of_connection());
-        let stream = |of: &Arc<Semaphore>| {
-            let watch = Arc::new(Watch::new());
-            (Asker::new(&room, Reader::Stream(Arc::clone(&watch)), Some(Arc::clone(of))), watch)
-        };
-        let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
-        let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
-        assert!(shares.iter().all(Option::is_some));
-        // The stream of another connection is stuck longest, but it is not in the way.
-        for (_, watch) in &streams {
-            watch.offered();
-            tokio::time::advance(Duration::from_secs(1)).await;
-        }
-        let waiting = [stream(&connection).0, stream(&connection).0]
-            .map(|asker| tokio::spawn(async move { asker.enter(2 * MIB).await }));
-        let cut = || [0, 1, 2].map(|at: usize| streams[at].1.is_cut(Waker::noop()));
-        tokio::time::sleep(Duration::from_millis(7900)).await;
-        assert_eq!(cut(), [false; 3], "not before its ten seconds");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!(cut(), [false, true, false], "the first who waits needs no more");
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(cut(), [false, true, false], "and it has not gone yet");
-        shares[1] = None;
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(cut(), [false, true, true], "the second needs room as well");
-        shares[2] = None;
-        for waiting in waiting {
-            waiting.await.unwrap().expect("there is room now");
-        }
-    }
-
-    #[test]
-    fn bytes_keep_their_share_while_any_part_of_them_is_there() {
-        let (room, epoch) = room();
-        let share = reader(&room, epoch).0.try_enter(MIB).expect("room");
-        let bytes = share.holding(Bytes::from_static(b"abc"));
-        let part = bytes.slice(1..2);
-        drop(bytes);
-        assert_eq!((&part[..], room.state().taken), (&b"b"[..], MIB));
-        drop(part);
-        assert_eq!(room.state().taken, 0);
-    }
-}
+mod tests;

@@ -41,6 +41,8 @@ pub(super) struct Watch {
     /// Milliseconds, plus one, at which the reader was offered a part of the answer or last took a byte of it; 0 while
     /// there is nothing to take.
     offered_at: AtomicU64,
+    /// Bytes of the answer that left.
+    taken: AtomicU64,
     fault: AtomicU8,
     cut: AtomicBool,
     /// Of the stream's task, while its reader is stuck.
@@ -52,6 +54,7 @@ impl Watch {
         Watch {
             epoch: Instant::now(),
             offered_at: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             fault: AtomicU8::new(0),
             cut: AtomicBool::new(false),
             waker: AtomicWaker::new(),
@@ -88,7 +91,12 @@ impl Watch {
         self.offered_at.store(0, Relaxed);
     }
 
-    fn took(&self) {
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+
+    pub(super) fn took(&self, bytes: usize) {
+        self.taken.fetch_add(bytes as u64, Relaxed);
         // The last bytes of a part may leave when nothing more is there for the reader.
         if self.offered_at.load(Relaxed) > 0 {
             self.offered();
@@ -122,7 +130,7 @@ impl Buf for Parcel {
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         if let Some(watch) = &self.watch {
-            watch.took();
+            watch.took(count);
         }
     }
 }

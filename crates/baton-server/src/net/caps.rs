@@ -127,21 +127,24 @@ impl Registry {
     }
 
     /// What the address is counted by, if at all: everybody behind a proxy has the proxy's, and everybody on this
-    /// machine its own. A customer of a provider has a whole /64 of IPv6.
+    /// machine its own.
     fn counted(&self, peer: IpAddr) -> Option<IpAddr> {
         let peer = peer.to_canonical();
-        if peer.is_loopback() || self.trusted.iter().any(|range| range.contains(peer)) {
-            return None;
-        }
-        Some(match peer {
-            IpAddr::V4(v4) => v4.into(),
-            IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-        })
+        let counts = !peer.is_loopback() && !self.trusted.iter().any(|range| range.contains(peer));
+        counts.then(|| one_customer(peer))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Counts are whole at every moment the lock is free.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A customer of a provider has a whole /64 of IPv6.
+pub(super) fn one_customer(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

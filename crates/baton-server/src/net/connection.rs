@@ -56,7 +56,8 @@ pub(super) async fn serve(
     let read = preface::read(&stream, &pulse, &mut clock, &door.options).await;
     let Some((protocol, first)) = read else { return };
     clock.speaks(protocol);
-    let caller = Caller { door, pulse, peer, tray: None, answers: None };
+    let answers = door.answers.of_connection(peer.ip());
+    let caller = Caller { door, pulse, peer, tray: None, answers };
     match protocol {
         Protocol::Http1 => http1(stream, first, caller, clock).await,
         // Much larger, and rarer.
@@ -106,7 +107,7 @@ async fn send(mut chunks: Chunks, socket: &mut Socket<TcpStream, Http1Filter>) -
 }
 
 async fn http2(stream: TcpStream, first: BytesMut, mut caller: Caller, mut clock: Clock) {
-    caller.answers = Some(caller.door.answers.of_connection());
+    caller.answers = caller.door.answers.of_http2(caller.peer.ip());
     let options = Arc::clone(&caller.door.options);
     let filter = Http2Filter::new(first, &caller.pulse);
     let mut socket = Socket::new(stream, Arc::clone(&caller.pulse), filter);

@@ -8,9 +8,8 @@ use axum::body::Body;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
-use tokio::sync::Semaphore;
 
-use super::answers::{AnswerRoom, Asker, Reader};
+use super::answers::{AnswerRoom, Asker, OfConnection, Reader};
 use super::authority::Authority;
 use super::bodies::{BodyRoom, Faults, Observed, PatientBody, UnderWay, Watch};
 use super::caps::Registry;
@@ -54,8 +53,8 @@ pub(super) struct Caller {
     pub(super) peer: SocketAddr,
     /// HTTP/1 only: where its event streams lie.
     pub(super) tray: Option<Arc<Tray>>,
-    /// HTTP/2 only: the room that large answers of the connection share.
-    pub(super) answers: Option<Arc<Semaphore>>,
+    /// Gets room for the answers of the connection.
+    pub(super) answers: Arc<OfConnection>,
 }
 
 impl Caller {
@@ -155,7 +154,7 @@ impl Caller {
             Some(watch) => Reader::Stream(Arc::clone(watch)),
             None => Reader::Connection(Arc::clone(&self.pulse)),
         };
-        let asker = Asker::new(&self.door.answers, reader, self.answers.clone());
+        let asker = Asker::new(&self.answers, reader);
         let response = self.door.app.answer(request, self.peer, asker).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
@@ -227,7 +226,8 @@ mod tests {
             telemetry: None,
         };
         let (pulse, tray) = (Arc::new(Pulse::new(Instant::now())), Some(Arc::default()));
-        Caller { door: Arc::new(door), pulse, peer, tray, answers: None }
+        let answers = door.answers.of_connection(peer.ip());
+        Caller { door: Arc::new(door), pulse, peer, tray, answers }
     }
 
     /// hyper without a filter below it: all that is known of requests is what the tray was told.

@@ -59,6 +59,8 @@ pub(super) struct Pulse {
     busy: AtomicU32,
     quiet_since: AtomicU64,
     wrote_at: AtomicU64,
+    /// Bytes that left, ever.
+    taken: AtomicU64,
     blocked_since: AtomicU64,
     order: AtomicU8,
     makes_room: AtomicBool,
@@ -82,6 +84,7 @@ impl Pulse {
             busy: AtomicU32::new(0),
             quiet_since: AtomicU64::new(now),
             wrote_at: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             blocked_since: AtomicU64::new(0),
             order: AtomicU8::new(Order::None as u8),
             makes_room: AtomicBool::new(false),
@@ -183,6 +186,15 @@ impl Pulse {
     /// When something worth waiting for happened last.
     pub(super) fn quiet_since(&self) -> u64 {
         self.quiet_since.load(Relaxed).max(self.wrote_at.load(Relaxed))
+    }
+
+    /// So many bytes left, with either of the next two.
+    pub(super) fn count_taken(&self, bytes: usize) {
+        self.taken.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
     }
 
     pub(super) fn wrote(&self) {

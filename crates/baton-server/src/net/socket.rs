@@ -360,6 +360,7 @@ impl<S, F: Filter> Socket<S, F> {
     fn noted(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = &written {
             self.filter.wrote(*bytes);
+            self.pulse.count_taken(*bytes);
         }
         match &written {
             Poll::Pending => self.pulse.write_blocked(),

@@ -332,7 +332,10 @@ fn shown(
         };
         if let Some(json) = json {
             let sent = kind == Shown::Sent;
-            let json = room::held(json, share);
+            let json = match (share, &context.asker) {
+                (Some(share), Some(asker)) => asker.fit(share, json.len()).holding(json),
+                _ => json,
+            };
             return Ok(Outcome::Stored { json, sent, replayed });
         }
     }

@@ -11,7 +11,6 @@ use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe, too_m
 use crate::engine::clock::fresh_message_id;
 use crate::engine::content_limits;
 use crate::engine::{Accepted, EventStream, Incoming};
-use crate::net::SMALL;
 
 impl Service {
     pub(super) async fn send(&self, context: &CallContext, send: SendMessage) -> Result<Outcome, Error> {
@@ -24,8 +23,9 @@ impl Service {
         };
         let incoming = self.incoming(context, send, false, patience.is_zero())?;
         match self.engine().send(&context.scope, incoming).await? {
-            Accepted::Reply { message, replayed } => {
-                Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed, share: None })
+            Accepted::Reply { message, answers, replayed } => {
+                let (message, share) = self.reply_with_room(context, &answers, message).await?;
+                Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed, share })
             }
             Accepted::Turn(turn) => {
                 let view = if patience.is_zero() {
@@ -52,13 +52,16 @@ impl Service {
         let incoming = self.incoming(context, send, last_seen.is_some(), true)?;
         let place = self.inner.streams.take(&context.scope.owner)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
-            Accepted::Reply { message, replayed } => (EventStream::of_message(message), replayed),
+            Accepted::Reply { message, answers, replayed } => {
+                let (message, share) = self.reply_with_room(context, &answers, message).await?;
+                (EventStream::of_message(message).with_share(share), replayed)
+            }
             Accepted::Turn(mut turn) => {
                 let close = subscribe::turn_end(context.generation);
                 let asker = context.asker.as_ref();
                 let bytes = if last_seen.is_none() { turn.start_bytes() } else { 0 };
-                let share = asker.filter(|_| bytes > SMALL).and_then(|asker| asker.try_enter(bytes));
-                if bytes > SMALL && asker.is_some() && share.is_none() {
+                let share = asker.and_then(|asker| asker.try_enter(bytes));
+                if asker.is_some() && share.is_none() {
                     // Read again from the log, once there is room for it.
                     turn.forget_start();
                 }

@@ -2,6 +2,7 @@
 //! raw JSON-RPC: no codec of ours stands between a test and the bytes.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -33,16 +34,33 @@ pub(crate) fn with_agent(agent: impl Agent) -> Builder {
 
 pub(crate) async fn serve(builder: Builder) -> TestServer {
     let server = builder.build().await.expect("the server is well made");
+    serve_with(server, |server, listener, stopped| async move {
+        server.serve_until(listener, stopped).await.expect("it serves");
+    })
+    .await
+}
+
+/// The same server as a part of somebody's application.
+pub(crate) async fn serve_in_app(builder: Builder) -> TestServer {
+    let server = builder.build().await.expect("the server is well made");
+    serve_with(server, |server, listener, stopped| async move {
+        let app = server.router();
+        server.serve_app_until(app, listener, stopped).await.expect("it serves");
+    })
+    .await
+}
+
+async fn serve_with<F: Future<Output = ()> + Send + 'static>(
+    server: Server,
+    serve: impl FnOnce(Server, TcpListener, Pin<Box<dyn Future<Output = ()> + Send>>) -> F,
+) -> TestServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = server.clone();
-    let served = tokio::spawn(async move {
-        let stopped = async {
-            let _ = stopped.await;
-        };
-        serving.serve_until(listener, stopped).await.expect("it serves");
+    let stopped = Box::pin(async {
+        let _ = stopped.await;
     });
+    let served = tokio::spawn(serve(server.clone(), listener, stopped));
     TestServer { url, server, http: reqwest::Client::new(), stop: Some(stop), served }
 }
 

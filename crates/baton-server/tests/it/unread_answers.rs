@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use baton_server::Connections;
+use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::{AgentError, Asked, Connections, Server};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -13,7 +14,7 @@ use crate::agents::obedient;
 use crate::frames::{
     self, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, frame, header_block,
 };
-use crate::harness::{Answer, HANG, TestServer, id, message, serve, with_agent};
+use crate::harness::{Answer, HANG, TestServer, id, message, serve, serve_in_app, with_agent};
 use crate::socket;
 use crate::speakers::envelope;
 use crate::stage::{Backend, connections};
@@ -24,12 +25,15 @@ const LONG: Duration = Duration::from_secs(600);
 const LARGE: usize = 700 * 1024;
 const ROOM: usize = 1024 * 1024;
 
-async fn server(backend: &Backend, change: impl FnOnce(&mut Connections)) -> TestServer {
-    let limits = connections(|all| {
+fn limits(change: impl FnOnce(&mut Connections)) -> Connections {
+    connections(|all| {
         (all.max_answers_bytes, all.crowded_stall, all.room_wait) = (ROOM, Duration::from_millis(300), LONG);
         change(all);
-    });
-    serve(with_agent(obedient).connections(limits).store(backend.open().await)).await
+    })
+}
+
+async fn server(backend: &Backend, change: impl FnOnce(&mut Connections)) -> TestServer {
+    serve(with_agent(obedient).connections(limits(change)).store(backend.open().await)).await
 }
 
 async fn large_task(server: &TestServer) -> Value {
@@ -68,13 +72,10 @@ async fn a_reader_that_takes_nothing_makes_way_for_a_large_answer() {
         let server = server(&backend, |_| {}).await;
         let task = large_task(&server).await;
         for (method, params) in calls(&task) {
-            let mut unread = stuck(&server, method, &params).await;
+            let unread = stuck(&server, method, &params).await;
             let shown = whole(&server, "GetTask", json!({"id": task["id"]})).await;
             assert!(shown["history"][0]["parts"][0]["text"].as_str().unwrap().len() > LARGE, "{method}");
-            // What had been sent is there; the rest is not.
-            let mut got = Vec::new();
-            let _ = timeout(HANG, unread.read_to_end(&mut got)).await.expect("it is cut off");
-            assert!(got.len() < LARGE, "{method}: {}", got.len());
+            is_cut_off(unread).await;
         }
     }
 }
@@ -132,6 +133,44 @@ async fn a_send_whose_answer_has_to_wait_is_answered() {
             drop(unread);
         }
     }
+}
+
+/// What had been sent is there; the rest is not.
+async fn is_cut_off(mut unread: TcpStream) {
+    let mut got = Vec::new();
+    let _ = timeout(HANG, unread.read_to_end(&mut got)).await.expect("it is cut off");
+    assert!(got.len() < LARGE, "{}", got.len());
+}
+
+#[tokio::test]
+async fn the_reply_of_a_message_skill_has_its_room_too() {
+    let echo = async |asked: Asked| Ok::<_, AgentError>(asked.text().to_owned());
+    let card = AgentCard::new("test", "An agent for tests", "1.0.0");
+    let builder = Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), echo);
+    let server = serve(builder.connections(limits(|_| {}))).await;
+    // By then the listener is in use, and tells the kernel how much to take.
+    whole(&server, "SendMessage", message("hello")).await;
+    let text = "x".repeat(LARGE);
+    for method in ["SendMessage", "SendStreamingMessage"] {
+        let unread = stuck(&server, method, &message(&text)).await;
+        let reply = whole(&server, "SendMessage", message(&text)).await;
+        assert_eq!(reply["message"]["parts"][0]["text"], text, "after {method}");
+        is_cut_off(unread).await;
+    }
+    let unread = stuck(&server, "SendMessage", &message(&text)).await;
+    let mut events = server.stream("SendStreamingMessage", message(&text), None).await.ok().unwrap();
+    let reply = timeout(HANG, events.next()).await.expect("its turn").unwrap();
+    assert_eq!(reply.result()["message"]["parts"][0]["text"], text);
+    is_cut_off(unread).await;
+}
+
+#[tokio::test]
+async fn an_agent_within_an_application_has_the_room_of_its_listener() {
+    let server = serve_in_app(with_agent(obedient).connections(limits(|_| {}))).await;
+    let task = large_task(&server).await;
+    let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+    whole(&server, "GetTask", json!({"id": task["id"]})).await;
+    is_cut_off(unread).await;
 }
 
 /// In HTTP/2 it is the stream that makes way.

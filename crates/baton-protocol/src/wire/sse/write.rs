@@ -82,8 +82,10 @@ pub(super) fn put_lines(out: &mut BytesMut, field: &[u8], pieces: &[&[u8]]) {
     out.put_u8(b'\n');
 }
 
+/// Would these bytes be more than one line of data?
+///
 /// Looks at all bytes in any case: without a way out the compiler takes many at once, and as a rule there is nothing
 /// to be found.
-fn breaks_line(bytes: &[u8]) -> bool {
+pub fn breaks_line(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |found, &byte| found | u8::from(byte == b'\n') | u8::from(byte == b'\r')) != 0
 }

@@ -1,0 +1,210 @@
+use std::task::Waker;
+
+use super::*;
+
+const MIB: usize = 1 << 20;
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn room() -> (Arc<AnswerRoom>, Instant) {
+    let mut options = Connections::default();
+    (options.max_answers_bytes, options.max_answers_per_connection) = (10 * MIB, 4 * MIB);
+    (AnswerRoom::new(&options), Instant::now())
+}
+
+/// An HTTP/1 reader, and the way to see what it does.
+fn reader(room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
+    let pulse = Arc::new(Pulse::new(epoch));
+    (Asker::new(&room.of_connection(HERE), Reader::Connection(Arc::clone(&pulse))), pulse)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reader_that_is_stuck_longest_makes_room() {
+    let (room, epoch) = room();
+    let readers: Vec<_> = (0..3).map(|_| reader(&room, epoch)).collect();
+    let mut shares: Vec<_> = readers.iter().map(|(asker, _)| asker.try_enter(3 * MIB)).collect();
+    assert!(shares.iter().all(Option::is_some));
+    // The second is stuck first, the first later; the third reads all the time.
+    readers[1].1.write_blocked();
+    tokio::time::advance(Duration::from_secs(3)).await;
+    readers[0].1.write_blocked();
+    let (newcomer, _) = reader(&room, epoch);
+    assert!(newcomer.try_enter(3 * MIB).is_none());
+    assert!(newcomer.try_enter(MIB).is_some(), "what fits need not wait");
+    let entering =
+        tokio::spawn(async move { newcomer.enter(3 * MIB).await.map(|share| (share, Instant::now())) });
+    let told = |at: usize| readers[at].1.order() == Order::Leave;
+    tokio::time::sleep(Duration::from_millis(6900)).await;
+    assert_eq!([told(0), told(1), told(2)], [false; 3], "not before its ten seconds");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!([told(0), told(1), told(2)], [false, true, false]);
+    // It is gone a moment later.
+    shares[1] = None;
+    let (share, _) = entering.await.unwrap().expect("there is room now");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!([told(0), told(2)], [false; 2], "nobody else needs room");
+    drop((share, shares));
+    let state = room.state();
+    assert_eq!((state.taken, state.holders.len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_are_served_in_order_or_told_that_there_is_no_room() {
+    let (room, epoch) = room();
+    let all = reader(&room, epoch).0.try_enter(usize::MAX).expect("an answer of any size");
+    let (one, two) = (reader(&room, epoch).0, reader(&room, epoch).0);
+    let asker = one.clone();
+    let first = tokio::spawn(async move { asker.enter(9 * MIB).await });
+    tokio::task::yield_now().await;
+    let second = tokio::spawn(async move { two.enter(MIB).await });
+    tokio::task::yield_now().await;
+    assert_eq!(one.enter(MIB).await.err(), Some(NoRoom), "after its time");
+    assert_eq!([first.await.unwrap().err(), second.await.unwrap().err()], [Some(NoRoom); 2]);
+    drop(all);
+    assert!(one.try_enter(10 * MIB).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_streams_of_one_connection_share_its_part() {
+    let (room, _) = room();
+    let connection = room.of_http2(HERE);
+    let stream = || Asker::new(&connection, Reader::Stream(Arc::new(Watch::new())));
+    let held = stream().try_enter(3 * MIB).expect("room");
+    assert!(stream().try_enter(2 * MIB).is_none(), "its connection has as much as it may");
+    assert!(stream().try_enter(MIB).is_some());
+    let elsewhere = room.of_http2(HERE);
+    let other = Asker::new(&elsewhere, Reader::Stream(Arc::new(Watch::new())));
+    assert!(other.try_enter(4 * MIB).is_some());
+    drop(held);
+    assert!(stream().try_enter(usize::MAX).is_some(), "a large answer takes what a connection may have");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stuck_streams_of_a_full_connection_make_room() {
+    let (room, _) = room();
+    let (connection, elsewhere) = (room.of_http2(HERE), room.of_http2(HERE));
+    let stream = |of: &Arc<OfConnection>| {
+        let watch = Arc::new(Watch::new());
+        (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
+    };
+    let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
+    let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
+    assert!(shares.iter().all(Option::is_some));
+    // The stream of another connection is stuck longest, but it is not in the way.
+    for (_, watch) in &streams {
+        watch.offered();
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    let waiting = [stream(&connection).0, stream(&connection).0]
+        .map(|asker| tokio::spawn(async move { asker.enter(2 * MIB).await }));
+    let cut = || [0, 1, 2].map(|at: usize| streams[at].1.is_cut(Waker::noop()));
+    tokio::time::sleep(Duration::from_millis(7900)).await;
+    assert_eq!(cut(), [false; 3], "not before its ten seconds");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(cut(), [false, true, false], "the first who waits needs no more");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(cut(), [false, true, false], "and it has not gone yet");
+    shares[1] = None;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(cut(), [false, true, true], "the second needs room as well");
+    shares[2] = None;
+    for waiting in waiting {
+        waiting.await.unwrap().expect("there is room now");
+    }
+}
+
+#[test]
+fn bytes_keep_their_share_while_any_part_of_them_is_there() {
+    let (room, epoch) = room();
+    let share = reader(&room, epoch).0.try_enter(MIB).expect("room");
+    let bytes = share.holding(Bytes::from_static(b"abc"));
+    let part = bytes.slice(1..2);
+    drop(bytes);
+    assert_eq!((&part[..], room.state().taken), (&b"b"[..], MIB));
+    drop(part);
+    assert_eq!(room.state().taken, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_takes_a_few_bytes_now_and_then_is_stuck_all_the_same() {
+    let (room, epoch) = room();
+    let (trickling, trickle) = reader(&room, epoch);
+    let (slow, progress) = reader(&room, epoch);
+    let _held = [&trickling, &slow].map(|asker| asker.try_enter(5 * MIB).expect("room"));
+    let (newcomer, _) = reader(&room, epoch);
+    let waiting = tokio::spawn(async move { newcomer.enter_in_turn(MIB).await });
+    for _ in 0..4 {
+        for (pulse, bytes) in [(&trickle, 100), (&progress, 30_000)] {
+            pulse.count_taken(bytes);
+            pulse.wrote();
+            pulse.write_blocked();
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+    assert_eq!([trickle.order(), progress.order()], [Order::Leave, Order::None]);
+    waiting.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_answers_wait_for_those_of_their_own_connection_only() {
+    let (room, _) = room();
+    let connection = room.of_http2(HERE);
+    let stream = |of: &Arc<OfConnection>| {
+        let watch = Arc::new(Watch::new());
+        (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
+    };
+    let streams: Vec<_> = (0..8).map(|_| stream(&connection)).collect();
+    let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(SMALL)).collect();
+    assert!(shares.iter().all(Option::is_some));
+    let (ninth, _) = stream(&connection);
+    assert!(ninth.try_enter(FREE).is_some(), "what costs nothing is not counted");
+    assert!(ninth.try_enter(SMALL).is_none());
+    assert!(ninth.try_enter(2 * SMALL).is_some(), "large ones have another room");
+    assert!(stream(&room.of_http2(HERE)).0.try_enter(SMALL).is_some());
+    assert!(reader(&room, Instant::now()).0.try_enter(SMALL).is_some(), "HTTP/1");
+    for (_, watch) in &streams {
+        watch.offered();
+    }
+    let waiting = tokio::spawn(async move { ninth.enter(SMALL).await });
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let cut = streams.iter().position(|(_, watch)| watch.is_cut(Waker::noop())).expect("one makes room");
+    shares[cut] = None;
+    waiting.await.unwrap().expect("there is room now");
+    drop((shares, streams));
+    let state = room.state();
+    assert_eq!((state.taken, state.holders.len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_much_stands_in_line_once() {
+    let (room, epoch) = room();
+    let all = reader(&room, epoch).0.try_enter(usize::MAX).expect("room");
+    let (mut crowd, greedy) = (Vec::new(), reader(&room, epoch).0);
+    for _ in 0..5 {
+        let asker = greedy.clone();
+        crowd.push(tokio::spawn(async move { asker.enter_in_turn(10 * MIB).await }));
+        tokio::task::yield_now().await;
+    }
+    let elsewhere = room.of_connection(IpAddr::from([192, 0, 2, 1]));
+    let other = Asker { connection: elsewhere, ..greedy };
+    let other = tokio::spawn(async move { other.enter_in_turn(10 * MIB).await });
+    tokio::task::yield_now().await;
+    drop(all);
+    drop(crowd.remove(0).await.unwrap());
+    other.await.unwrap().expect("next after the first of them");
+    assert!(crowd.iter().all(|waiting| !waiting.is_finished()));
+    for waiting in crowd {
+        waiting.await.unwrap().expect("room");
+    }
+}
+
+#[test]
+fn an_answer_that_turned_out_to_be_small_leaves_the_room_of_large_ones() {
+    let asker = Asker::alone();
+    let share = asker.try_enter(MIB).expect("room");
+    let share = asker.fit(share, 2 * MIB);
+    assert_eq!(asker.taken(), MIB);
+    let bytes = asker.fit(share, SMALL).holding(Bytes::from(vec![0; SMALL]));
+    assert_eq!((asker.taken(), asker.connection.room.state().holders.len()), (0, 1));
+    drop(bytes);
+    assert_eq!(asker.connection.room.state().holders.len(), 0);
+}

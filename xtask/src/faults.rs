@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::agent::Build;
 use crate::process::run as execute;
 use crate::setup;
 use crate::workspace::Workspace;
@@ -25,6 +26,18 @@ struct Kind {
     tests: &'static [&'static str],
     /// The files of figures that the tests leave.
     figures: &'static [&'static str],
+}
+
+impl Kind {
+    fn is(&self, name: &str) -> bool {
+        self.id.eq_ignore_ascii_case(name) || self.page == name
+    }
+
+    /// What an attack may cost others is no question to a dev build, which is many times slower. The others need what only
+    /// a dev build has: points at which it can be killed.
+    fn wants_release(&self) -> bool {
+        self.id == "attacks"
+    }
 }
 
 const KINDS: &[Kind] = &[
@@ -104,12 +117,6 @@ impl Choice {
     }
 }
 
-impl Kind {
-    fn is(&self, name: &str) -> bool {
-        self.id.eq_ignore_ascii_case(name) || self.page == name
-    }
-}
-
 pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     if choice.list {
         for kind in KINDS {
@@ -136,6 +143,10 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         if let Some(seed) = choice.seed {
             tests.env("BATON_SEED", seed.to_string());
         }
+        if kind.wants_release() {
+            execute(&mut workspace.cargo(Build::Release.cargo_args()))?;
+            tests.env("BATON_TESTED_BINARY", Build::Release.command(workspace).get_program());
+        }
         match execute(&mut tests).and_then(|()| write_down(workspace, kind, &results)) {
             Ok(()) => println!("docs/results/{}.md written", kind.page),
             // The others are worth knowing, too.
@@ -158,7 +169,8 @@ fn write_down(workspace: &Workspace, kind: &Kind, results: &Path) -> Result<(), 
     }
     let page = workspace.root.join(format!("docs/results/{}.md", kind.page));
     let before = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
-    let after = with_results(&before, &runs, &today())
+    let build = if kind.wants_release() { "release" } else { "dev" };
+    let after = with_results(&before, &runs, &today(), build)
         .ok_or_else(|| format!("{} has lost its marks `{BEGIN}` and `{END}`", page.display()))?;
     fs::write(&page, after).map_err(|e| format!("{}: {e}", page.display()))
 }
@@ -183,14 +195,14 @@ fn read(text: &str) -> Result<Figures, String> {
 }
 
 /// The page with another latest result, and one more line of history.
-fn with_results(page: &str, runs: &[(&str, Figures)], date: &str) -> Option<String> {
+fn with_results(page: &str, runs: &[(&str, Figures)], date: &str, build: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (old, after) = rest.split_once(END)?;
     let history: Vec<&str> = old.lines().filter(|line| line.starts_with("| 20")).collect();
     let mut text = String::from("\n");
     let mut lines = Vec::new();
     for (name, Figures { seed, rows }) in runs {
-        writeln!(text, "\n**{name}**, {date}, dev build, seed {seed}\n\n| | |\n|---|---:|").ok()?;
+        writeln!(text, "\n**{name}**, {date}, {build} build, seed {seed}\n\n| | |\n|---|---:|").ok()?;
         for (figure, value) in rows {
             writeln!(text, "| {figure} | {value} |").ok()?;
         }
@@ -232,14 +244,14 @@ mod tests {
         let page =
             format!("# Kills\n\nWhy.\n\n{BEGIN}\nold\n| 2026-01-01 | kills | 1 | fine |\n{END}\n\nMore.\n");
         let figures = || read("seed\t7\nkills\t1000\ntime\t2 s\n").unwrap();
-        let once = with_results(&page, &[("kills", figures())], "2026-11-15").unwrap();
+        let once = with_results(&page, &[("kills", figures())], "2026-11-15", "dev").unwrap();
         assert!(once.starts_with("# Kills\n\nWhy.\n") && once.ends_with("\n\nMore.\n"), "{once}");
         assert!(once.contains("| kills | 1000 |\n") && !once.contains("old"), "{once}");
-        let twice = with_results(&once, &[("kills", figures())], "2026-11-16").unwrap();
+        let twice = with_results(&once, &[("kills", figures())], "2026-11-16", "dev").unwrap();
         let history: Vec<_> = twice.lines().filter(|line| line.starts_with("| 20")).collect();
         assert_eq!(history.len(), 3, "{twice}");
         assert_eq!(history[2], "| 2026-11-16 | kills | 7 | kills: 1000; time: 2 s |");
-        assert_eq!(with_results("# Kills", &[], "2026-11-15"), None);
+        assert_eq!(with_results("# Kills", &[], "2026-11-15", "dev"), None);
         read("kills\t1000\n").unwrap_err();
     }
 

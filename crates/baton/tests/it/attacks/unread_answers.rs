@@ -44,8 +44,8 @@ fn socket_kib() -> u64 {
 }
 
 /// Sends the question, and reads nothing, ever.
-async fn ask_and_leave(address: &str, id: &str) -> TcpStream {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": id}}).to_string();
+async fn ask_and_leave(address: &str, method: &str, id: &str) -> TcpStream {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": id}}).to_string();
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n";
     let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
     let mut socket = TcpStream::connect(address).await.unwrap();
@@ -68,8 +68,10 @@ async fn answers_that_nobody_reads_are_bounded() {
     let small = server.send(text("small", "small")).await;
     let mut ids = Vec::new();
     for n in 0..readers {
-        // The demo agent refuses it, whatever it says: that makes no second copy.
-        let message = text(&format!("tck-reject-task-{n}"), &"x".repeat(LARGE));
+        // The demo agent refuses it, whatever it says: that makes no second copy. Every third waits for an answer, and can
+        // be watched.
+        let prefix = if n % 3 == 0 { "tck-input-required" } else { "tck-reject-task" };
+        let message = text(&format!("{prefix}-{n}"), &"x".repeat(LARGE));
         let params = json!({"message": message, "configuration": {"historyLength": 0}});
         ids.push(server.call("SendMessage", params).await["task"]["id"].clone());
     }
@@ -77,9 +79,10 @@ async fn answers_that_nobody_reads_are_bounded() {
     let (before, sockets_before) = (resident_kib(server.pid()), socket_kib());
     let at = address(&server);
     let mut asking = JoinSet::new();
-    for id in &ids {
+    for (n, id) in ids.iter().enumerate() {
+        let method = if n % 3 == 0 { "SubscribeToTask" } else { "GetTask" };
         let (at, id) = (at.clone(), id.as_str().unwrap().to_owned());
-        asking.spawn(async move { ask_and_leave(&at, &id).await });
+        asking.spawn(async move { ask_and_leave(&at, method, &id).await });
     }
     let unread = asking.join_all().await;
     let port: u16 = at.rsplit(':').next().unwrap().parse().unwrap();
@@ -102,7 +105,7 @@ async fn answers_that_nobody_reads_are_bounded() {
         assert!(honest.elapsed() < HANG * 4, "{answer}");
     }
     let (grown, sockets) = (most.saturating_sub(before), most_sockets.saturating_sub(sockets_before));
-    run.figure("readers of 4 MiB that never read", unread.len());
+    run.figure("readers of 4 MiB that never read, a third of them streams", unread.len());
     run.figure("resident above idle", format!("{:.0} MiB", grown as f64 / 1024.0));
     run.figure("queued in its sockets", format!("{:.0} MiB", most_queued as f64 / 1024.0));
     run.figure("socket memory above idle", format!("{:.0} MiB", sockets as f64 / 1024.0));

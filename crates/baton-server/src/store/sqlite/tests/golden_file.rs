@@ -157,3 +157,36 @@ async fn lists_of_it_are_read(store: &SqliteStore, file: &str) {
         }
     }
 }
+
+/// Tasks that had ended before the upgrade are folded after it, as far as they were told.
+#[tokio::test]
+async fn s12_what_format_4_left_unfolded_is_folded() {
+    const BACK: &str = "
+        DROP INDEX task_foldable;
+        DROP INDEX task_ended;
+        DROP INDEX task_by_context;
+        ALTER TABLE task DROP COLUMN foldable;
+        CREATE INDEX task_by_context ON task (scope, context, status_at, id, state) WHERE work = 0;
+        CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
+        CREATE INDEX task_folded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through <> 0;
+        PRAGMA user_version = 4;";
+    let (folder, store) = store();
+    let path = folder.path().join("baton.db");
+    for (task, snapshot) in [("told", Some(StoredSnapshot::encode(&golden::snapshot(1)))), ("untold", None)] {
+        let first = Append { snapshot, ..append(task, 0, TaskState::Working) };
+        store.append(&scope("o"), first).await.unwrap();
+        store.append(&scope("o"), append(task, 1, TaskState::Completed)).await.unwrap();
+    }
+    drop(store);
+    rusqlite::Connection::open(&path).unwrap().execute_batch(BACK).unwrap();
+    let store = open(&path);
+    assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    for (task, folded) in [("told", 1), ("untold", 0)] {
+        assert_eq!(
+            store.head(&scope("o"), &id(task)).await.unwrap().unwrap().folded_through,
+            folded,
+            "{task}"
+        );
+    }
+    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 2);
+}

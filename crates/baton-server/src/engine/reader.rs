@@ -227,8 +227,10 @@ impl LogReader {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::time::Duration;
 
+    use baton_protocol::Generation;
     use baton_protocol::domain::{
         ContextId, Event, EventBody, Message, MessageId, Part, Role, StatusUpdate, TaskState, Timestamp,
     };
@@ -237,28 +239,39 @@ mod tests {
 
     use super::super::hub::Hub;
     use super::*;
-    use crate::store::TaskKey;
     use crate::store::memory::MemoryStore;
+    use crate::store::{Append, Birth, HeadState, Store as _, TaskKey, Work};
     use crate::telemetry::{Callers, MetricsAccess, Telemetry};
 
     const LARGE: usize = 100_000;
 
-    /// A reader of a task that says this much each time, all of it at hand.
+    fn names() -> (TaskId, ContextId) {
+        (TaskId::parse("t").unwrap(), ContextId::parse("c").unwrap())
+    }
+
+    /// The events of a task that says this much each time.
+    fn said(sizes: &[usize]) -> Vec<StoredEvent> {
+        let (id, context) = names();
+        let event = |(number, size): (u64, &usize)| {
+            let said = vec![Part::text("x".repeat(*size))];
+            let message = Some(Message::new(MessageId::parse("m").unwrap(), Role::Agent, said));
+            let update = StatusUpdate { state: TaskState::Working, message, metadata: None };
+            let (at, body) = (Timestamp::from_millis(0), EventBody::Status(update));
+            StoredEvent::encode(&id, &context, &Event { number, at, body })
+        };
+        (1..).zip(sizes).map(event).collect()
+    }
+
+    /// A reader of such a task, with all of it at hand.
     async fn reader(sizes: &[usize], asker: &Asker) -> LogReader {
-        let (id, context) = (TaskId::parse("t").unwrap(), ContextId::parse("c").unwrap());
-        let events: Vec<_> = (1..)
-            .zip(sizes)
-            .map(|(number, size)| {
-                let said = vec![Part::text("x".repeat(*size))];
-                let message = Some(Message::new(MessageId::parse("m").unwrap(), Role::Agent, said));
-                let update = StatusUpdate { state: TaskState::Working, message, metadata: None };
-                let (at, body) = (Timestamp::from_millis(0), EventBody::Status(update));
-                StoredEvent::encode(&id, &context, &Event { number, at, body })
-            })
-            .collect();
+        reader_of(MemoryStore::new(), sizes, asker).await
+    }
+
+    async fn reader_of(store: MemoryStore, sizes: &[usize], asker: &Asker) -> LogReader {
+        let (id, events) = (names().0, said(sizes));
         let bell = Hub::new().bell(TaskKey(1));
         bell.ring(events.len() as u64, &events, None);
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(store);
         let callers = Callers::load(&*store).await.unwrap();
         let telemetry = Telemetry::new([], callers, MetricsAccess::default(), false);
         let store = WatchedStore::new(store, telemetry);
@@ -280,6 +293,38 @@ mod tests {
         assert_eq!((reader.ahead().0, asker.taken() / LARGE), (1, 1));
         drop(reader.take_share());
         assert_eq!(asker.taken(), 0);
+    }
+
+    /// The log of the task is gone from where the reader is, so it is shown the task.
+    #[tokio::test]
+    async fn s12_a_large_task_is_folded_apart_from_the_worker_threads() {
+        for (bytes, apart) in [(10, false), (5 * LARGE, true)] {
+            let (task, context_id) = names();
+            let at = Timestamp::from_millis(0);
+            let append = Append {
+                task,
+                birth: Some(Birth { context_id, generation: Generation::V1, created_at: at }),
+                expected: 0,
+                fence: 0,
+                events: said(&[bytes]),
+                head: HeadState {
+                    state: TaskState::Working,
+                    status_at: at,
+                    work: Work::Idle,
+                    attempts: 1,
+                    holder: None,
+                    fence: 0,
+                },
+                snapshot: None,
+                message: None,
+                settled: Vec::new(),
+            };
+            let store = MemoryStore::new();
+            store.append(&Scope::new("a", "", "o"), append).await.unwrap();
+            let mut reader = reader_of(store, &[], &Asker::alone()).await;
+            let mut shown = pin!(reader.skip_to_now());
+            assert_eq!(futures_util::poll!(shown.as_mut()).is_pending(), apart);
+        }
     }
 
     #[tokio::test]

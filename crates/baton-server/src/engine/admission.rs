@@ -84,8 +84,9 @@ pub(crate) struct Permit(Admission, Arc<str>);
 #[derive(Debug)]
 pub(crate) struct QueuePlace(Admission, Arc<str>);
 
+/// A turn may run now, or its task may wait.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum Admitted {
     Run(Permit),
     Wait(QueuePlace),
 }
@@ -118,16 +119,16 @@ impl Admission {
     }
 
     /// A place to run, else a place to wait, else nothing.
-    pub(crate) fn reserve(&self, agent: &Arc<str>) -> Result<Place, Full> {
+    pub(crate) fn reserve(&self, agent: &Arc<str>) -> Result<Admitted, Full> {
         let mut state = self.state();
         if state.may_start(agent) {
             state.start(agent);
-            return Ok(Place::Run(Permit(self.clone(), Arc::clone(agent))));
+            return Ok(Admitted::Run(Permit(self.clone(), Arc::clone(agent))));
         }
         state.may_wait(agent)?;
         state.line(agent).promised += 1;
         state.waiting += 1;
-        Ok(Place::Wait(QueuePlace(self.clone(), Arc::clone(agent))))
+        Ok(Admitted::Wait(QueuePlace(self.clone(), Arc::clone(agent))))
     }
 
     /// A place to run at once or none.

@@ -31,7 +31,8 @@ pub trait Agent: Send + Sync + 'static {
     /// One turn.
     async fn run(&self, turn: Turn) -> Result<(), AgentError>;
 
-    /// May a turn that a crash cut short be run again? If not, its task fails with a reason.
+    /// May a turn that a crash cut short be run again? If not, its task fails with a reason. An agent that begins anew
+    /// undoes what the attempt before made with [`Turn::start_over`].
     fn rerunnable(&self) -> bool {
         false
     }

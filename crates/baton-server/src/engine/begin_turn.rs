@@ -5,7 +5,7 @@ use std::sync::Arc;
 use baton_protocol::domain::{EventBody, StatusUpdate, TaskState, TraceContext};
 
 use super::Inner;
-use super::admission::Place;
+use super::admission::Admitted;
 use super::commit::{Committed, Draft};
 use super::cut_off::Changed;
 use super::desk::Desk;
@@ -18,7 +18,7 @@ use crate::store::{StoreError, Work};
 pub(super) struct TurnStart {
     pub(super) registration: Registration,
     pub(super) desk: Arc<Desk>,
-    pub(super) place: Place,
+    pub(super) place: Admitted,
     /// With the message that begins the turn, unless the log has it already.
     pub(super) draft: Draft,
     /// The trace of that message.
@@ -37,7 +37,7 @@ impl Inner {
         let TurnStart { registration, desk, place, mut draft, origin, changed, has_requests, stored } = start;
         let scope = registration.scope().clone();
         let (work, fence) = match &place {
-            Place::Run(_) => {
+            Admitted::Run(_) => {
                 let is_working = draft.snapshot.state() == TaskState::Working;
                 let attempt = self.attempt(&scope, &draft.snapshot);
                 for body in [Some(attempt), (!is_working).then(working)].into_iter().flatten() {
@@ -48,7 +48,7 @@ impl Inner {
                 }
                 (Work::Running, draft.fence() + 1)
             }
-            Place::Wait(_) => (Work::Queued, draft.fence()),
+            Admitted::Wait(_) => (Work::Queued, draft.fence()),
         };
         let decision = draft.decide(work, fence, Some(stored));
         let mut prepared = self.prepared(decision, &self.options());
@@ -61,14 +61,14 @@ impl Inner {
         drop(prepared);
         registration.stored();
         match place {
-            Place::Run(permit) => {
+            Admitted::Run(permit) => {
                 if has_requests {
                     registration.handle.ring();
                 }
                 let (bell, snapshot) = (Arc::clone(&written.bell), Arc::clone(&written.snapshot));
                 self.launch(registration, desk, snapshot, since, fence, bell, permit, origin, changed).await;
             }
-            Place::Wait(place) => {
+            Admitted::Wait(place) => {
                 self.admission.enqueue(scope, registration.id().clone());
                 drop((registration, place));
             }

@@ -13,7 +13,7 @@ use baton_protocol::lifecycle::Snapshot;
 use tokio::runtime::Handle;
 
 use super::Inner;
-use super::admission::{Permit, Place};
+use super::admission::{Admitted, Permit};
 use super::begin_turn::TurnStart;
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
@@ -159,7 +159,7 @@ impl Inner {
                 let start = TurnStart {
                     registration,
                     desk,
-                    place: Place::Run(permit),
+                    place: Admitted::Run(permit),
                     draft,
                     origin: origin(&plan, &loaded.tail),
                     changed,
@@ -189,7 +189,7 @@ impl Inner {
     /// A place for a turn, if one is free and turns are still begun.
     fn place_now(&self, scope: &Scope) -> Option<Permit> {
         match self.admission.reserve(&scope.agent) {
-            Ok(Place::Run(permit)) if !self.stopping.is_given() => Some(permit),
+            Ok(Admitted::Run(permit)) if !self.stopping.is_given() => Some(permit),
             _ => None,
         }
     }

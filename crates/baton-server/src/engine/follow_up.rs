@@ -96,8 +96,8 @@ impl Inner {
         if skills.all(|skill| agent.check_output(&skill.card.id, &incoming.details).is_ok()) {
             return Ok(());
         }
-        match &self.load(scope, id).await?.skill {
-            Some(skill) => agent.check_output(skill, &incoming.details),
+        match self.skill_of(scope, &*self.load(scope, id).await?) {
+            Some(skill) => agent.check_output(&skill.card.id, &incoming.details),
             None => Ok(()),
         }
     }

@@ -174,7 +174,7 @@ impl Inner {
     }
 
     /// The skill of a task is the one its first message chose, as its log has it; `None` when it is no longer served.
-    fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
+    pub(super) fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
         match &snapshot.skill {
             Some(id) => agent.skill(id),

@@ -10,7 +10,7 @@ use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
 use sha2::{Digest as _, Sha256};
 
-use super::admission::Place;
+use super::admission::Admitted;
 use super::agent::Logic;
 use super::begin_turn::TurnStart;
 use super::clock::{fresh_context_id, fresh_task_id};
@@ -307,7 +307,7 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
-        place: Place,
+        place: Admitted,
     ) -> Result<Option<Accepted>, Error> {
         let new = NewTask::begin(incoming, self.clock.now());
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));

@@ -19,24 +19,25 @@ pub(super) enum BodyShape {
     Chunked,
 }
 
-/// A head as far as it has been read, line by line. Places are counted from its first byte: the bytes themselves stay
+/// A head as far as it has been read, line by line. Extents are counted from its first byte: the bytes themselves stay
 /// where they are, and are given again with every line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Head {
     lines: usize,
     is_1_1: bool,
     is_options: bool,
-    target: Place,
-    host: Option<Place>,
+    target: Extent,
+    host: Option<Extent>,
     length: Option<u64>,
     chunked: bool,
 }
 
-type Place = (usize, usize);
+/// From where to where, counted from the first byte of the head.
+type Extent = (usize, usize);
 
 impl Head {
     /// The next line, without its CR LF. It is known to hold no control character but tabs.
-    pub(super) fn line(&mut self, head: &[u8], (start, end): Place) -> Result<(), Refusal> {
+    pub(super) fn line(&mut self, head: &[u8], (start, end): Extent) -> Result<(), Refusal> {
         let line = &head[start..end];
         self.lines += 1;
         match self.lines {

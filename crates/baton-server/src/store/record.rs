@@ -191,13 +191,13 @@ struct Written {
     kind: EventKind,
     at: Timestamp,
     ordinal: u32,
-    place: Place,
+    place: RecordBytes,
     /// Where the JSON starts in the record.
     json_at: usize,
 }
 
 #[derive(Debug)]
-enum Place {
+enum RecordBytes {
     Shared(Range<usize>),
     Own(Bytes),
 }
@@ -231,9 +231,9 @@ impl EventBatch {
                 if starts == 0 { std::mem::take(&mut self.out) } else { self.out.split_off(starts) };
             // A store may keep it as it is: what growing reserved is given back.
             own.shrink_to_fit();
-            Place::Own(Bytes::from(own))
+            RecordBytes::Own(Bytes::from(own))
         } else {
-            Place::Shared(starts..self.out.len())
+            RecordBytes::Shared(starts..self.out.len())
         };
         self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, place, json_at });
     }
@@ -248,8 +248,8 @@ impl EventBatch {
         let event = |written: Written| {
             let Written { number, kind, at, ordinal, place, json_at } = written;
             let record = match place {
-                Place::Shared(range) => all.slice(range),
-                Place::Own(record) => record,
+                RecordBytes::Shared(range) => all.slice(range),
+                RecordBytes::Own(record) => record,
             };
             StoredEvent { number, kind, at, ordinal, record, json_at }
         };

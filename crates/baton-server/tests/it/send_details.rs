@@ -233,24 +233,31 @@ async fn p01_a_message_to_a_busy_task_is_refused_alike() {
     let builder = Server::builder(card)
         .task_skill(AgentSkill::new("write", "write", "write"), notes.clone())
         .task_skill(draw, notes.clone());
-    let server = serve(builder).await;
-    let mut params = message("wait");
-    params["message"]["metadata"] = json!({"skillId": "draw"});
-    params["configuration"] = json!({"returnImmediately": true});
-    let task = server.call("SendMessage", params).await.result()["task"].clone();
-    for (accepted, taken) in [("text/plain", false), ("video/mp4", false), ("image/*", true)] {
-        let mut params = message_to(&task, "more");
+    let mut options = Options::default();
+    options.max_running = 1;
+    let server = serve(builder.options(options)).await;
+    let mut tasks = Vec::new();
+    // One that runs, and one that waits for its place: nobody has chosen its skill yet.
+    for _ in 0..2 {
+        let mut params = message("wait");
+        params["message"]["metadata"] = json!({"skillId": "draw"});
+        params["configuration"] = json!({"returnImmediately": true});
+        tasks.push(server.call("SendMessage", params).await.result()["task"].clone());
+    }
+    let sends = [("text/plain", false), ("video/mp4", false), ("image/*", true)];
+    for (task, (accepted, taken)) in tasks.iter().flat_map(|task| sends.map(|send| (task, send))) {
+        let mut params = message_to(task, "more");
         params["configuration"] = json!({"acceptedOutputModes": [accepted], "returnImmediately": true});
         let answer = server.call("SendMessage", params).await;
         assert_eq!(answer.body.get("result").is_some(), taken, "{accepted}: {}", answer.body);
         assert!(taken || answer.error_code() == -32005, "{}", answer.body);
     }
     notes.gate.let_pass(10);
-    let ended = server.eventually(id(&task), "COMPLETED").await;
-    assert_eq!(
-        ended["history"].as_array().unwrap().iter().filter(|said| said["role"] == "ROLE_USER").count(),
-        2
-    );
+    for task in &tasks {
+        let ended = server.eventually(id(task), "COMPLETED").await;
+        let said = ended["history"].as_array().unwrap().iter();
+        assert_eq!(said.filter(|said| said["role"] == "ROLE_USER").count(), 2);
+    }
 }
 
 #[tokio::test]

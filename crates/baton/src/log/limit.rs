@@ -100,11 +100,11 @@ fn is_wanted_whole(metadata: &Metadata<'_>) -> bool {
 
 /// Lines by the places they come from: as many as the program has.
 struct Counts {
-    places: Mutex<Option<HashMap<Identifier, Place>>>,
+    places: Mutex<Option<HashMap<Identifier, Callsite>>>,
     some_left_out: Condvar,
 }
 
-struct Place {
+struct Callsite {
     target: String,
     since: Instant,
     said: u64,
@@ -125,7 +125,7 @@ impl Counts {
     fn lets_through(&self, event: &Event<'_>, now: Instant) -> bool {
         let metadata = event.metadata();
         let mut places = self.places();
-        let place = places.get_or_insert_default().entry(metadata.callsite()).or_insert_with(|| Place {
+        let place = places.get_or_insert_default().entry(metadata.callsite()).or_insert_with(|| Callsite {
             target: metadata.target().to_owned(),
             since: now,
             said: 0,
@@ -168,13 +168,13 @@ impl Counts {
         (all, go_on)
     }
 
-    fn places(&self) -> MutexGuard<'_, Option<HashMap<Identifier, Place>>> {
+    fn places(&self) -> MutexGuard<'_, Option<HashMap<Identifier, Callsite>>> {
         // Each number says something by itself.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait_for_some(&self) {
-        let none = |places: &mut Option<HashMap<Identifier, Place>>| {
+        let none = |places: &mut Option<HashMap<Identifier, Callsite>>| {
             !places.iter().flat_map(HashMap::values).any(|place| place.left_out > 0)
         };
         let waited = self.some_left_out.wait_while(self.places(), none);

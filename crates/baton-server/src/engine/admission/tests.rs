@@ -17,7 +17,7 @@ fn caps(max_running: usize, max_queued: usize) -> Caps {
 #[track_caller]
 fn runs(admission: &Admission, name: &str) -> Permit {
     match admission.reserve(&agent(name)) {
-        Ok(Place::Run(permit)) => permit,
+        Ok(Admitted::Run(permit)) => permit,
         other => panic!("no place to run: {other:?}"),
     }
 }
@@ -25,7 +25,7 @@ fn runs(admission: &Admission, name: &str) -> Permit {
 #[track_caller]
 fn waits(admission: &Admission, name: &str, id: &str) {
     let place = admission.reserve(&agent(name));
-    assert!(matches!(place, Ok(Place::Wait(_))), "no place to wait: {place:?}");
+    assert!(matches!(place, Ok(Admitted::Wait(_))), "no place to wait: {place:?}");
     admission.enqueue(Scope::new(name, "", "o"), TaskId::parse(id).unwrap());
 }
 
@@ -206,14 +206,14 @@ proptest! {
                         waits && seen[&other].running < own[other].max_running
                     });
                     match admission.reserve(&names[n]) {
-                        Ok(Place::Run(permit)) => {
+                        Ok(Admitted::Run(permit)) => {
                             prop_assert!(running < all.max_running && seen[&n].running < own[n].max_running);
                             prop_assert_eq!(waiting, 0, "overtook its own");
                             prop_assert!(!others_could, "overtook others");
                             seen.get_mut(&n).unwrap().running += 1;
                             permits.push((n, permit));
                         }
-                        Ok(Place::Wait(place)) => {
+                        Ok(Admitted::Wait(place)) => {
                             prop_assert!(waiting < own[n].max_queued);
                             prop_assert!(everybody < all.max_queued || (waiting == 0 && all.max_queued > 0));
                             places.push_back((n, place));

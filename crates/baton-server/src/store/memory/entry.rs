@@ -4,7 +4,7 @@ use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
 
 use super::lists::Row;
 use super::log::{Ids, Log};
-use super::records::Place;
+use super::records::RecordKey;
 use super::scopes::ScopeId;
 use crate::store::{
     Brief, Detail, EVENTS_BYTES, Head, Listed, Loaded, PendingRequest, RequestId, StoredEvent,
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) told: u64,
     pub(super) said: Said,
     /// Records that must be let go of when this task is purged.
-    pub(super) messages: Vec<Place>,
+    pub(super) messages: Vec<RecordKey>,
 }
 
 /// The event with what the task's status says.

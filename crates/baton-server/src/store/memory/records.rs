@@ -36,12 +36,12 @@ pub(super) struct Kept {
 
 /// Where in the table to look for a record.
 #[derive(Clone, Copy)]
-pub(super) struct Place(u64);
+pub(super) struct RecordKey(u64);
 
 type Orphan = (Timestamp, ScopeId, MessageId, MessageHash);
 
-fn place(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Place {
-    Place(hasher.hash_one((scope, id, &hash[..HASH_DIGEST])))
+fn place(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> RecordKey {
+    RecordKey(hasher.hash_one((scope, id, &hash[..HASH_DIGEST])))
 }
 
 impl Kept {
@@ -53,7 +53,7 @@ impl Kept {
         self.hash[..HASH_DIGEST] == hash[..HASH_DIGEST] && self.scope == scope && self.id == *id
     }
 
-    fn place(&self, hasher: &impl BuildHasher) -> Place {
+    fn place(&self, hasher: &impl BuildHasher) -> RecordKey {
         place(hasher, self.scope, &self.id, &self.hash)
     }
 }
@@ -73,7 +73,12 @@ impl Records {
     }
 
     /// Keeps a record that is not there yet. `parent` will call [`Records::orphan`] when it goes.
-    pub(super) fn insert(&mut self, scope: ScopeId, record: MessageRecord, parent: Option<&TaskId>) -> Place {
+    pub(super) fn insert(
+        &mut self,
+        scope: ScopeId,
+        record: MessageRecord,
+        parent: Option<&TaskId>,
+    ) -> RecordKey {
         if record.task.is_none() || record.task.as_ref() != parent {
             self.orphans.insert((record.at, scope, record.message_id.clone(), record.hash));
         }
@@ -93,7 +98,7 @@ impl Records {
     }
 
     /// The task is gone: its record that was put here may be swept from now on.
-    pub(super) fn orphan(&mut self, scope: ScopeId, place: Place, task: &TaskId) {
+    pub(super) fn orphan(&mut self, scope: ScopeId, place: RecordKey, task: &TaskId) {
         // Others are met here, too. Any of this task's may go: it has none that stays.
         let here = self.kept.near(place.0);
         let its_own = here.filter(|kept| kept.scope == scope && kept.task.as_ref() == Some(task));

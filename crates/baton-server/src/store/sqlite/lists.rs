@@ -23,7 +23,7 @@ pub(super) struct Found {
 }
 
 /// Where a task stands in a list.
-type Place = (i64, String, i64);
+type ListedAt = (i64, String, i64);
 
 pub(super) fn list(session: &mut Session, scope: &Scope, query: &ListQuery) -> StoreResult<Found> {
     let Some(scope) = session.scope(scope)? else {
@@ -131,7 +131,7 @@ fn places(
     scope: i64,
     query: &ListQuery,
     tally: &StateTotals,
-) -> StoreResult<Vec<Place>> {
+) -> StoreResult<Vec<ListedAt>> {
     // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
     // millisecond" is "before the empty id of the next one".
     let (before, id) = match &query.after {
@@ -162,7 +162,7 @@ fn places(
 fn add_places(
     mut find: CachedStatement<'_>,
     params: &[&dyn rusqlite::ToSql],
-    places: &mut Vec<Place>,
+    places: &mut Vec<ListedAt>,
 ) -> StoreResult<()> {
     let mut rows = find.query(params)?;
     while let Some(row) = rows.next()? {

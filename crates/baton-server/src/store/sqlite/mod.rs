@@ -51,7 +51,7 @@ use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 
 use self::census::Census;
 use self::lock::Lock;
-use self::place::{Place, Watch};
+use self::place::{FilesWatch, OpenedFiles};
 use self::reader::Readers;
 use self::room::Room;
 use self::session::{Fold, Session};
@@ -123,13 +123,13 @@ impl Synchronous {
 pub struct SqliteStore {
     // Dropped in this order: the last writer can only fold the log when no reader holds it, and the
     // file is free for others after that.
-    _watch: Watch,
+    _watch: FilesWatch,
     readers: Readers,
     lists: Readers,
     walks: Readers,
     writer: Writer,
     #[cfg(test)]
-    place: Arc<Place>,
+    place: Arc<OpenedFiles>,
     _lock: Lock,
 }
 
@@ -166,8 +166,8 @@ impl SqliteStore {
         let readers = start("read", options.readers)?;
         let lists = start("list", options.list_readers)?;
         let walks = start("walk", options.list_readers)?;
-        let place = Place::of(as_given, &lock);
-        let watch = Watch::start(Arc::clone(&place))?;
+        let place = OpenedFiles::of(as_given, &lock);
+        let watch = FilesWatch::start(Arc::clone(&place))?;
         #[cfg(test)]
         let kept = Arc::clone(&place);
         let ground = Ground { room, place };

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// The files as they were opened.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OpenedFiles {
     database: PathBuf,
     files: Vec<Placed>,
     gone: AtomicBool,
@@ -67,13 +67,13 @@ impl Placed {
     }
 }
 
-impl Place {
+impl OpenedFiles {
     /// To be called once SQLite has its log open. `path` is what the next start would open.
     pub(super) fn of(path: &Path, lock: &Lock) -> Arc<Self> {
         let log = with_suffix(lock.real_path(), "-wal");
         let found = std::fs::metadata(&log);
         let files = [Placed::new(path.to_owned(), lock.database().metadata()), Placed::new(log, found)];
-        Arc::new(Place {
+        Arc::new(OpenedFiles {
             database: path.to_owned(),
             files: files.into_iter().flatten().collect(),
             gone: AtomicBool::new(false),
@@ -117,13 +117,13 @@ impl Place {
 
 /// The thread that looks, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct FilesWatch {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
-    pub(super) fn start(place: Arc<Place>) -> StoreResult<Self> {
+impl FilesWatch {
+    pub(super) fn start(place: Arc<OpenedFiles>) -> StoreResult<Self> {
         let (stop, stopped) = sync_channel::<()>(0);
         let thread = thread::Builder::new()
             .name("store-place".to_owned())
@@ -135,11 +135,11 @@ impl Watch {
             .map_err(|error| {
                 StoreError::Unavailable(format!("no thread to look after the files: {error}"))
             })?;
-        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+        Ok(FilesWatch { stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Watch {
+impl Drop for FilesWatch {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::census::Census;
 use super::error;
-use super::place::Place;
+use super::place::OpenedFiles;
 use super::room::Room;
 use super::session::{Fold, Session};
 use crate::points::{Point, reached};
@@ -52,7 +52,7 @@ pub(super) struct Writer {
 #[derive(Debug)]
 pub(super) struct Ground {
     pub(super) room: Room,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<OpenedFiles>,
 }
 
 /// What has been committed since the store was opened.
@@ -168,7 +168,7 @@ where
 struct Committer {
     session: Session,
     room: Room,
-    place: Arc<Place>,
+    place: Arc<OpenedFiles>,
     counters: Arc<Counters>,
     /// Once durability is in doubt no write is tried again.
     failed: Option<StoreError>,

@@ -128,11 +128,11 @@ async fn answer(
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
-        Outcome::Stored { json, sent, replayed } => {
+        Outcome::Stored { json, share, sent, replayed } => {
             let (before, after) = v1::around_stored_reply(sent);
             let mut out = Vec::with_capacity(16 + stored_answer::copied(&json));
             out.extend_from_slice(before);
-            let body = stored_answer::body(out, json, after);
+            let body = stored_answer::body(out, json, after, share);
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), body);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }

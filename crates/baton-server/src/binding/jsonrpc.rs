@@ -161,7 +161,7 @@ async fn answer(
             let response = respond::json(StatusCode::OK, respond::JSON, json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }
-        Ok((id, service, _, _, Outcome::Stored { json, sent, replayed })) => {
+        Ok((id, service, _, _, Outcome::Stored { json, share, sent, replayed })) => {
             let (before, after) = v1::around_stored_reply(sent);
             let mut out = Vec::with_capacity(128 + stored_answer::copied(&json));
             jsonrpc::result_prefix(&mut out, id);
@@ -169,7 +169,7 @@ async fn answer(
             let mut end = Vec::with_capacity(2);
             end.extend_from_slice(after);
             jsonrpc::result_suffix(&mut end);
-            let body = stored_answer::body(out, json, &end);
+            let body = stored_answer::body(out, json, &end, share);
             let response = respond::json(StatusCode::OK, respond::JSON, body);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }

@@ -8,21 +8,26 @@ use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-use crate::net::SMALL;
+use crate::net::{SMALL, Share};
 
 /// How many bytes of the JSON will be copied into `out`: all of it, if it is small.
 pub(super) fn copied(json: &Bytes) -> usize {
     if json.len() > SMALL { 0 } else { json.len() }
 }
 
-/// The answer that is `out`, the JSON and `end`.
-pub(super) fn body(mut out: Vec<u8>, json: Bytes, end: &[u8]) -> Body {
+/// The answer that is `out`, the JSON and `end`, with its room.
+pub(super) fn body(mut out: Vec<u8>, json: Bytes, end: &[u8], share: Option<Share>) -> Body {
+    let held = |bytes: Bytes| match share {
+        Some(share) => share.holding(bytes),
+        None => bytes,
+    };
     if json.len() > SMALL {
+        let json = held(json);
         return Body::new(Parts { parts: [out.into(), json, Bytes::copy_from_slice(end)] });
     }
     out.extend_from_slice(&json);
     out.extend_from_slice(end);
-    Body::from(out)
+    Body::from(held(out.into()))
 }
 
 /// Parts that were given out are empty.

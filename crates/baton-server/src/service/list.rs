@@ -88,7 +88,7 @@ fn written(list: &ListTasks, found: &[Listed], bytes: usize, ends: &PageEnd) -> 
         }
     }
     let json = page.end(&ends.next_page_token, ends.page_size, ends.total).into();
-    Ok(Outcome::Stored { json, sent: false, replayed: false })
+    Ok(Outcome::Stored { json, share: None, sent: false, replayed: false })
 }
 
 /// The page as objects: the binding knows the generation's words.

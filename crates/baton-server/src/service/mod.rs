@@ -110,13 +110,15 @@ pub enum Outcome {
         reply: Reply,
         /// The same message had been answered before.
         replayed: bool,
-        /// The room it has, if it is large.
+        /// Its room.
         share: Option<Share>,
     },
     /// A task or a page of them, as the reply of the operation to a caller of 1.0.
     Stored {
-        /// As 1.0 spells it. What is large has its room with it.
+        /// As 1.0 spells it.
         json: Bytes,
+        /// Its room.
+        share: Option<Share>,
         /// It answers a message.
         sent: bool,
         /// The same message had been answered before.
@@ -332,11 +334,11 @@ fn shown(
         };
         if let Some(json) = json {
             let sent = kind == Shown::Sent;
-            let json = match (share, &context.asker) {
-                (Some(share), Some(asker)) => asker.fit(share, json.len()).holding(json),
-                _ => json,
+            let share = match (share, &context.asker) {
+                (Some(share), Some(asker)) => Some(asker.fit(share, json.len())),
+                (share, _) => share,
             };
-            return Ok(Outcome::Stored { json, sent, replayed });
+            return Ok(Outcome::Stored { json, share, sent, replayed });
         }
     }
     let mut task = Arc::unwrap_or_clone(view.snapshot()?).task;

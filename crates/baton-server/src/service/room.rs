@@ -69,8 +69,8 @@ impl Service {
 impl Outcome {
     fn holding(self, share: Share) -> Self {
         match self {
-            Outcome::Stored { json, sent, replayed } => {
-                Outcome::Stored { json: share.holding(json), sent, replayed }
+            Outcome::Stored { json, sent, replayed, .. } => {
+                Outcome::Stored { json, share: Some(share), sent, replayed }
             }
             Outcome::Reply { reply, replayed, .. } => Outcome::Reply { reply, replayed, share: Some(share) },
             stream @ Outcome::Stream { .. } => stream,

@@ -200,3 +200,32 @@ async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_
         answered |= came.kind == HEADERS && came.stream == 3;
     }
 }
+
+/// A connection may have 512 KiB of answers that do not wait for others. The next one waits for one of them to be read, or
+/// to be cut off.
+#[tokio::test]
+async fn small_answers_of_one_http2_connection_have_a_room_of_their_own() {
+    const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
+    const STREAMS: u32 = 10;
+    const ROOM_FOR: usize = 8;
+    for backend in Backend::each() {
+        let server = server(&backend, |_| {}).await;
+        let task = server.start(&format!("hold {}", "x".repeat(60_000))).await;
+        let mut connection = socket::connect(&server).await;
+        connection.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &NO_WINDOW)].concat()).await.unwrap();
+        let more = [("content-type", "application/json"), ("a2a-version", "1.0")];
+        for stream in (0..STREAMS).map(|n| 2 * n + 1) {
+            let body = envelope("GetTask", &json!({"id": task["id"]}));
+            let head = frame(HEADERS, END_HEADERS, stream, &header_block("POST", "/", &more));
+            let ask = [head, frame(DATA, END_STREAM, stream, body.as_bytes())].concat();
+            connection.write_all(&ask).await.unwrap();
+        }
+        let (mut answered, mut cut) = (0, 0);
+        while answered < STREAMS as usize {
+            let came = frames::next(&mut connection).await.expect("the connection goes on");
+            answered += usize::from(came.kind == HEADERS);
+            cut += usize::from(came.kind == RST_STREAM);
+            assert!(answered - cut <= ROOM_FOR, "{answered} answers, of which {cut} were cut off");
+        }
+    }
+}

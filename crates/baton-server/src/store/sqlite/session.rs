@@ -100,6 +100,8 @@ impl Session {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        // Otherwise SQLite plans most of the prepared statements anew whenever they are asked with other values.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         // A mapped page that cannot be read is a SIGBUS; a read that fails is an error.
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;

@@ -109,3 +109,41 @@ fn an_append_that_leaves_the_status_alone_touches_no_index() {
     // Of these six a task is in two while it is open, and in two or three when it rests.
     assert_eq!(writes(sql::UPDATE_HEAD), 6);
 }
+
+/// A prepared statement is planned once, not whenever it is asked with other values.
+#[test]
+fn s12_no_statement_is_planned_anew_for_other_values() {
+    let (folder, _store) = store();
+    let session = session::Session::reader(&folder.path().join("baton.db")).unwrap();
+    let reading =
+        [sql::HEAD, sql::LOAD, sql::LOAD_WITHIN, sql::EVENTS, sql::TAIL, sql::REQUESTS, sql::FIND_MESSAGE];
+    let listing = [
+        sql::PLACES,
+        sql::PLACES_OPEN,
+        sql::PLACES_IN_CONTEXT,
+        sql::PLACES_OPEN_IN_CONTEXT,
+        sql::COUNT_SINCE,
+        sql::COUNT_OPEN_SINCE,
+        sql::COUNT_SINCE_IN_CONTEXT,
+        sql::COUNT_OPEN_SINCE_IN_CONTEXT,
+        sql::BRIEF,
+        sql::WHOLE,
+        sql::SAID,
+        sql::TALLY,
+        sql::FOLDABLE,
+    ];
+    let mut anew = Vec::new();
+    for sql in reading.into_iter().chain(listing) {
+        let mut statement = session.connection.prepare(sql).unwrap();
+        for value in 0..3_i64 {
+            for parameter in 1..=statement.parameter_count() {
+                statement.raw_bind_parameter(parameter, value).unwrap();
+            }
+            statement.raw_query().next().unwrap();
+        }
+        if statement.get_status(rusqlite::StatementStatus::RePrepare) > 0 {
+            anew.push(sql);
+        }
+    }
+    assert_eq!(anew, [""; 0]);
+}

@@ -6,12 +6,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bodies::Watch;
@@ -31,18 +30,13 @@ const SMALL_ONES: usize = 8 * SMALL;
 
 /// When nobody has been stuck for long enough, how soon to look again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-const AT_LEAST: Duration = Duration::from_millis(10);
+const AT_LEAST: Duration = Duration::from_millis(100);
 
-/// What semaphores count in: their numbers are too small for bytes.
-const UNIT: usize = 1024;
-
-/// The room of a server.
+/// So many bytes, and who has which part of them.
 #[derive(Debug)]
-pub(crate) struct AnswerRoom {
+struct Room {
     max: usize,
-    max_per_connection: usize,
     crowded_stall: Duration,
-    wait: Duration,
     state: Mutex<State>,
     /// Whoever waits does so in order; the first of them looks for room.
     first_in_line: Line,
@@ -57,22 +51,23 @@ struct State {
     taken: usize,
     next: u64,
     holders: HashMap<u64, Holder>,
-    /// Of each peer only one stands in the line of all; the others wait here. So whoever asks for many answers does not
-    /// stand before everybody else.
-    lines: HashMap<IpAddr, Weak<Line>>,
 }
 
 #[derive(Debug)]
 struct Holder {
     reader: Reader,
-    /// Of the server's room; none for a small answer.
     bytes: usize,
-    /// HTTP/2 only: what it has of its connection's room, in units.
-    connection: Option<(Arc<Semaphore>, usize)>,
-    /// Since when its reader has taken less than it must, and what it had taken by then. Noted while answers wait.
+    /// Since when its reader has taken less than it must, and what it had taken by then. Noted while others wait.
     slow: Option<(Instant, u64)>,
-    /// It was told to leave, and its share comes back any moment.
+    /// It was told to leave, and its part comes back any moment.
     cut: bool,
+}
+
+/// A part of a room.
+#[derive(Debug)]
+struct Taken {
+    room: Arc<Room>,
+    id: u64,
 }
 
 /// Who reads an answer, and can be cut off: an HTTP/1 connection, or one stream of an HTTP/2 connection.
@@ -82,10 +77,21 @@ pub(super) enum Reader {
     Stream(Arc<Watch>),
 }
 
+/// The room of a server.
+#[derive(Debug)]
+pub(crate) struct AnswerRoom {
+    all: Arc<Room>,
+    max_per_connection: usize,
+    wait: Duration,
+    /// Of each peer only one stands in the line of all; its others wait here. So whoever asks for many answers does not
+    /// stand before everybody else.
+    lines: Mutex<HashMap<IpAddr, Weak<Line>>>,
+}
+
 /// What the requests of a connection have in common.
 #[derive(Debug)]
 pub(super) struct OfConnection {
-    room: Arc<AnswerRoom>,
+    answers: Arc<AnswerRoom>,
     peer: IpAddr,
     /// In HTTP/1 there is one answer at a time.
     streams: Option<OfStreams>,
@@ -94,8 +100,8 @@ pub(super) struct OfConnection {
 /// What all streams of an HTTP/2 connection share.
 #[derive(Debug)]
 struct OfStreams {
-    small: Arc<Semaphore>,
-    large: Arc<Semaphore>,
+    small: Arc<Room>,
+    large: Arc<Room>,
 }
 
 /// A request that may need room for its answer.
@@ -107,14 +113,9 @@ pub struct Asker {
 
 /// The room of one answer, for as long as its bytes are in memory. An answer that is not counted has none.
 #[derive(Debug)]
-pub struct Share(Option<Taken>);
-
-#[derive(Debug)]
-struct Taken {
-    room: Arc<AnswerRoom>,
-    id: u64,
-    bytes: usize,
-    _connection: Option<OwnedSemaphorePermit>,
+pub struct Share {
+    of_connection: Option<Taken>,
+    of_server: Option<Taken>,
 }
 
 /// There was no room in time.
@@ -122,54 +123,10 @@ struct Taken {
 #[error("no room for a large answer came free in time")]
 pub(crate) struct NoRoom;
 
-impl Holder {
-    /// Since when its reader has taken less than [`SMALL`], if it could take something now. One that takes a byte now and
-    /// then is not let off for it.
-    fn stuck_since(&mut self) -> Option<Instant> {
-        let (blocked, taken) = (self.reader.blocked_since()?, self.reader.taken());
-        let (since, before) = self.slow.get_or_insert((blocked, taken));
-        if taken - *before >= SMALL as u64 {
-            (*since, *before) = (blocked, taken);
-        }
-        Some(*since)
-    }
-}
-
-impl AnswerRoom {
-    pub(super) fn new(options: &Connections) -> Arc<Self> {
-        Arc::new(AnswerRoom {
-            max: options.max_answers_bytes.max(SMALL),
-            max_per_connection: options.max_answers_per_connection.clamp(SMALL, u32::MAX as usize),
-            crowded_stall: options.crowded_stall,
-            wait: options.room_wait,
-            state: Mutex::default(),
-            first_in_line: tokio::sync::Mutex::default(),
-            given_back: Notify::new(),
-        })
-    }
-
-    /// A new connection.
-    pub(super) fn of_connection(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
-        Arc::new(OfConnection { room: Arc::clone(self), peer, streams: None })
-    }
-
-    /// A new connection of HTTP/2.
-    pub(super) fn of_http2(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
-        let part = |bytes: usize| Arc::new(Semaphore::new(bytes.div_ceil(UNIT)));
-        let streams = Some(OfStreams { small: part(SMALL_ONES), large: part(self.max_per_connection) });
-        Arc::new(OfConnection { room: Arc::clone(self), peer, streams })
-    }
-
-    /// Where the requests of one peer wait for each other.
-    fn line_of(&self, peer: IpAddr) -> Arc<Line> {
-        let (peer, mut state) = (one_customer(peer), self.state());
-        if let Some(line) = state.lines.get(&peer).and_then(Weak::upgrade) {
-            return line;
-        }
-        state.lines.retain(|_, line| line.strong_count() > 0);
-        let line = Arc::new(Line::default());
-        state.lines.insert(peer, Arc::downgrade(&line));
-        line
+impl Room {
+    fn new(max: usize, crowded_stall: Duration) -> Arc<Self> {
+        let (state, first_in_line, given_back) = Default::default();
+        Arc::new(Room { max, crowded_stall, state, first_in_line, given_back })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -177,8 +134,8 @@ impl AnswerRoom {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The id of the share. An answer larger than all the room takes all of it.
-    fn take(&self, bytes: usize, reader: &Reader, connection: Option<&OwnedSemaphorePermit>) -> Option<u64> {
+    /// A part of so many bytes, if it is there. An answer larger than all the room takes all of it.
+    fn take(self: &Arc<Self>, bytes: usize, reader: &Reader) -> Option<Taken> {
         let (bytes, mut state) = (bytes.min(self.max), self.state());
         if state.taken + bytes > self.max {
             return None;
@@ -186,34 +143,40 @@ impl AnswerRoom {
         let id = state.next;
         state.next += 1;
         state.taken += bytes;
-        let connection = connection.map(|permit| (Arc::clone(permit.semaphore()), permit.num_permits()));
-        let reader = reader.clone();
-        state.holders.insert(id, Holder { reader, bytes, connection, slow: None, cut: false });
-        Some(id)
+        state.holders.insert(id, Holder { reader: reader.clone(), bytes, slow: None, cut: false });
+        Some(Taken { room: Arc::clone(self), id })
     }
 
-    /// Makes room for an answer of so many bytes. Answers when to look again.
-    fn make_room(&self, bytes: usize) -> Instant {
-        self.cut_the_stuck(self.max, bytes.min(self.max), |holder| holder.bytes)
+    /// The same, if nobody waits for it.
+    fn try_enter(self: &Arc<Self>, bytes: usize, reader: &Reader) -> Option<Taken> {
+        let _nobody_waits = self.first_in_line.try_lock().ok()?;
+        self.take(bytes, reader)
     }
 
-    /// Makes room within a connection. Those of its streams that wait for the server's room are not counted: they take
-    /// nothing from a reader yet, and are when they have it.
-    fn make_room_within(&self, part: &Part<'_>) -> Instant {
-        self.cut_the_stuck(part.most, part.units as usize, |holder| match &holder.connection {
-            Some((its, units)) if Arc::ptr_eq(its, part.of) => *units,
-            _ => 0,
-        })
+    /// The same, waiting for it.
+    async fn enter(self: &Arc<Self>, bytes: usize, reader: &Reader) -> Taken {
+        let _first = self.first_in_line.lock().await;
+        loop {
+            if let Some(taken) = self.take(bytes, reader) {
+                return taken;
+            }
+            let look_again = self.cut_the_stuck(bytes.min(self.max));
+            tokio::select! {
+                () = self.given_back.notified() => {}
+                () = sleep_until(look_again) => {}
+            }
+        }
     }
 
     /// Cuts readers that have been stuck for too long, the longest first, until what is asked for would fit. Answers
     /// when to look again.
-    fn cut_the_stuck(&self, most: usize, asked: usize, part: impl Fn(&Holder) -> usize) -> Instant {
+    fn cut_the_stuck(&self, asked: usize) -> Instant {
         let (now, mut state) = (Instant::now(), self.state());
-        let staying: usize = state.holders.values().filter(|holder| !holder.cut).map(&part).sum();
-        let mut lacking = (staying + asked).saturating_sub(most);
+        let staying: usize =
+            state.holders.values().filter(|holder| !holder.cut).map(|holder| holder.bytes).sum();
+        let mut lacking = (staying + asked).saturating_sub(self.max);
         while lacking > 0 {
-            let staying = state.holders.values_mut().filter(|holder| !holder.cut && part(holder) > 0);
+            let staying = state.holders.values_mut().filter(|holder| !holder.cut);
             let stuck = staying.filter_map(|holder| Some((holder.stuck_since()?, holder)));
             let Some((since, longest)) = stuck.min_by_key(|(since, _)| *since) else {
                 return now + LOOK_AGAIN;
@@ -227,9 +190,34 @@ impl AnswerRoom {
             );
             longest.cut = true;
             longest.reader.cut();
-            lacking = lacking.saturating_sub(part(longest));
+            lacking = lacking.saturating_sub(longest.bytes);
         }
         now + LOOK_AGAIN
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut state = self.room.state();
+        if let Some(holder) = state.holders.remove(&self.id) {
+            state.taken -= holder.bytes;
+        }
+        drop(state);
+        // Kept for the first in line, should it be about to wait.
+        self.room.given_back.notify_one();
+    }
+}
+
+impl Holder {
+    /// Since when its reader has taken less than [`SMALL`], if it could take something now. One that takes a byte now and
+    /// then is not let off for it.
+    fn stuck_since(&mut self) -> Option<Instant> {
+        let (blocked, taken) = (self.reader.blocked_since()?, self.reader.taken());
+        let (since, before) = self.slow.get_or_insert((blocked, taken));
+        if taken - *before >= SMALL as u64 {
+            (*since, *before) = (blocked, taken);
+        }
+        Some(*since)
     }
 }
 
@@ -258,11 +246,40 @@ impl Reader {
     }
 }
 
-/// What an answer needs of its connection's room.
-struct Part<'a> {
-    of: &'a Arc<Semaphore>,
-    most: usize,
-    units: u32,
+impl AnswerRoom {
+    pub(super) fn new(options: &Connections) -> Arc<Self> {
+        Arc::new(AnswerRoom {
+            all: Room::new(options.max_answers_bytes.max(SMALL), options.crowded_stall),
+            max_per_connection: options.max_answers_per_connection.max(SMALL),
+            wait: options.room_wait,
+            lines: Mutex::default(),
+        })
+    }
+
+    /// A new connection.
+    pub(super) fn of_connection(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
+        Arc::new(OfConnection { answers: Arc::clone(self), peer, streams: None })
+    }
+
+    /// A new connection of HTTP/2.
+    pub(super) fn of_http2(self: &Arc<Self>, peer: IpAddr) -> Arc<OfConnection> {
+        let room = |bytes: usize| Room::new(bytes, self.all.crowded_stall);
+        let streams = Some(OfStreams { small: room(SMALL_ONES), large: room(self.max_per_connection) });
+        Arc::new(OfConnection { answers: Arc::clone(self), peer, streams })
+    }
+
+    /// Where the requests of one peer wait for each other.
+    fn line_of(&self, peer: IpAddr) -> Arc<Line> {
+        let peer = one_customer(peer);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get(&peer).and_then(Weak::upgrade) {
+            return line;
+        }
+        lines.retain(|_, line| line.strong_count() > 0);
+        let line = Arc::new(Line::default());
+        lines.insert(peer, Arc::downgrade(&line));
+        line
+    }
 }
 
 impl Asker {
@@ -273,109 +290,57 @@ impl Asker {
     /// Alone in a room of the usual size.
     #[cfg(test)]
     pub(crate) fn alone() -> Self {
-        let (room, watch) = (AnswerRoom::new(&Connections::default()), Arc::new(Watch::new()));
-        Asker::new(&room.of_http2(IpAddr::from([127, 0, 0, 1])), Reader::Stream(watch))
+        let (answers, watch) = (AnswerRoom::new(&Connections::default()), Arc::new(Watch::new()));
+        Asker::new(&answers.of_http2(IpAddr::from([127, 0, 0, 1])), Reader::Stream(watch))
     }
 
-    /// How many bytes of the room are taken.
+    /// How many bytes of the server's room are taken.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
-        self.connection.room.state().taken
+        self.connection.answers.all.state().taken
     }
 
     /// A share for an answer of so many bytes, if there is one now and nobody waits for it.
     pub(crate) fn try_enter(&self, bytes: usize) -> Option<Share> {
-        if !self.counts(bytes) {
-            return Some(Share(None));
+        let (mut of_connection, mut of_server) = (None, None);
+        if let Some(room) = self.room_of_connection(bytes) {
+            of_connection = Some(room.try_enter(bytes, &self.reader)?);
         }
-        let _nobody_waits =
-            if bytes > SMALL { Some(self.connection.room.first_in_line.try_lock().ok()?) } else { None };
-        let connection = match self.part(bytes) {
-            Some(part) => Some(Arc::clone(part.of).try_acquire_many_owned(part.units).ok()?),
-            None => None,
-        };
-        self.take(bytes, connection).ok()
+        if bytes > SMALL {
+            of_server = Some(self.connection.answers.all.try_enter(bytes, &self.reader)?);
+        }
+        Some(Share { of_connection, of_server })
     }
 
     /// The same, waiting for it. Nothing of the answer should be held meanwhile.
     pub(crate) async fn enter(&self, bytes: usize) -> Result<Share, NoRoom> {
-        timeout(self.connection.room.wait, self.enter_in_turn(bytes)).await.map_err(|_| NoRoom)?
+        timeout(self.connection.answers.wait, self.enter_in_turn(bytes)).await.map_err(|_| NoRoom)
     }
 
     /// The same, however long it takes. Must be polled all the time: others wait behind it.
-    pub(crate) async fn enter_in_turn(&self, bytes: usize) -> Result<Share, NoRoom> {
-        if !self.counts(bytes) {
-            return Ok(Share(None));
+    pub(crate) async fn enter_in_turn(&self, bytes: usize) -> Share {
+        let (mut of_connection, mut of_server) = (None, None);
+        if let Some(room) = self.room_of_connection(bytes) {
+            of_connection = Some(room.enter(bytes, &self.reader).await);
         }
-        let OfConnection { room, peer, .. } = &*self.connection;
-        let mut connection = match self.part(bytes) {
-            Some(part) => Some(self.enter_within(&part).await?),
-            None => None,
-        };
-        if bytes <= SMALL {
-            return self.take(bytes, connection).map_err(|_| NoRoom);
+        if bytes > SMALL {
+            let answers = &self.connection.answers;
+            let line = answers.line_of(self.connection.peer);
+            let _first_of_its_peer = line.lock().await;
+            of_server = Some(answers.all.enter(bytes, &self.reader).await);
         }
-        let line = room.line_of(*peer);
-        let _first_of_its_peer = line.lock().await;
-        let _first = room.first_in_line.lock().await;
-        loop {
-            connection = match self.take(bytes, connection) {
-                Ok(share) => return Ok(share),
-                Err(connection) => connection,
-            };
-            let look_again = room.make_room(bytes);
-            tokio::select! {
-                () = room.given_back.notified() => {}
-                () = sleep_until(look_again) => {}
-            }
-        }
+        Share { of_connection, of_server }
     }
 
-    /// Room within the connection. Its streams make way for each other, too.
-    async fn enter_within(&self, part: &Part<'_>) -> Result<OwnedSemaphorePermit, NoRoom> {
-        let mut entered = pin!(Arc::clone(part.of).acquire_many_owned(part.units));
-        let mut look_again = Instant::now();
-        loop {
-            tokio::select! {
-                biased;
-                permit = &mut entered => return permit.map_err(|_| NoRoom),
-                () = sleep_until(look_again) => look_again = self.connection.room.make_room_within(part),
-            }
-        }
+    fn room_of_connection(&self, bytes: usize) -> Option<&Arc<Room>> {
+        let OfStreams { small, large } = self.connection.streams.as_ref()?;
+        (bytes > FREE).then_some(if bytes > SMALL { large } else { small })
     }
 
     /// The share for an answer that may have turned out to be small: it leaves the room of large ones to others.
     pub(crate) fn fit(&self, share: Share, bytes: usize) -> Share {
-        let is_large = share.0.as_ref().is_some_and(|taken| taken.bytes > SMALL);
-        let smaller = if is_large && bytes <= SMALL { self.try_enter(bytes) } else { None };
+        let smaller = if share.of_server.is_some() && bytes <= SMALL { self.try_enter(bytes) } else { None };
         smaller.unwrap_or(share)
-    }
-
-    fn counts(&self, bytes: usize) -> bool {
-        bytes > SMALL || (bytes > FREE && self.connection.streams.is_some())
-    }
-
-    fn part(&self, bytes: usize) -> Option<Part<'_>> {
-        let OfConnection { room, streams, .. } = &*self.connection;
-        let OfStreams { small, large } = streams.as_ref()?;
-        let (of, most) = if bytes > SMALL { (large, room.max_per_connection) } else { (small, SMALL_ONES) };
-        Some(Part { of, most: most.div_ceil(UNIT), units: bytes.min(most).div_ceil(UNIT) as u32 })
-    }
-
-    /// What it has of its connection's room is given back if the server has none.
-    fn take(
-        &self,
-        bytes: usize,
-        connection: Option<OwnedSemaphorePermit>,
-    ) -> Result<Share, Option<OwnedSemaphorePermit>> {
-        let of_server = if bytes > SMALL { bytes } else { 0 };
-        match self.connection.room.take(of_server, &self.reader, connection.as_ref()) {
-            Some(id) => {
-                let room = Arc::clone(&self.connection.room);
-                Ok(Share(Some(Taken { room, id, bytes, _connection: connection })))
-            }
-            None => Err(connection),
-        }
     }
 }
 
@@ -384,29 +349,16 @@ impl Share {
     pub(crate) fn holding(self, bytes: Bytes) -> Bytes {
         struct Held {
             bytes: Bytes,
-            _taken: Taken,
+            _share: Share,
         }
         impl AsRef<[u8]> for Held {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
         }
-        match self.0 {
-            Some(taken) => Bytes::from_owner(Held { bytes, _taken: taken }),
-            None => bytes,
-        }
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        let mut state = self.room.state();
-        let held = state.holders.remove(&self.id).map_or(0, |holder| holder.bytes);
-        state.taken -= held;
-        drop(state);
-        if held > 0 {
-            // Kept for the first in line, should it be about to wait.
-            self.room.given_back.notify_one();
+        match self {
+            Share { of_connection: None, of_server: None } => bytes,
+            share => Bytes::from_owner(Held { bytes, _share: share }),
         }
     }
 }

@@ -43,7 +43,7 @@ async fn the_reader_that_is_stuck_longest_makes_room() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!([told(0), told(2)], [false; 2], "nobody else needs room");
     drop((share, shares));
-    let state = room.state();
+    let state = room.all.state();
     assert_eq!((state.taken, state.holders.len()), (0, 0));
 }
 
@@ -119,9 +119,9 @@ fn bytes_keep_their_share_while_any_part_of_them_is_there() {
     let bytes = share.holding(Bytes::from_static(b"abc"));
     let part = bytes.slice(1..2);
     drop(bytes);
-    assert_eq!((&part[..], room.state().taken), (&b"b"[..], MIB));
+    assert_eq!((&part[..], room.all.state().taken), (&b"b"[..], MIB));
     drop(part);
-    assert_eq!(room.state().taken, 0);
+    assert_eq!(room.all.state().taken, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ async fn small_answers_wait_for_those_of_their_own_connection_only() {
     shares[cut] = None;
     waiting.await.unwrap().expect("there is room now");
     drop((shares, streams));
-    let state = room.state();
+    let state = room.all.state();
     assert_eq!((state.taken, state.holders.len()), (0, 0));
 }
 
@@ -190,10 +190,10 @@ async fn whoever_asks_for_much_stands_in_line_once() {
     tokio::task::yield_now().await;
     drop(all);
     drop(crowd.remove(0).await.unwrap());
-    other.await.unwrap().expect("next after the first of them");
+    other.await.expect("next after the first of them");
     assert!(crowd.iter().all(|waiting| !waiting.is_finished()));
     for waiting in crowd {
-        waiting.await.unwrap().expect("room");
+        waiting.await.expect("room");
     }
 }
 
@@ -204,7 +204,8 @@ fn an_answer_that_turned_out_to_be_small_leaves_the_room_of_large_ones() {
     let share = asker.fit(share, 2 * MIB);
     assert_eq!(asker.taken(), MIB);
     let bytes = asker.fit(share, SMALL).holding(Bytes::from(vec![0; SMALL]));
-    assert_eq!((asker.taken(), asker.connection.room.state().holders.len()), (0, 1));
+    let small = &asker.connection.streams.as_ref().unwrap().small;
+    assert_eq!((asker.taken(), small.state().taken), (0, SMALL));
     drop(bytes);
-    assert_eq!(asker.connection.room.state().holders.len(), 0);
+    assert_eq!(small.state().taken, 0);
 }

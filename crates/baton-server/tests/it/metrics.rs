@@ -202,8 +202,8 @@ async fn failures_of_the_store_are_counted_by_kind() {
 #[tokio::test]
 async fn every_metric_is_in_the_documentation() {
     let page = include_str!("../../../../docs/observability.md");
-    let store = Backend::Sqlite(tempfile::tempdir().unwrap()).open().await;
-    let server = serve(with_agent(obedient).store(store)).await;
+    let backend = Backend::Sqlite(tempfile::tempdir().unwrap());
+    let server = serve(with_agent(obedient).store(backend.open().await)).await;
     let text = server.server.metrics().await;
     let types: Vec<_> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();

@@ -179,6 +179,6 @@ fn at_a_terminal_there_is_the_welcome_and_nothing_else() {
     let screen = read_until("Stopped");
     assert!(screen.starts_with(concat!("Baton ", env!("CARGO_PKG_VERSION"), ": the demo agent")), "{screen}");
     assert!(!screen.contains(" INFO "), "{screen}");
-    assert!(screen.contains("Stopping; Ctrl-C again to quit immediately"), "{screen}");
+    assert!(screen.contains("Stopping; press Ctrl-C again to stop now"), "{screen}");
     assert!(child.wait().unwrap().success());
 }

@@ -1,5 +1,5 @@
--- A task does not end before every message that waits for it is in its log, and what is foldable is so as far as the
--- kept snapshot goes: `append` as in 0001, with one more comparison and one that is wider.
+-- A task does not end before every message that waits for it is in its log: `append` as in 0001, with one more
+-- comparison.
 
 -- One append. outcome: 0 written, 1 conflict, 2 duplicate (then `earlier` says of what).
 --
@@ -77,9 +77,9 @@ BEGIN
     END IF;
 
     v_version := p_expected + cardinality(p_events);
-    -- Foldable: ended, with a snapshot that tells events which are still in the log.
-    IF p_ended THEN
-        v_foldable := v_folded < coalesce(
+    -- Foldable: ended, with a snapshot that says all of it, and a log to drop.
+    IF p_ended AND v_folded < v_version THEN
+        v_foldable := v_version = coalesce(
             p_snapshot_version, (SELECT s.version FROM snapshot s WHERE s.task = v_key), 0);
     END IF;
     IF p_birth THEN

@@ -127,19 +127,16 @@ impl RedisStore {
         both.atomic();
         both.cmd("HSETNX").arg(&key).arg("format").arg(FORMAT).ignore();
         both.cmd("HSETNX").arg(&key).arg("buckets").arg(BUCKETS).ignore();
-        both.cmd("HMGET").arg(&key).arg(&["format", "buckets"]);
-        let ((mut format, buckets),): ((u64, u64),) = both.query_async(&mut self.connection()).await?;
-        if (format, buckets) == (1, BUCKETS) {
-            migrate::from_format_1(self).await?;
-            let mut put = redis::cmd("HSET");
-            put.arg(&key).arg("format").arg(FORMAT);
-            let () = put.query_async(&mut self.connection()).await?;
-            format = FORMAT;
-        }
-        if (format, buckets) != (FORMAT, BUCKETS) {
+        both.cmd("HMGET").arg(&key).arg(&["format", "buckets", migrate::MIGRATING]);
+        let ((format, buckets, migrating),): ((u64, u64, Option<u64>),) =
+            both.query_async(&mut self.connection()).await?;
+        if !matches!(format, 1 | FORMAT) || buckets != BUCKETS {
             return Err(StoreError::Unavailable(format!(
                 "the keys have format {format} in {buckets} buckets and this Baton knows format {FORMAT} in {BUCKETS}"
             )));
+        }
+        if format == 1 || migrating.is_some() {
+            migrate::from_format_1(self, &key).await?;
         }
         Ok(())
     }

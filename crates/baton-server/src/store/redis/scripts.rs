@@ -39,7 +39,7 @@ pub(super) struct Scripts {
     pub(super) fold: Script,
     pub(super) purge: Script,
     pub(super) purge_records: Script,
-    pub(super) rename_records: Script,
+    pub(super) from_format_1: Script,
 }
 
 macro_rules! script {
@@ -60,7 +60,7 @@ impl Scripts {
             fold: script!("scripts/fold.lua"),
             purge: script!("scripts/purge.lua"),
             purge_records: script!("scripts/purge_records.lua"),
-            rename_records: script!("scripts/rename_records.lua"),
+            from_format_1: script!("scripts/from_format_1.lua"),
         }
     }
 }

@@ -101,6 +101,8 @@ async fn answer(
         Generation::V0_3 | Generation::V0_1 => Dialect::V0_3Rest,
     };
     let decoded = http_json::call_of(route, parts.uri.query(), text)?;
+    // Nobody counts what lies here while an agent works, or while the answer waits for room.
+    drop(body);
     let service = site.of_tenant(Some(service), decoded.tenant.as_deref())?;
     seen.agent(service);
     // A tenant may be another agent, whose card names generations of its own.
@@ -124,7 +126,7 @@ async fn answer(
                 json = b"{}".to_vec();
             }
             drop(reply);
-            let json = respond::held(json, share, seen).await?;
+            let json = respond::held(json, share, seen)?;
             let response = respond::json(StatusCode::OK, media_type(route.generation, &parts.headers), json);
             Ok(respond::answered(response, service, &extensions, replayed, seen))
         }

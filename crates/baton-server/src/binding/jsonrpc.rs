@@ -117,7 +117,8 @@ async fn answer(
         });
     }
     let extensions = incoming::extensions(&parts.headers);
-    let outcome = async {
+    let streams = v0_3::operation_of(&request.method).is_some_and(|operation| operation.facts().streams);
+    let decoded = async {
         let served = found.map_or(Generations::ALL, Service::generations);
         let named = generation::of_method(&request.method, &incoming::asked_version(parts), served)?;
         let (Named::Generation(_, operation) | Named::ByBirth(operation)) = named;
@@ -139,14 +140,21 @@ async fn answer(
         };
         // Looked at last, so that the caller learns first what else is wrong.
         let id = id.as_ref().ok_or_else(jsonrpc::without_id)?;
-        Ok((id, service, dialect, facts, service.dispatch(&context, decoded.call).await?))
+        Ok((id, service, dialect, facts, context, decoded.call))
+    };
+    let decoded: Result<_, Error> = decoded.await;
+    // Nobody counts what lies here while an agent works, or while the answer waits for room.
+    drop(body);
+    let outcome = async {
+        let (id, service, dialect, facts, context, call) = decoded?;
+        Ok::<_, Error>((id, service, dialect, facts, service.dispatch(&context, call).await?))
     };
     match outcome.await {
         Ok((id, service, dialect, facts, Outcome::Reply { reply, replayed, share })) => {
             let mut json = Vec::with_capacity(1024);
             jsonrpc::write_result(&mut json, id, |out| dialect.write_reply(out, &reply, &facts));
             drop(reply);
-            let json = match respond::held(json, share, seen).await {
+            let json = match respond::held(json, share, seen) {
                 Ok(json) => json,
                 Err(error) => {
                     return Err(Failed {
@@ -183,7 +191,7 @@ async fn answer(
         }
         Err(error) => {
             let as_event = generation == Generation::V0_3
-                && v0_3::operation_of(&request.method).is_some_and(|operation| operation.facts().streams)
+                && streams
                 && incoming::accepts(&parts.headers, "text/event-stream");
             Err(Failed { id, generation, status: None, as_event, error })
         }

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::observed::Observed;
 use crate::engine::no_room;
-use crate::net::Share;
+use crate::net::{NoRoom, Share};
 use crate::service::Service;
 
 /// Tells a client that its message had been taken before.
@@ -25,15 +25,16 @@ pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: impl Int
     response
 }
 
-/// The answer with its room. One that was made without has to get some now.
-pub(super) async fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> Result<Bytes, Error> {
+/// The answer with its room. One that was made without, or with too little, has to get it at once: it must not lie here and
+/// wait.
+pub(super) fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> Result<Bytes, Error> {
     let bytes = Bytes::from(json);
     let Some(asker) = seen.asker() else { return Ok(bytes) };
     let share = match share {
         Some(share) => asker.fit(share, bytes.len()),
-        None => asker.enter(bytes.len()).await.map_err(no_room)?,
+        None => asker.try_enter(bytes.len()),
     };
-    Ok(share.holding(bytes))
+    Ok(share.ok_or_else(|| no_room(NoRoom))?.holding(bytes))
 }
 
 pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {

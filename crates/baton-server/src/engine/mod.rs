@@ -312,8 +312,8 @@ impl Inner {
             None => return Err(not_found(id)),
         };
         let share = asker.enter(bytes).await.map_err(no_room)?;
-        // Nobody closes it.
-        let _turn = self.large_reads.acquire().await;
+        // Nobody closes it. What is small waits for nobody else's.
+        let _turn = if bytes > SMALL { self.large_reads.acquire().await.ok() } else { None };
         Ok((self.view(scope, id).await?, Some(share)))
     }
 

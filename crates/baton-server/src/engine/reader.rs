@@ -91,7 +91,7 @@ impl LogReader {
                 let Some(events) = self.read().await? else { return Ok(Read::Gone) };
                 match self.asks_for(&events) {
                     // Read again once there is room: nothing of it is held meanwhile.
-                    Some(bytes) => self.asking = self.ask(bytes),
+                    Some(bytes) => self.asking = self.asker.as_ref().map(|asker| ask(asker, bytes)),
                     None => self.ready = events.into(),
                 }
             }
@@ -142,14 +142,22 @@ impl LogReader {
 
     /// The task as it is now; what is read next comes after it. For a reader whose next event is gone.
     pub(crate) async fn skip_to_now(&mut self) -> Result<View, Error> {
-        self.share = None;
+        // Where this was given up while it waited, the room has been waited for since.
+        let waited_for = self.share.take();
         let mut view = self.now().await?;
-        let bytes = view.bytes();
-        self.given = self.asker.as_ref().and_then(|asker| asker.try_enter(bytes));
-        if self.asker.is_some() && self.given.is_none() {
-            drop(view);
-            self.given = Some(self.room_for(bytes).await);
-            view = self.now().await?;
+        if let Some(asker) = &self.asker {
+            let bytes = view.bytes();
+            self.given = match waited_for {
+                Some(share) => asker.fit(share, bytes),
+                None => asker.try_enter(bytes),
+            };
+            if self.given.is_none() {
+                drop(view);
+                let asking = self.asking.insert(ask(asker, bytes));
+                self.given = asking.await.ok();
+                self.asking = None;
+                view = self.now().await?;
+            }
         }
         self.after = view.version();
         Ok(view)
@@ -170,25 +178,6 @@ impl LogReader {
             self.share = asker.try_enter(bytes);
         }
         (bytes > SMALL && self.share.is_none()).then_some(bytes)
-    }
-
-    fn ask(&self, bytes: usize) -> Option<AbortOnDropHandle<Share>> {
-        let asker = self.asker.clone()?;
-        Some(AbortOnDropHandle::new(tokio::spawn(async move { asker.enter_in_turn(bytes).await })))
-    }
-
-    /// A stream has begun: it waits for as long as it takes.
-    async fn room_for(&self, bytes: usize) -> Share {
-        loop {
-            match &self.asker {
-                Some(asker) => {
-                    if let Ok(share) = asker.enter(bytes).await {
-                        return share;
-                    }
-                }
-                None => std::future::pending().await,
-            }
-        }
     }
 
     /// The next event if it is at hand: lets a stream put many small events into one write.
@@ -223,6 +212,11 @@ impl LogReader {
         }
         Some(event)
     }
+}
+
+fn ask(asker: &Asker, bytes: usize) -> AbortOnDropHandle<Share> {
+    let asker = asker.clone();
+    AbortOnDropHandle::new(tokio::spawn(async move { asker.enter_in_turn(bytes).await }))
 }
 
 #[cfg(test)]

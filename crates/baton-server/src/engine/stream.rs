@@ -9,6 +9,8 @@ use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::{Error, ErrorKind, Name};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 
 use super::hub::Bell;
 use super::reader::{LogReader, Read};
@@ -62,6 +64,8 @@ impl CloseAt {
 struct Waiting {
     engine: Engine,
     turn: TurnRef,
+    /// Goes on by itself, so that a stream that says in between that it is alive keeps its place in line.
+    begins: Option<AbortOnDropHandle<Result<EventStream, Error>>>,
 }
 
 /// The events of a task, as they are stored.
@@ -105,7 +109,7 @@ impl EventStream {
     }
 
     fn of_waiting(engine: &Engine, turn: TurnRef, close: CloseAt) -> Self {
-        let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn }));
+        let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn, begins: None }));
         let closing = engine.inner.closing.token().clone();
         let history_length = HistoryLength::All;
         EventStream {
@@ -167,9 +171,16 @@ impl EventStream {
 
     /// The next frame; `None` when the stream is over. Safe to drop between two frames.
     pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
-        if let Some(waiting) = &self.waiting {
-            let Waiting { engine, turn } = &**waiting;
-            let begun = engine.stream_placed(turn, None, self.close, self.asker.as_ref()).await;
+        if let Some(waiting) = &mut self.waiting {
+            let Waiting { engine, turn, begins } = &mut **waiting;
+            let begins = begins.get_or_insert_with(|| {
+                let (engine, turn, close) = (engine.clone(), turn.clone(), self.close);
+                let asker = self.asker.clone();
+                let begin = async move { engine.stream_placed(&turn, None, close, asker.as_ref()).await };
+                AbortOnDropHandle::new(tokio::spawn(begin.in_current_span()))
+            });
+            let begun =
+                begins.await.unwrap_or_else(|error| Err(Error::of(ErrorKind::Internal).with_log(error)));
             self.waiting = None;
             match begun {
                 Ok(stream) => {
@@ -244,17 +255,16 @@ impl EventStream {
 
     /// The frame shown first has its room.
     pub(crate) fn with_share(mut self, share: Option<Share>) -> Self {
-        self.share = share.or(self.share);
+        self.share = both(self.share, share);
         self
     }
 
     /// What was made of the frames shown last, with their room.
     pub(crate) fn held(&mut self, bytes: Bytes) -> Bytes {
         let of_log = self.rest.as_mut().and_then(LogReader::take_share);
-        match (self.share.take().or(of_log), &self.asker) {
-            (Some(share), Some(asker)) => asker.fit(share, bytes.len()).holding(bytes),
-            (Some(share), None) => share.holding(bytes),
-            (None, _) => bytes,
+        match both(self.share.take(), of_log) {
+            Some(share) => share.holding(bytes),
+            None => bytes,
         }
     }
 
@@ -291,7 +301,7 @@ impl EventStream {
             && self.close.closes(state)
         {
             let share = self.rest.as_mut().and_then(LogReader::take_share);
-            self.share = self.share.take().or(share);
+            self.share = both(self.share.take(), share);
             self.rest = None;
         }
         (!event.kind.is_internal()).then_some(Frame::Event(event))
@@ -504,6 +514,14 @@ impl Inner {
             }
         }
         Ok(false)
+    }
+}
+
+/// Frames that leave together keep the room of each.
+fn both(one: Option<Share>, other: Option<Share>) -> Option<Share> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.joined(other)),
+        (one, other) => one.or(other),
     }
 }
 

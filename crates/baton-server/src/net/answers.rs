@@ -1,5 +1,6 @@
 //! Room for answers. What a reader does not take lies in memory, so the bytes of answers are counted: those above [`SMALL`]
-//! for the whole server, and in HTTP/2 all above [`FREE`] for each connection. An answer asks for its share before it is
+//! for the whole server, and in HTTP/2 all above [`FREE`] for each connection; of event streams only what is above [`SMALL`],
+//! since a reader that is behind has one write and one page of the log at most. An answer asks for its share before it is
 //! made, or is let go of and made again if it has to wait. Where there is no room the reader that has taken next to
 //! nothing for longest makes some, if that is longer than [`Connections::crowded_stall`].
 //! `docs/decisions/0007-answers-nobody-reads.md` gives the reasons.
@@ -18,9 +19,12 @@ use super::caps::one_customer;
 use super::options::Connections;
 use super::pulse::{Order, Pulse};
 
-/// Answers up to this size never wait for other connections. While answers wait for room, a reader has to take as much
+/// Answers up to this size never wait for other connections. While answers wait for room, a connection has to take as much
 /// within [`Connections::crowded_stall`].
 pub(crate) const SMALL: usize = 64 * 1024;
+
+/// What a stream of HTTP/2 has to take: it shares its line with others.
+const SMALL_OF_STREAM: usize = SMALL / 8;
 
 /// Answers up to this size are not counted: with all that belongs to a request they cost no less.
 const FREE: usize = 4 * 1024;
@@ -114,8 +118,9 @@ pub struct Asker {
 /// The room of one answer, for as long as its bytes are in memory. An answer that is not counted has none.
 #[derive(Debug)]
 pub struct Share {
-    of_connection: Option<Taken>,
-    of_server: Option<Taken>,
+    /// How many bytes it is for.
+    bytes: usize,
+    parts: Vec<Taken>,
 }
 
 /// There was no room in time.
@@ -209,12 +214,12 @@ impl Drop for Taken {
 }
 
 impl Holder {
-    /// Since when its reader has taken less than [`SMALL`], if it could take something now. One that takes a byte now and
+    /// Since when its reader has taken less than it must, if it could take something now. One that takes a byte now and
     /// then is not let off for it.
     fn stuck_since(&mut self) -> Option<Instant> {
         let (blocked, taken) = (self.reader.blocked_since()?, self.reader.taken());
         let (since, before) = self.slow.get_or_insert((blocked, taken));
-        if taken - *before >= SMALL as u64 {
+        if taken - *before >= self.reader.has_to_take() {
             (*since, *before) = (blocked, taken);
         }
         Some(*since)
@@ -235,6 +240,14 @@ impl Reader {
         match self {
             Reader::Connection(pulse) => pulse.taken(),
             Reader::Stream(watch) => watch.taken(),
+        }
+    }
+
+    /// While others wait, in [`Connections::crowded_stall`].
+    fn has_to_take(&self) -> u64 {
+        match self {
+            Reader::Connection(_) => SMALL as u64,
+            Reader::Stream(_) => SMALL_OF_STREAM as u64,
         }
     }
 
@@ -302,14 +315,14 @@ impl Asker {
 
     /// A share for an answer of so many bytes, if there is one now and nobody waits for it.
     pub(crate) fn try_enter(&self, bytes: usize) -> Option<Share> {
-        let (mut of_connection, mut of_server) = (None, None);
+        let mut parts = Vec::new();
         if let Some(room) = self.room_of_connection(bytes) {
-            of_connection = Some(room.try_enter(bytes, &self.reader)?);
+            parts.push(room.try_enter(bytes, &self.reader)?);
         }
         if bytes > SMALL {
-            of_server = Some(self.connection.answers.all.try_enter(bytes, &self.reader)?);
+            parts.push(self.connection.answers.all.try_enter(bytes, &self.reader)?);
         }
-        Some(Share { of_connection, of_server })
+        Some(Share { bytes, parts })
     }
 
     /// The same, waiting for it. Nothing of the answer should be held meanwhile.
@@ -319,17 +332,17 @@ impl Asker {
 
     /// The same, however long it takes. Must be polled all the time: others wait behind it.
     pub(crate) async fn enter_in_turn(&self, bytes: usize) -> Share {
-        let (mut of_connection, mut of_server) = (None, None);
+        let mut parts = Vec::new();
         if let Some(room) = self.room_of_connection(bytes) {
-            of_connection = Some(room.enter(bytes, &self.reader).await);
+            parts.push(room.enter(bytes, &self.reader).await);
         }
         if bytes > SMALL {
             let answers = &self.connection.answers;
             let line = answers.line_of(self.connection.peer);
             let _first_of_its_peer = line.lock().await;
-            of_server = Some(answers.all.enter(bytes, &self.reader).await);
+            parts.push(answers.all.enter(bytes, &self.reader).await);
         }
-        Share { of_connection, of_server }
+        Share { bytes, parts }
     }
 
     fn room_of_connection(&self, bytes: usize) -> Option<&Arc<Room>> {
@@ -337,14 +350,25 @@ impl Asker {
         (bytes > FREE).then_some(if bytes > SMALL { large } else { small })
     }
 
-    /// The share for an answer that may have turned out to be small: it leaves the room of large ones to others.
-    pub(crate) fn fit(&self, share: Share, bytes: usize) -> Share {
-        let smaller = if share.of_server.is_some() && bytes <= SMALL { self.try_enter(bytes) } else { None };
-        smaller.unwrap_or(share)
+    /// The share for an answer of which the size is known by now. One that turned out to be small leaves the room of large
+    /// ones to others. `None`: it turned out to be larger, and there is no room for it.
+    pub(crate) fn fit(&self, share: Share, bytes: usize) -> Option<Share> {
+        if bytes > SMALL && bytes > share.bytes + share.bytes / 4 {
+            return self.try_enter(bytes);
+        }
+        let smaller = if bytes <= SMALL && share.bytes > SMALL { self.try_enter(bytes) } else { None };
+        Some(smaller.unwrap_or(share))
     }
 }
 
 impl Share {
+    /// The room of both.
+    pub(crate) fn joined(mut self, other: Share) -> Share {
+        self.bytes += other.bytes;
+        self.parts.extend(other.parts);
+        self
+    }
+
     /// The bytes keep the share as long as any part of them is there.
     pub(crate) fn holding(self, bytes: Bytes) -> Bytes {
         struct Held {
@@ -356,10 +380,10 @@ impl Share {
                 &self.bytes
             }
         }
-        match self {
-            Share { of_connection: None, of_server: None } => bytes,
-            share => Bytes::from_owner(Held { bytes, _share: share }),
+        if self.parts.is_empty() {
+            return bytes;
         }
+        Bytes::from_owner(Held { bytes, _share: self })
     }
 }
 

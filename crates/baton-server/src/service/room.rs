@@ -2,7 +2,7 @@
 
 use baton_protocol::Error;
 use baton_protocol::domain::{Message, MessageId, TaskId};
-use baton_protocol::operation::ListTasks;
+use baton_protocol::operation::{ListTasks, Reply};
 
 use super::{CallContext, Outcome, Service};
 use crate::engine::{View, no_room, size};
@@ -54,7 +54,7 @@ impl Service {
         let outcome = self.list(context, list.clone()).await?;
         let bytes = match &outcome {
             Outcome::Stored { json, .. } => json.len(),
-            // Of the older generations the binding sees the size.
+            Outcome::Reply { reply: Reply::Tasks(page), .. } => page.tasks.iter().map(size::of_task).sum(),
             _ => return Ok(outcome),
         };
         if let Some(share) = asker.try_enter(bytes) {

@@ -201,11 +201,27 @@ async fn whoever_asks_for_much_stands_in_line_once() {
 fn an_answer_that_turned_out_to_be_small_leaves_the_room_of_large_ones() {
     let asker = Asker::alone();
     let share = asker.try_enter(MIB).expect("room");
-    let share = asker.fit(share, 2 * MIB);
+    let share = asker.fit(share, MIB + MIB / 5).expect("it is large enough");
     assert_eq!(asker.taken(), MIB);
-    let bytes = asker.fit(share, SMALL).holding(Bytes::from(vec![0; SMALL]));
+    let bytes = asker.fit(share, SMALL).expect("room").holding(Bytes::from(vec![0; SMALL]));
     let small = &asker.connection.streams.as_ref().unwrap().small;
     assert_eq!((asker.taken(), small.state().taken), (0, SMALL));
     drop(bytes);
     assert_eq!(small.state().taken, 0);
+}
+
+#[test]
+fn an_answer_that_turned_out_to_be_larger_needs_more_room() {
+    let asker = Asker::alone();
+    let uncounted = asker.try_enter(FREE).expect("it costs nothing");
+    let share = asker.fit(uncounted, 2 * MIB).expect("room");
+    assert_eq!(asker.taken(), 2 * MIB);
+    let rest = asker.try_enter(14 * MIB).expect("the rest of the connection's room");
+    assert!(asker.fit(share, 4 * MIB).is_none());
+    assert_eq!(asker.taken(), 14 * MIB);
+    let joined = asker.try_enter(FREE).expect("room").joined(rest);
+    let bytes = joined.holding(Bytes::from_static(b"abc"));
+    assert_eq!(asker.taken(), 14 * MIB);
+    drop(bytes);
+    assert_eq!(asker.taken(), 0);
 }

@@ -33,18 +33,21 @@ pub(super) struct OpenedFiles {
 struct Placed {
     path: PathBuf,
     identity: super::lock::identity::Identity,
+    /// The path may be a link to it.
+    linked: bool,
 }
 
 #[cfg(unix)]
 impl Placed {
-    fn new(path: PathBuf, file: io::Result<std::fs::Metadata>) -> Option<Self> {
+    fn new(path: PathBuf, file: io::Result<std::fs::Metadata>, linked: bool) -> Option<Self> {
         let identity = super::lock::identity::Identity::of(&file.ok()?);
-        Some(Placed { path, identity })
+        Some(Placed { path, identity, linked })
     }
 
     /// What cannot be asked for (a folder that may not be entered any more) is not taken for gone.
     fn is_gone(&self) -> bool {
-        match std::fs::metadata(&self.path) {
+        let look = if self.linked { std::fs::metadata } else { std::fs::symlink_metadata };
+        match look(self.path.as_path()) {
             Ok(file) => super::lock::identity::Identity::of(&file) != self.identity,
             Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
         }
@@ -58,7 +61,7 @@ struct Placed;
 
 #[cfg(not(unix))]
 impl Placed {
-    fn new(_: PathBuf, _: io::Result<std::fs::Metadata>) -> Option<Self> {
+    fn new(_: PathBuf, _: io::Result<std::fs::Metadata>, _: bool) -> Option<Self> {
         None
     }
 
@@ -68,11 +71,14 @@ impl Placed {
 }
 
 impl OpenedFiles {
-    /// To be called once SQLite has its log open. `path` is what the next start would open.
+    /// To be called once SQLite has its log open. `path` is what the next start would open. SQLite follows links and looks
+    /// for the log beside the file itself: where that becomes a link to elsewhere, the next start finds another log.
     pub(super) fn of(path: &Path, lock: &Lock) -> Arc<Self> {
-        let log = with_suffix(lock.real_path(), "-wal");
-        let found = std::fs::metadata(&log);
-        let files = [Placed::new(path.to_owned(), lock.database().metadata()), Placed::new(log, found)];
+        let (real, log) = (lock.real_path(), with_suffix(lock.real_path(), "-wal"));
+        let opened = || lock.database().metadata();
+        let found = std::fs::symlink_metadata(&log);
+        let by_link = if path == real { None } else { Placed::new(path.to_owned(), opened(), true) };
+        let files = [by_link, Placed::new(real.to_owned(), opened(), false), Placed::new(log, found, false)];
         Arc::new(OpenedFiles {
             database: path.to_owned(),
             files: files.into_iter().flatten().collect(),

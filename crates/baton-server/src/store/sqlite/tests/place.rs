@@ -87,3 +87,25 @@ async fn a_store_looks_after_its_files_by_itself() {
     });
     noticed.await.expect("it is noticed");
 }
+
+/// The database is still found by its path, but the next start would look for its log elsewhere.
+#[tokio::test]
+async fn s12_a_database_that_became_a_link_is_replaced() {
+    let (folder, store) = store();
+    write(&store, "t").await.unwrap();
+    let (path, moved) = (folder.path().join("baton.db"), folder.path().join("moved.db"));
+    fs::rename(&path, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &path).unwrap();
+    write(&store, "lost").await.unwrap_err();
+    fs::rename(&moved, &path).unwrap();
+    assert!(!look(&store));
+    write(&store, "back").await.unwrap();
+    // Through a link from the beginning all is where it was.
+    drop(store);
+    let link = folder.path().join("link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = open(&link);
+    write(&store, "by the link").await.unwrap();
+    fs::remove_file(&link).unwrap();
+    write(&store, "lost").await.unwrap_err();
+}

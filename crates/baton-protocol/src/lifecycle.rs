@@ -150,6 +150,11 @@ impl Snapshot {
         self.artifacts.sealed().map(|at| &self.task.artifacts[at].id)
     }
 
+    /// Is the artifact at that place one of them?
+    pub fn is_sealed(&self, at: usize) -> bool {
+        self.artifacts.is_sealed(at)
+    }
+
     /// Messages said so far, that of the status included.
     pub fn messages(&self) -> usize {
         self.task.history.len() + usize::from(self.task.status.message.is_some())

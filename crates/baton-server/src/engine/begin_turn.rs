@@ -7,7 +7,6 @@ use baton_protocol::domain::{EventBody, StatusUpdate, TaskState, TraceContext};
 use super::Inner;
 use super::admission::Admitted;
 use super::commit::{Committed, Draft};
-use super::cut_off::Changed;
 use super::desk::Desk;
 use super::runs::Registration;
 use crate::points::Point;
@@ -23,8 +22,8 @@ pub(super) struct TurnStart {
     pub(super) draft: Draft,
     /// The trace of that message.
     pub(super) origin: Option<TraceContext>,
-    /// What attempts at the same turn made of the artifacts before they were cut off.
-    pub(super) changed: Vec<Changed>,
+    /// An attempt at the same turn was cut off.
+    pub(super) is_rerun: bool,
     /// More requests wait for the run.
     pub(super) has_requests: bool,
     /// Where a fault test may kill: stored, and the run not started.
@@ -34,7 +33,8 @@ pub(super) struct TurnStart {
 impl Inner {
     /// Stores the beginning of a turn and starts its run, or lets the task wait for a place.
     pub(super) async fn begin_turn(self: &Arc<Self>, start: TurnStart) -> Result<Committed, StoreError> {
-        let TurnStart { registration, desk, place, mut draft, origin, changed, has_requests, stored } = start;
+        let TurnStart { registration, desk, place, mut draft, origin, is_rerun, has_requests, stored } =
+            start;
         let scope = registration.scope().clone();
         let (work, fence) = match &place {
             Admitted::Run(_) => {
@@ -66,7 +66,7 @@ impl Inner {
                     registration.handle.ring();
                 }
                 let (bell, snapshot) = (Arc::clone(&written.bell), Arc::clone(&written.snapshot));
-                self.launch(registration, desk, snapshot, since, fence, bell, permit, origin, changed).await;
+                self.launch(registration, desk, snapshot, since, fence, bell, permit, origin, is_rerun).await;
             }
             Admitted::Wait(place) => {
                 self.admission.enqueue(scope, registration.id().clone());

@@ -149,12 +149,6 @@ impl Inner {
                     let event = write(&mut draft, id, request.event.decode()?.body)?;
                     draft.settled.push(Settled { request: request.request, event: Some(event) });
                 }
-                let is_rerun = request.is_none() && loaded.head.current.work == Work::Running;
-                let changed = if is_rerun {
-                    self.changed_since_message(scope, &loaded.head, &draft.snapshot).await?
-                } else {
-                    Vec::new()
-                };
                 reached(Point::TendPlanned);
                 let start = TurnStart {
                     registration,
@@ -162,7 +156,7 @@ impl Inner {
                     place: Admitted::Run(permit),
                     draft,
                     origin: origin(&plan, &loaded.tail),
-                    changed,
+                    is_rerun: request.is_none() && loaded.head.current.work == Work::Running,
                     has_requests: pending.len() > usize::from(request.is_some()),
                     stored: Point::TendStored,
                 };

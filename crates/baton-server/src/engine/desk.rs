@@ -2,9 +2,11 @@
 //! the client sends meanwhile lies here until the agent takes it.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use baton_protocol::domain::{ArtifactId, EventBody, Message, MessageId, SendDetails, TraceContext};
+use baton_protocol::domain::{ArtifactId, ArtifactUpdate, EventBody, Message, SendDetails, TraceContext};
+use baton_protocol::wire::v1;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +30,8 @@ pub enum Stop {
 #[derive(Debug)]
 pub(crate) enum Said {
     Event(EventBody),
+    /// An artifact as it was before an attempt that was cut off.
+    PutBack(ArtifactUpdate),
     /// Streamed text: merged with what follows as long as it lies here.
     Text(TextChunk),
     /// The agent took a message that was waiting: it enters the log here.
@@ -72,8 +76,8 @@ struct State {
     said: Vec<Said>,
     bytes: usize,
     inbox: VecDeque<Offered>,
-    /// What the messages that the agent took were sent with, where that is anything.
-    sent_with: Vec<(MessageId, SendDetails)>,
+    /// What the messages that the agent took were sent with, by what they say: several may have one id.
+    sent_with: Vec<(u64, SendDetails)>,
     stop: Option<Stop>,
     /// Nothing more is taken from the agent.
     closed: bool,
@@ -133,9 +137,7 @@ impl Desk {
             }
             let offered = state.inbox.pop_front()?;
             let message = offered.message.clone();
-            if !offered.details.is_empty() {
-                state.sent_with.push((message.id.clone(), offered.details.clone()));
-            }
+            state.sent_with.push((digest(&message), offered.details.clone()));
             state.said.push(Said::Took(offered));
             state.said.extend(then.map(Said::Event));
             message
@@ -145,9 +147,10 @@ impl Desk {
     }
 
     /// What a message that was taken was sent with.
-    pub(crate) fn sent_with(&self, message: &MessageId) -> Option<SendDetails> {
+    pub(crate) fn sent_with(&self, message: &Message) -> Option<SendDetails> {
+        let message = digest(message);
         let state = self.state();
-        let sent = state.sent_with.iter().find(|(taken, _)| taken == message);
+        let sent = state.sent_with.iter().rev().find(|(taken, _)| *taken == message);
         sent.map(|(_, details)| details.clone())
     }
 
@@ -234,6 +237,15 @@ impl Desk {
         self.stop.cancel();
         self.changed.notify_waiters();
     }
+}
+
+/// Short enough to be kept for as long as the turn lasts, as messages are not.
+fn digest(message: &Message) -> u64 {
+    let mut form = Vec::new();
+    v1::write_message(&mut form, message);
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&form);
+    hasher.finish()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

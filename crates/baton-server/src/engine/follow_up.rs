@@ -202,7 +202,7 @@ impl Inner {
             place,
             draft,
             origin: trace::here(),
-            changed: Vec::new(),
+            is_rerun: false,
             has_requests: false,
             stored: Point::SendStored,
         };

@@ -22,7 +22,6 @@ use super::Inner;
 use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic, Skill};
 use super::commit::{Committed, Decision, Prepared, SinceSnapshot};
-use super::cut_off::Changed;
 use super::desk::{Desk, Lying, Offered, Stop};
 use super::hub::Bell;
 use super::message_agent::AnswersInTasks;
@@ -103,7 +102,7 @@ impl Inner {
         bell: Arc<Bell>,
         permit: Permit,
         origin: Option<TraceContext>,
-        changed: Vec<Changed>,
+        is_rerun: bool,
     ) {
         let options = Guard::into_inner(self.options());
         let Some(message) = Turn::begun_by(&snapshot.task) else {
@@ -128,7 +127,7 @@ impl Inner {
             message,
             Arc::clone(&snapshot),
             references,
-            changed,
+            is_rerun.then(|| Arc::downgrade(self)),
             place,
             options.max_event_bytes,
         );

@@ -320,7 +320,7 @@ impl Inner {
             place,
             draft: new.draft,
             origin: trace::here(),
-            changed: Vec::new(),
+            is_rerun: false,
             has_requests: false,
             stored: Point::SendStored,
         };

@@ -4,7 +4,7 @@ mod question;
 mod text_stream;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use baton_protocol::domain::{
@@ -19,13 +19,17 @@ use tokio_util::sync::CancellationToken;
 pub use question::Question;
 pub use text_stream::TextStream;
 
+use super::Inner as Engine;
 use super::agent::AgentError;
 use super::clock::{fresh_artifact_id, fresh_message_id};
 use super::content::{Content, data_part};
-use super::cut_off::{Changed, Was};
 use super::desk::{Desk, Said, Stop};
 use super::input::{File, InputError, ReadMessage};
 use super::size;
+use crate::store::StoreError;
+
+/// Between two looks at a store that fails.
+const STORE_PAUSE: Duration = Duration::from_millis(250);
 
 /// The turn is over: canceled, out of time, or no longer this server's. Just return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +65,8 @@ struct Inner {
     /// Where the message that started the turn stands in the task's history.
     message: usize,
     references: Vec<Task>,
-    changed: Vec<Changed>,
+    /// Of a re-run: who can tell what was there before.
+    engine: Option<Weak<Engine>>,
     trace: Option<TraceContext>,
     max_event_bytes: usize,
 }
@@ -81,11 +86,11 @@ impl Turn {
         message: usize,
         start: Arc<Snapshot>,
         references: Vec<Task>,
-        changed: Vec<Changed>,
+        engine: Option<Weak<Engine>>,
         trace: Option<TraceContext>,
         max_event_bytes: usize,
     ) -> Self {
-        let inner = Inner { desk, scope, message, start, references, changed, trace, max_event_bytes };
+        let inner = Inner { desk, scope, message, start, references, engine, trace, max_event_bytes };
         Turn { inner: Arc::new(inner) }
     }
 
@@ -117,8 +122,8 @@ impl Turn {
     /// What the request that brought a message said beside it: of the message that started the turn, or of one that was
     /// taken since ([`next_message`](Self::next_message), an answer).
     pub fn sent_with(&self, message: &Message) -> SendDetails {
-        let taken = self.inner.desk.sent_with(&message.id);
-        let started = || (message.id == self.message().id).then(|| self.details().clone());
+        let taken = self.inner.desk.sent_with(message);
+        let started = || (message == self.message()).then(|| self.details().clone());
         taken.or_else(started).unwrap_or_default()
     }
 
@@ -264,10 +269,7 @@ impl Turn {
         last_chunk: bool,
     ) -> Result<(), AgentError> {
         let bytes = size::of_artifact(&artifact);
-        // The run stamps the ordinal.
-        let update =
-            ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata: None };
-        self.lay(Said::Event(EventBody::Artifact(update)), bytes).await
+        self.lay(Said::Event(EventBody::Artifact(update(artifact, append, last_chunk))), bytes).await
     }
 
     /// A text artifact that grows as it is written.
@@ -292,24 +294,51 @@ impl Turn {
     /// the user last spoke, and answers those. What came since is emptied, since nothing can be taken out of a task.
     /// Without such an attempt there is nothing to do.
     pub async fn start_over(&self) -> Result<Vec<Arc<Artifact>>, AgentError> {
-        let mut artifacts = self.task().artifacts.clone();
-        for Changed { at, was } in &self.inner.changed {
-            match was {
-                Some(Was { artifact, sealed }) => {
-                    self.artifact_update(Artifact::clone(artifact), false, *sealed).await?;
-                    artifacts[*at] = Arc::clone(artifact);
+        let now = &self.inner.start;
+        let mut artifacts = now.task.artifacts.clone();
+        let Some(engine) = self.inner.engine.as_ref().filter(|_| !artifacts.is_empty()) else {
+            return Ok(artifacts);
+        };
+        let before = self.before(engine).await?;
+        // No artifact ever leaves the list, so a place in it stands for the artifact; what is new stands behind what is
+        // not, and is emptied first.
+        for at in (0..artifacts.len()).rev() {
+            let sealed = before.is_sealed(at);
+            match before.task.artifacts.get(at) {
+                Some(was) if *was == artifacts[at] && sealed == now.is_sealed(at) => {}
+                Some(was) => {
+                    self.put_back(Artifact::clone(was), sealed).await?;
+                    artifacts[at] = Arc::clone(was);
                 }
                 None => {
-                    let mut empty = Artifact::new(artifacts[*at].id.clone(), vec![Part::text("")]);
-                    empty.name.clone_from(&artifacts[*at].name);
-                    self.artifact(empty).await?;
+                    let mut empty = Artifact::new(artifacts[at].id.clone(), vec![Part::text("")]);
+                    empty.name.clone_from(&artifacts[at].name);
+                    self.put_back(empty, true).await?;
                 }
             }
         }
-        // What is new stands behind what is not.
-        let new = self.inner.changed.iter().find(|changed| changed.was.is_none());
-        artifacts.truncate(new.map_or(artifacts.len(), |new| new.at));
+        artifacts.truncate(before.task.artifacts.len());
         Ok(artifacts)
+    }
+
+    /// The task as it was when the user last spoke. A store that fails for a while does not fail the task.
+    async fn before(&self, engine: &Weak<Engine>) -> Result<Snapshot, AgentError> {
+        loop {
+            let engine = engine.upgrade().ok_or(Stopped)?;
+            match engine.at_last_message(&self.inner.scope, &self.inner.start).await {
+                Err(StoreError::Full(_) | StoreError::Unavailable(_)) => self.sleep(STORE_PAUSE).await?,
+                Err(error) => {
+                    tracing::error!(task.id = %self.task_id(), %error, "a task's log could not be read");
+                    return Err(AgentError::new("What was there before the last attempt could not be read"));
+                }
+                Ok(before) => return Ok(before),
+            }
+        }
+    }
+
+    async fn put_back(&self, artifact: Artifact, last_chunk: bool) -> Result<(), AgentError> {
+        let bytes = size::of_artifact(&artifact);
+        self.lay(Said::PutBack(update(artifact, false, last_chunk)), bytes).await
     }
 
     /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:
@@ -374,6 +403,11 @@ impl Turn {
         desk.room().await;
         Ok(())
     }
+}
+
+/// The run stamps the ordinal.
+fn update(artifact: Artifact, append: bool, last_chunk: bool) -> ArtifactUpdate {
+    ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata: None }
 }
 
 fn named(name: &str, part: Part) -> Artifact {

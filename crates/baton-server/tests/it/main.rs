@@ -153,6 +153,8 @@ mod slow_readers;
 mod smuggling;
 /// Requests of every generation and binding, spelled by hand, and event streams read line by line.
 mod speakers;
+/// An agent that begins anew after a crash: what the attempt before made of the artifacts is undone.
+mod start_over;
 /// A store that has failed for good ends the server.
 mod store_lost;
 /// Event streams: what comes, in which order, and when they close.

@@ -167,6 +167,40 @@ async fn p08_an_answer_within_the_turn_has_its_own_details() {
     assert_eq!(notes.all(), expected);
 }
 
+/// Even where it has the id of another, which was sent with something else.
+#[tokio::test]
+async fn p08_messages_of_one_id_have_their_own_details() {
+    let notes = Notes::new();
+    let seen = notes.clone();
+    let server = serve_agent(move |turn: Turn| {
+        let notes = seen.clone();
+        async move {
+            let answers = [turn.ask("which?").await?, turn.ask("which?").await?, turn.ask("which?").await?];
+            for message in answers.iter().chain([turn.message()]) {
+                let details = turn.sent_with(message);
+                notes.keep(&details.accepted_output_modes, details.metadata.as_ref());
+            }
+            turn.complete().await
+        }
+    })
+    .await;
+    let mut first = message("go");
+    first["metadata"] = json!({"n": 0});
+    let message_id = first["message"]["messageId"].clone();
+    let task = server.call("SendMessage", first).await.result()["task"].clone();
+    for (n, text) in ["this", "that", "neither"].into_iter().enumerate() {
+        let mut answer = message_to(&task, text);
+        answer["message"]["messageId"] = message_id.clone();
+        if n < 2 {
+            answer["metadata"] = json!({"n": n + 1});
+        }
+        server.call("SendMessage", answer).await.result();
+    }
+    let told = notes.all().into_iter().map(|(_, metadata)| metadata);
+    let expected = [Some(json!({"n": 1})), Some(json!({"n": 2})), None, Some(json!({"n": 0}))];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
 /// A turn that a crash cut short sees the same when it is run again.
 #[test]
 fn s15_a_turn_that_is_run_again_sees_the_same() {

@@ -45,12 +45,14 @@ impl Run {
                 let (append, last_chunk) = (chunk.append, chunk.last);
                 let update =
                     ArtifactUpdate { artifact, append, joins, last_chunk, ordinal: 0, metadata: None };
-                self.take_artifact(update, events)?;
+                self.take_artifact(update, true, events)?;
             }
             Said::Event(EventBody::Artifact(update)) => {
                 self.streamed.remove(&update.artifact.id);
-                self.take_artifact(update, events)?;
+                self.take_artifact(update, true, events)?;
             }
+            // It was within the limits when it came, maybe in many pieces, and all that is put back is so together.
+            Said::PutBack(update) => self.take_artifact(update, false, events)?,
             Said::Event(body) => {
                 if let EventBody::Status(StatusUpdate { message: Some(message), .. }) = &body {
                     self.room_in_history()?;
@@ -67,22 +69,36 @@ impl Run {
         Ok(())
     }
 
-    fn take_artifact(&mut self, update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
+    fn take_artifact(
+        &mut self,
+        update: ArtifactUpdate,
+        limited: bool,
+        events: &mut EventBatch,
+    ) -> Result<(), String> {
         let most = self.options.max_event_bytes;
         if size::of_artifact(&update.artifact) <= most {
-            return self.write_artifact(update, events);
+            return self.write_artifact(update, limited, events);
         }
         let parts = size::split(update, most).map_err(|too_large| {
             let bytes = too_large.bytes;
             format!("a part of {bytes} bytes; an event holds {most}, and only text can be cut")
         })?;
-        parts.into_iter().try_for_each(|update| self.write_artifact(update, events))
+        parts.into_iter().try_for_each(|update| self.write_artifact(update, limited, events))
     }
 
-    fn write_artifact(&mut self, mut update: ArtifactUpdate, events: &mut EventBatch) -> Result<(), String> {
+    fn write_artifact(
+        &mut self,
+        mut update: ArtifactUpdate,
+        limited: bool,
+        events: &mut EventBatch,
+    ) -> Result<(), String> {
+        update.ordinal = self.snapshot.ordinal(&update.artifact.id);
+        if !limited {
+            self.write(EventBody::Artifact(update), events).map_err(|refused| refused.to_string())?;
+            return Ok(());
+        }
         content_limits::check_artifact(&self.options, &update.artifact)
             .map_err(|it| told("an artifact", &it))?;
-        update.ordinal = self.snapshot.ordinal(&update.artifact.id);
         let most = self.options.max_artifacts;
         if update.ordinal as usize >= most {
             return Err(format!("more than {most} artifacts"));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::{AgentError, Asked, Connections, Server};
+use baton_server::{AgentError, Asked, Connections, Server, Turn};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -198,6 +198,24 @@ async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_
         let came = frames::next(&mut connection).await.expect("the connection goes on");
         reset |= came.kind == RST_STREAM && came.stream == 1;
         answered |= came.kind == HEADERS && came.stream == 3;
+    }
+}
+
+/// The task is small, and what its agent says at once is not: both may leave in one write.
+#[tokio::test]
+async fn a_large_event_has_its_room_beside_the_task_that_comes_first() {
+    let talkative = async |turn: Turn| {
+        turn.text_artifact("much", "x".repeat(LARGE)).await?;
+        turn.cancellation().cancelled().await;
+        Ok::<_, AgentError>(())
+    };
+    let server = serve(with_agent(talkative).connections(limits(|_| {}))).await;
+    let task = server.start("go on").await;
+    for _ in 0..3 {
+        let unread = stuck(&server, "SendStreamingMessage", &message("go on")).await;
+        let shown = whole(&server, "GetTask", json!({"id": task["id"]})).await;
+        assert_eq!(shown["artifacts"][0]["parts"][0]["text"].as_str().map(str::len), Some(LARGE));
+        is_cut_off(unread).await;
     }
 }
 

@@ -143,7 +143,7 @@ say(complete=f'for {{words(heard)}}')"
     }
 }
 
-/// Answered while it was about to end: the answer counts all the same.
+/// Answered while it was about to end: the answer counts all the same, and so does what came before it under its id.
 #[tokio::test]
 async fn an_answer_that_a_program_left_unread_starts_it_anew() {
     let program = python(&format!(
@@ -162,7 +162,8 @@ while not os.path.exists(os.environ['FOLDER'] + '/go'): time.sleep(0.01) # // ti
     let server = program.serve(LINES);
     let asked = server.answer_to("pizza").await;
     assert_eq!(state(&asked), "INPUT_REQUIRED");
-    server.start_task(to(&asked, text("m-2", "four"))).await;
+    let id = asked["history"][0]["messageId"].as_str().unwrap();
+    server.start_task(to(&asked, text(id, "four"))).await;
     server.until(&asked, "TASK_STATE_WORKING").await;
     program.go();
     let done = server.until(&asked, "TASK_STATE_COMPLETED").await;

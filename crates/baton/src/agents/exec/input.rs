@@ -37,13 +37,13 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
     line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
     write_string(&mut line, skill);
     let history = &turn.task().history;
-    let (message, since) = match since.split_last() {
-        Some((answer, since)) => (answer, since),
-        None => (turn.message(), since),
+    // An answer came after that history, even where a message in it has the same id.
+    let (message, since, this) = match since.split_last() {
+        Some((answer, since)) => (answer, since, None),
+        None => (turn.message(), since, history.iter().rposition(|said| said.id == turn.message().id)),
     };
     let SendDetails { accepted_output_modes, metadata } = turn.sent_with(message);
     write_details(&mut line, &accepted_output_modes, metadata.as_ref());
-    let this = history.iter().rposition(|said| said.id == message.id);
     let before = history.iter().enumerate().rev().filter(|(index, _)| Some(*index) != this);
     let newest_first = since.iter().rev().chain(before.map(|(_, said)| &**said));
     if let Some(before) = latest(newest_first, MOST_HISTORY) {

@@ -26,17 +26,14 @@ struct Kind {
     tests: &'static [&'static str],
     /// The files of figures that the tests leave.
     figures: &'static [&'static str],
+    /// What an attack may cost others is no question to a dev build, which is many times slower. The others need what only
+    /// a dev build has: points at which it can be killed.
+    release: bool,
 }
 
 impl Kind {
     fn is(&self, name: &str) -> bool {
         self.id.eq_ignore_ascii_case(name) || self.page == name
-    }
-
-    /// What an attack may cost others is no question to a dev build, which is many times slower. The others need what only
-    /// a dev build has: points at which it can be killed.
-    fn wants_release(&self) -> bool {
-        self.id == "attacks"
     }
 }
 
@@ -52,25 +49,28 @@ const KINDS: &[Kind] = &[
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
     // One name of figures for each attack, in the order of the page.
-    kind(
-        "attacks",
-        "attacks",
-        &["attacks::"],
-        &[
-            "attack-follow-ups",
-            "attack-folded-streams",
-            "attack-lists",
-            "attack-unread-answers",
-            "attack-log-frames",
-            "attack-log-requests",
-            "attack-connects",
-            "attack-one-file",
-            "attack-out-of-files",
-            "attack-artifacts",
-            "attack-long-turns",
-            "attack-running-tasks",
-        ],
-    ),
+    Kind {
+        release: true,
+        ..kind(
+            "attacks",
+            "attacks",
+            &["attacks::"],
+            &[
+                "attack-follow-ups",
+                "attack-folded-streams",
+                "attack-lists",
+                "attack-unread-answers",
+                "attack-log-frames",
+                "attack-log-requests",
+                "attack-connects",
+                "attack-one-file",
+                "attack-out-of-files",
+                "attack-artifacts",
+                "attack-long-turns",
+                "attack-running-tasks",
+            ],
+        )
+    },
     // The longest comes last.
     kind("T1", "kills", &["faults::kills"], &["kills"]),
 ];
@@ -81,7 +81,7 @@ const fn kind(
     tests: &'static [&'static str],
     figures: &'static [&'static str],
 ) -> Kind {
-    Kind { id, page, tests, figures }
+    Kind { id, page, tests, figures, release: false }
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -143,7 +143,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         if let Some(seed) = choice.seed {
             tests.env("BATON_SEED", seed.to_string());
         }
-        if kind.wants_release() {
+        if kind.release {
             execute(&mut workspace.cargo(Build::Release.cargo_args()))?;
             tests.env("BATON_TESTED_BINARY", Build::Release.command(workspace).get_program());
         }
@@ -169,7 +169,7 @@ fn write_down(workspace: &Workspace, kind: &Kind, results: &Path) -> Result<(), 
     }
     let page = workspace.root.join(format!("docs/results/{}.md", kind.page));
     let before = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
-    let build = if kind.wants_release() { "release" } else { "dev" };
+    let build = if kind.release { "release" } else { "dev" };
     let after = with_results(&before, &runs, &today(), build)
         .ok_or_else(|| format!("{} has lost its marks `{BEGIN}` and `{END}`", page.display()))?;
     fs::write(&page, after).map_err(|e| format!("{}: {e}", page.display()))

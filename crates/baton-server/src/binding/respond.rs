@@ -32,9 +32,9 @@ pub(super) fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> 
     let Some(asker) = seen.asker() else { return Ok(bytes) };
     let share = match share {
         Some(share) => asker.fit(share, bytes.len()),
-        None => asker.try_enter(bytes.len()),
+        None => asker.try_enter(bytes.len()).ok_or(NoRoom),
     };
-    Ok(share.ok_or_else(|| no_room(NoRoom))?.holding(bytes))
+    Ok(share.map_err(no_room)?.holding(bytes))
 }
 
 pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {

@@ -148,7 +148,7 @@ impl LogReader {
         if let Some(asker) = &self.asker {
             let bytes = view.bytes();
             self.given = match waited_for {
-                Some(share) => asker.fit(share, bytes),
+                Some(share) => asker.fit(share, bytes).ok(),
                 None => asker.try_enter(bytes),
             };
             if self.given.is_none() {

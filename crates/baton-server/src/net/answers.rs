@@ -351,13 +351,13 @@ impl Asker {
     }
 
     /// The share for an answer of which the size is known by now. One that turned out to be small leaves the room of large
-    /// ones to others. `None`: it turned out to be larger, and there is no room for it.
-    pub(crate) fn fit(&self, share: Share, bytes: usize) -> Option<Share> {
+    /// ones to others; one that turned out to be larger has to get its room at once.
+    pub(crate) fn fit(&self, share: Share, bytes: usize) -> Result<Share, NoRoom> {
         if bytes > SMALL && bytes > share.bytes + share.bytes / 4 {
-            return self.try_enter(bytes);
+            return self.try_enter(bytes).ok_or(NoRoom);
         }
         let smaller = if bytes <= SMALL && share.bytes > SMALL { self.try_enter(bytes) } else { None };
-        Some(smaller.unwrap_or(share))
+        Ok(smaller.unwrap_or(share))
     }
 }
 

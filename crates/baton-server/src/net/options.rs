@@ -41,8 +41,8 @@ pub struct Connections {
     pub max_answers_per_connection: usize,
     /// How long a large answer may wait for room; then 503.
     pub room_wait: Duration,
-    /// While large answers wait for room, a reader of one that takes less than 64 KiB for so long is cut off, the longest
-    /// stuck first.
+    /// While large answers wait for room, a reader of one that takes less than 64 KiB for so long (a stream of HTTP/2: less
+    /// than 8 KiB) is cut off, the longest stuck first.
     pub crowded_stall: Duration,
     /// Bytes that the kernel takes beyond what it may send to the client at the moment (`TCP_NOTSENT_LOWAT`, on Linux).
     pub max_unsent_bytes: u32,

@@ -31,7 +31,7 @@ use crate::engine::content_limits::{self, TooMuch};
 use crate::engine::stream_places::StreamPlaces;
 use crate::engine::{Canceled, Caps, Engine, EventStream, View, from_store, no_room};
 use crate::mount::Place;
-use crate::net::{Asker, NoRoom, Share};
+use crate::net::{Asker, Share};
 use crate::telemetry::{AgentIndex, trace};
 
 /// Bounds on what comes in.
@@ -335,9 +335,7 @@ fn shown(
         if let Some(json) = json {
             let sent = kind == Shown::Sent;
             let share = match (share, &context.asker) {
-                (Some(share), Some(asker)) => {
-                    Some(asker.fit(share, json.len()).ok_or_else(|| no_room(NoRoom))?)
-                }
+                (Some(share), Some(asker)) => Some(asker.fit(share, json.len()).map_err(no_room)?),
                 (share, _) => share,
             };
             return Ok(Outcome::Stored { json, share, sent, replayed });

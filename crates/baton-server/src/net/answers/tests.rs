@@ -17,6 +17,12 @@ fn reader(room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
     (Asker::new(&room.of_connection(HERE), Reader::Connection(Arc::clone(&pulse))), pulse)
 }
 
+/// A stream of an HTTP/2 connection, likewise.
+fn stream(of: &Arc<OfConnection>) -> (Asker, Arc<Watch>) {
+    let watch = Arc::new(Watch::new());
+    (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_reader_that_is_stuck_longest_makes_room() {
     let (room, epoch) = room();
@@ -82,10 +88,6 @@ async fn the_streams_of_one_connection_share_its_part() {
 async fn the_stuck_streams_of_a_full_connection_make_room() {
     let (room, _) = room();
     let (connection, elsewhere) = (room.of_http2(HERE), room.of_http2(HERE));
-    let stream = |of: &Arc<OfConnection>| {
-        let watch = Arc::new(Watch::new());
-        (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
-    };
     let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -148,10 +150,6 @@ async fn a_reader_that_takes_a_few_bytes_now_and_then_is_stuck_all_the_same() {
 async fn small_answers_wait_for_those_of_their_own_connection_only() {
     let (room, _) = room();
     let connection = room.of_http2(HERE);
-    let stream = |of: &Arc<OfConnection>| {
-        let watch = Arc::new(Watch::new());
-        (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
-    };
     let streams: Vec<_> = (0..8).map(|_| stream(&connection)).collect();
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(SMALL)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -217,7 +215,7 @@ fn an_answer_that_turned_out_to_be_larger_needs_more_room() {
     let share = asker.fit(uncounted, 2 * MIB).expect("room");
     assert_eq!(asker.taken(), 2 * MIB);
     let rest = asker.try_enter(14 * MIB).expect("the rest of the connection's room");
-    assert!(asker.fit(share, 4 * MIB).is_none());
+    assert_eq!(asker.fit(share, 4 * MIB).err(), Some(NoRoom));
     assert_eq!(asker.taken(), 14 * MIB);
     let joined = asker.try_enter(FREE).expect("room").joined(rest);
     let bytes = joined.holding(Bytes::from_static(b"abc"));

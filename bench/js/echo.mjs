@@ -40,7 +40,7 @@ const executor = {
       const made = { artifactId, name, description: '', parts: [part], metadata: undefined, extensions: [] };
       bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact: made, append, lastChunk, metadata: undefined }));
     };
-    // The SDK wants a task as the first event.
+    // The SDK requires a task as the first event.
     bus.publish(
       AgentEvent.task({
         id: taskId,

@@ -24,7 +24,7 @@ class Echo(AgentExecutor):
     async def execute(self, context, event_queue):
         task = context.current_task
         if task is None:
-            # The SDK wants a task as the first event.
+            # The SDK requires a task as the first event.
             task = Task(
                 id=context.task_id,
                 context_id=context.context_id,

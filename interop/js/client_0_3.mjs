@@ -104,7 +104,7 @@ async function p04_streams_plain_text_in_order(agent) {
   const { task, updates } = await checkStream(agent.stream('tck-stream-chunked'));
   const chunks = updates.filter((u) => u.kind === 'artifact-update');
   expect(chunks.length > 1, `${chunks.length} chunks`);
-  // The SDK drops `append` on its way from HTTP+JSON.
+  // The SDK drops `append` of HTTP+JSON answers.
   const appended = (chunk, place) => Boolean(chunk.append) === place > 0;
   expect(agent.binding === 'HTTP+JSON' || chunks.every(appended), 'only the first chunk may not append');
   expect(chunks.findIndex((chunk) => chunk.lastChunk) === chunks.length - 1, 'the last chunk is not marked');
@@ -128,7 +128,7 @@ async function p02_maps_unknown_task_error(agent) {
 }
 
 async function p02_maps_error_of_a_stream(agent) {
-  // Over JSON-RPC the SDK has no classes for errors of streams, and puts the code into the text.
+  // Over JSON-RPC the SDK has no error classes for streams, and puts the code into the text.
   const wanted = (error) => named('TaskNotFound')(error) || error.message.includes('(Code: -32001)');
   const stream = agent.stream('nobody is there', { taskId: randomUUID() });
   await expectError(readAll(stream), wanted, 'an unknown task took a message');
@@ -197,7 +197,7 @@ async function p02_push_config_refused(agent) {
   const task = await agent.send('no webhooks');
   const pushNotificationConfig = { id: 'hook', url: 'https://example.com/hook' };
   await expectError(
-    // The client itself refuses by the card; its transport asks the agent.
+    // The client itself refuses because of the card; its transport sends the request.
     agent.client.transport.setTaskPushNotificationConfig({ taskId: task.id, pushNotificationConfig }),
     named('PushNotificationNotSupported'),
     'a push config was taken that the card does not offer',

@@ -138,7 +138,7 @@ async function p04_streams_plain_text_in_order(agent) {
   const { task, updates } = await checkStream(agent.stream('tck-stream-chunked'));
   const chunks = updates.filter((u) => u.$case === 'artifactUpdate').map((u) => u.value);
   expect(chunks.length > 1, `${chunks.length} chunks`);
-  // The SDK drops `append` on its way from HTTP+JSON 0.3.
+  // The SDK drops `append` of HTTP+JSON 0.3 answers.
   const appended = (chunk, place) => Boolean(chunk.append) === place > 0;
   expect((agent.version === '0.3' && agent.binding === 'HTTP+JSON') || chunks.every(appended), 'only the first chunk may not append');
   expect(chunks.findIndex((chunk) => chunk.lastChunk) === chunks.length - 1, 'the last chunk is not marked');
@@ -162,14 +162,14 @@ async function p02_maps_unknown_task_error(agent) {
 }
 
 async function p02_maps_error_of_a_stream(agent) {
-  // For errors of 0.3 streams the SDK has no classes, and puts the code into the text.
+  // The SDK has no error classes for 0.3 streams, and puts the code into the text.
   const inText = (error) => agent.version === '0.3' && error.message.includes('(Code: -32001)');
   const wanted = (error) => error instanceof TaskNotFoundError || inText(error);
   const stream = agent.stream('nobody is there', { taskId: randomUUID() });
   await expectError(readAll(stream), wanted, 'an unknown task took a message');
 }
 
-/** Three tasks in one context and one outside it, read by two's. */
+/** Three tasks in one context and one outside it, read in pages of two. */
 async function p02_lists_with_pages(agent) {
   const first = await agent.send('page 1');
   await agent.send('elsewhere');
@@ -271,7 +271,7 @@ async function p02_push_config_refused(agent) {
   };
   const serviceParameters = ServiceParameters.create(withA2AVersion(agent.version));
   await expectError(
-    // The client itself refuses by the card; its transport asks the agent.
+    // The client itself refuses because of the card; its transport sends the request.
     agent.client.transport.createTaskPushNotificationConfig(config, { serviceParameters }),
     (error) => error instanceof PushNotificationNotSupportedError,
     'a push config was taken that the card does not offer',

@@ -34,7 +34,7 @@ export function skip(why) {
   throw new Skipped(why);
 }
 
-/** A check that this client has no way to make, under any binding. */
+/** A check that this client does not support, under any binding. */
 export function cannot(name, why) {
   return Object.defineProperty(async () => skip(why), 'name', { value: name });
 }

@@ -2,9 +2,9 @@
 //
 //     cd FOLDER_WITH_NODE_MODULES && baton test --as-server -- node judged_1_3.mjs
 //
-// It does what A2A_DO says to the agent at A2A_URL, in the binding A2A_BINDING and the version A2A_GENERATION, and prints
-// the texts that it gets. The exit code is 0 when it got what it asked for, and 1 when the SDK reported an error; nothing
-// here mends what the SDK does.
+// It does what A2A_DO says to the agent at A2A_URL, in the binding A2A_BINDING and the version A2A_GENERATION, and
+// prints the texts that it gets. The exit code is 0 if the operation succeeded, and 1 if the SDK reported an error;
+// nothing here works around the SDK.
 
 import { randomUUID } from 'node:crypto';
 
@@ -47,7 +47,7 @@ function printParts(parts) {
   for (const { content } of parts) if (content?.$case === 'text') process.stdout.write(content.value.slice(0, 2000));
 }
 
-/** Prints texts as they come, and keeps the task and its last state. */
+/** Prints texts as they arrive, and keeps the task and its last state. */
 class Reader {
   takeTask(task) {
     this.task = task;

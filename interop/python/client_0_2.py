@@ -61,7 +61,7 @@ def params(
 
 
 def result(response):
-    """What a response holds; its errors are values in this SDK."""
+    """The content of a response; in this SDK, errors are values."""
     expect(not isinstance(response.root, JSONRPCErrorResponse), f'an error: {response.root}')
     return response.root.result
 
@@ -119,7 +119,7 @@ async def check_stream(agent: Agent, request: MessageSendParams) -> tuple[Task, 
 
 
 async def p02_discovers_card(agent: Agent) -> None:
-    """From /.well-known/agent.json, the only place this SDK looks at."""
+    """From /.well-known/agent.json, the only place where this SDK looks."""
     expect(agent.card.name != '', 'the card has no name')
     expect(len(agent.card.skills) > 0, 'the card has no skill')
     expect(bool(agent.card.capabilities.streaming), 'the card does not offer streaming')

@@ -31,8 +31,8 @@ from harness import CHECK_SECONDS, cannot, expect, expect_error, main, read_all,
 
 BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http_json}
 
-# JSON-RPC codes, and the HTTP statuses that stand for them: 0.3 fixes none; the first is what SDK servers of 0.3
-# answer, the second what 1.0 says. The client reads the status alone.
+# JSON-RPC codes, and their HTTP statuses: 0.3 defines none; the first is what SDK servers of 0.3 send, the second that
+# of 1.0. The client reads only the status.
 TASK_NOT_FOUND = (-32001, {404})
 TASK_NOT_CANCELABLE = (-32002, {409, 400})
 PUSH_NOT_SUPPORTED = (-32003, {501, 400})
@@ -53,7 +53,7 @@ def message(text: str, context_id: str | None = None, task_id: str | None = None
 
 
 class Agent:
-    """One agent under test: its card, and a client that streams beside one that does not."""
+    """One agent under test: its card, a client that streams, and one that does not."""
 
     def __init__(self, card: AgentCard, http: httpx.AsyncClient, binding: TransportProtocol) -> None:
         self.binding = binding
@@ -123,7 +123,7 @@ async def p02_sends(agent: Agent) -> None:
     expect(task.id != '' and task.context_id != '', 'the task lacks an id or a context')
     expect(task.status.state == TaskState.completed, f'a blocking send ended in {task.status.state.value}')
     if agent.binding == TransportProtocol.jsonrpc:
-        # The SDK drops timestamps on their way from HTTP+JSON.
+        # The SDK drops timestamps of HTTP+JSON answers.
         expect(bool(task.status.timestamp), 'the status has no timestamp')
     expect(bool(task.artifacts) and text_of(task.artifacts[0].parts) == 'hello', 'the task has no echo')
 
@@ -136,7 +136,7 @@ async def p02_streams(agent: Agent) -> None:
 
 
 async def p04_streams_plain_text_in_order(agent: Agent) -> None:
-    """The story comes in chunks, which the SDK joins in the order of their coming."""
+    """The story comes in chunks, which the SDK joins in the order of arrival."""
     task, updates = await check_stream(agent.streaming.send_message(message('tck-stream-chunked')))
     chunks = [u for u in updates if u.kind == 'artifact-update']
     expect(len(chunks) > 1, f'{len(chunks)} chunks')

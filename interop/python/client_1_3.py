@@ -52,7 +52,7 @@ def message(text: str, context_id: str = '', task_id: str = '') -> SendMessageRe
 
 
 class Agent:
-    """One agent under test: its card, and a client that streams beside one that does not."""
+    """One agent under test: its card, a client that streams, and one that does not."""
 
     def __init__(self, card: AgentCard, http: httpx.AsyncClient, binding: str, version: str) -> None:
         self.binding = binding
@@ -183,7 +183,7 @@ async def p02_maps_error_of_a_stream(agent: Agent) -> None:
 
 
 async def p02_lists_with_pages(agent: Agent) -> None:
-    """Three tasks in one context and one outside it, read by two's."""
+    """Three tasks in one context and one outside it, read in pages of two."""
     needs_list(agent)
     first = await agent.send(message('page 1'))
     await agent.send(message('elsewhere'))

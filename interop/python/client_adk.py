@@ -33,7 +33,7 @@ class Conversation:
         async for event in events:
             expect(event.error_message is None, f'an error: {event.error_message}')
             reply.task_id = (event.custom_metadata or {}).get('a2a:task_id', reply.task_id)
-            # A question comes as a call of a function that runs for long: the user.
+            # A question arrives as a call of a long-running function, which stands for the user.
             reply.asks = bool(event.long_running_tool_ids)
             for part in event.content.parts if event.content else []:
                 if part.text and not part.thought:
@@ -52,7 +52,7 @@ class Agent:
         self.runner = InMemoryRunner(agent=self.remote, app_name='checks')
 
     async def card_name(self) -> str:
-        # The framework reads the card at the first message, and takes over its description.
+        # The framework reads the card at the first message, and copies its description.
         await (await self.converse()).say('hello')
         return self.remote.description
 

@@ -52,7 +52,7 @@ class Agent:
         return Conversation(self.remote)
 
     async def start(self, text: str):
-        """Sends without waiting for the end; the token stands for the task."""
+        """Sends without waiting for the end; the continuation token identifies the task."""
         response = await self.remote.run(text, background=True)
         expect(response.continuation_token is not None, 'there is nothing to wait for')
         return response.continuation_token
@@ -81,7 +81,7 @@ async def p02_subscribes(agent: Agent) -> None:
 
 
 async def p02_sends(agent: Agent) -> None:
-    """Without a stream, besides what every framework is asked."""
+    """Also checked without a stream, in addition to the common checks."""
     response = await agent.remote.run('hello')
     expect(response.text == 'hello', f'the echo is {response.text!r}')
     await conversation.p02_sends(agent)

@@ -62,7 +62,7 @@ async def p04_streams_plain_text_in_order(agent: Agent) -> None:
 
 
 async def p02_maps_unknown_task_error(agent: Agent) -> None:
-    """The client asks with `id: null`, and takes no other message than `Task not found`."""
+    """The client sends `id: null`, and accepts only the error message `Task not found`."""
     response = await agent.client.get_task(str(uuid.uuid4()))
     expect('error' in response, f'an unknown task was found: {response}')
     expect(response['error']['code'] == TASK_NOT_FOUND, f'the error is {response["error"]}')

@@ -1,4 +1,4 @@
-"""Checks for frameworks, which wrap A2A in an agent one talks to: a text in, texts out, and at most a session."""
+"""Checks for frameworks, which hide A2A behind an agent object: text in, texts out, and at most a session."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Reply:
     """What a framework showed of one exchange."""
 
     pieces: list[str] = field(default_factory=list)
-    """Texts of the agent in the order of their coming: chunks, messages, questions."""
+    """Texts of the agent in the order of arrival: chunks, messages, questions."""
     task_id: str | None = None
     asks: bool = False
     """Whether the agent waits for more input."""
@@ -32,7 +32,7 @@ class Agent(Protocol):
     """The agent under test, as a framework sees it."""
 
     keeps_task: bool
-    """Whether a conversation goes on with a task that asks."""
+    """Whether a conversation continues a task that asks a question."""
 
     async def card_name(self) -> str: ...
 
@@ -55,7 +55,7 @@ async def p02_streams(agent: Agent) -> None:
 
 
 async def p04_streams_plain_text_in_order(agent: Agent) -> None:
-    """The story begins and ends as the demo agent tells it."""
+    """The story begins and ends like that of the demo agent."""
     reply = await (await agent.converse()).say('tck-stream-chunked')
     story = reply.text
     first, last = story.find('The runner took the baton.'), story.find('And the baton never touched the ground.')
@@ -110,7 +110,7 @@ _CHECKS: list[Check | str] = [
 
 
 def checks(*own: Callable[[Agent], Awaitable[None]]) -> list[Check]:
-    """The checks above; those of `own` replace others of the same name; what is left cannot be asked for."""
+    """The checks above; those of `own` replace others of the same name; the remaining ones are skipped."""
     mine = {check.__name__: check for check in own}
 
     def pick(check: Check | str) -> Check:

@@ -89,7 +89,7 @@ async def streams_line_by_line(client: Client) -> None:
 
 
 async def started(client: Client) -> tuple[str, AsyncIterator[StreamResponse], set[str]]:
-    """A task that counts for long: its id, its open stream, its processes."""
+    """A task that counts for a long time: its id, its open stream, its processes."""
     stream = client.send_message(message('1000'))
     task_id = ''
     async for event in stream:
@@ -97,7 +97,7 @@ async def started(client: Client) -> tuple[str, AsyncIterator[StreamResponse], s
             task_id = event.task.id
         if event.HasField('artifact_update'):
             break
-    # The guard, the shell, and what it waits for.
+    # The guard, the shell, and the shell's child.
     found = processes_below(int(os.environ['SERVER_PID']))
     expect(len(found) >= 2, f'only {len(found)} processes below the server')
     return task_id, stream, found
@@ -119,7 +119,7 @@ async def dies_with_the_server(client: Client) -> None:
 
 
 def processes_below(pid: int) -> set[str]:
-    """Every process below one, each with the time it began at: numbers are used again."""
+    """All descendants of a process, each with its start time, since process ids are reused."""
     parents = {}
     for entry in os.listdir('/proc'):
         if entry.isdigit() and (fields := stat(entry)):
@@ -132,7 +132,7 @@ def processes_below(pid: int) -> set[str]:
 
 
 def stat(pid: str) -> list[str]:
-    """What follows the name, the state first; nothing of one that only waits to be cleared away."""
+    """The fields after the name, beginning with the state; nothing for a zombie."""
     try:
         with open(f'/proc/{pid}/stat') as file:
             fields = file.read().rpartition(')')[2].split()

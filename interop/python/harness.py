@@ -38,7 +38,7 @@ def skip(why: str) -> NoReturn:
 
 
 def cannot(name: str, why: str) -> Check:
-    """A check that this client has no way to make, under any binding."""
+    """A check that this client does not support, under any binding."""
 
     async def check(_: object) -> None:
         skip(why)

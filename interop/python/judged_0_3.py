@@ -44,7 +44,7 @@ DONE = (
 
 
 class Given(CredentialService):
-    """The one secret that the judge hands over, whatever the card calls its scheme."""
+    """The one credential of the test, whatever the card calls its scheme."""
 
     async def get_credentials(self, security_scheme_name: str, context: object) -> str | None:
         return os.environ.get('A2A_BEARER_TOKEN') or os.environ.get('A2A_API_KEY')
@@ -67,7 +67,7 @@ def print_parts(parts: list[Part]) -> None:
 
 
 class Reader:
-    """Prints texts as they come, and keeps the task, into which the SDK folds the updates."""
+    """Prints texts as they arrive, and keeps the task, to which the SDK applies the updates."""
 
     def __init__(self) -> None:
         self.task: Task | None = None

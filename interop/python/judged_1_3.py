@@ -50,7 +50,7 @@ DONE = (
 
 
 class Given(CredentialService):
-    """The one secret that the judge hands over, whatever the card calls its scheme."""
+    """The one credential of the test, whatever the card calls its scheme."""
 
     async def get_credentials(self, security_scheme_name: str, context: object) -> str | None:
         return os.environ.get('A2A_BEARER_TOKEN') or os.environ.get('A2A_API_KEY')
@@ -69,7 +69,7 @@ def message(text: str, task: Task | None = None) -> SendMessageRequest:
 
 
 class Reader:
-    """Prints texts as they come, and keeps the task and its last state."""
+    """Prints texts as they arrive, and keeps the task and its last state."""
 
     def __init__(self) -> None:
         self.task: Task | None = None
@@ -133,7 +133,7 @@ async def tour(client: Client, version: str) -> None:
     made = await client.create_task_push_notification_config(config)
     named = {'task_id': task.id, 'id': made.id}
     await client.get_task_push_notification_config(GetTaskPushNotificationConfigRequest(**named))
-    # Over HTTP+JSON of 0.3 the SDK has neither.
+    # Over HTTP+JSON of 0.3 the SDK supports neither.
     with suppress(NotImplementedError):
         await client.list_task_push_notification_configs(ListTaskPushNotificationConfigsRequest(task_id=task.id))
     with suppress(NotImplementedError):

@@ -31,7 +31,7 @@ def labels(**pairs: str) -> Labels:
 
 
 class Server:
-    """Asks, and counts what it asked for, as the server should have counted it."""
+    """Sends requests, and counts them as the server should."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -186,7 +186,7 @@ async def times_add_up(server: Server) -> None:
 
 
 async def parses_as_plain_text(server: Server) -> None:
-    """What a reader gets that asks for nothing in particular."""
+    """The format for a reader without an `Accept` header."""
     text = server.metrics('*/*')
     older, newer = list(plain_text(text)), scraped(server)
     expect('# EOF' not in text, 'it ends like OpenMetrics')

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-// The packages lie in the folder this is started in, not beside this file.
+// The packages are in the working folder, not beside this file.
 const require = createRequire(pathToFileURL(join(process.cwd(), 'package.json')));
 const express = require('express');
 const { A2A_PROTOCOL_VERSION, AGENT_CARD_PATH, Role, TaskState } = require('@a2a-js/sdk');
@@ -26,7 +26,7 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const part = (content, more = {}) => ({ content, metadata: undefined, filename: '', mediaType: '', ...more });
 const textPart = (text) => part({ $case: 'text', value: text }, { mediaType: 'text/plain' });
 
-/** What is said of one task. */
+/** Publishes the events of one task. */
 class Updates {
   constructor(context, bus) {
     this.ids = { taskId: context.taskId, contextId: context.contextId };
@@ -45,7 +45,7 @@ class Updates {
     };
   }
 
-  /** The same task, told elsewhere. */
+  /** The same task on another event bus. */
   on(bus) {
     this.bus = bus;
     return this;
@@ -65,7 +65,7 @@ class Updates {
 /** Does what the first text of a task asks for; a text it does not know is echoed. */
 class Phrases {
   canceled = new Set();
-  /** The turns that run, and those that wait for the user. */
+  /** The running turns, and those that wait for the user. */
   running = new Set();
   waiting = new Map();
 
@@ -148,7 +148,7 @@ class Phrases {
     }
   }
 
-  /** Works that long; says so and returns false when it is canceled. */
+  /** Works for that long; if it is canceled, publishes that and returns false. */
   async uninterrupted(ms, taskId, updates) {
     for (let passed = 0; passed < ms; passed += 50) {
       if (this.canceled.has(taskId)) {
@@ -179,7 +179,7 @@ function result(known, text) {
   }
 }
 
-/** Express's part: nobody comes in without a token. */
+/** For Express: refuses requests without a token. */
 function authenticate(request, response, next) {
   const [scheme, token] = (request.headers.authorization ?? '').split(' ');
   if (scheme.toLowerCase() !== 'bearer' || !TOKENS.has(token)) {
@@ -190,7 +190,7 @@ function authenticate(request, response, next) {
   next();
 }
 
-/** The SDK's part: whose request it is. */
+/** For the SDK: the user of a request. */
 const userBuilder = async (request) => ({ isAuthenticated: true, userName: request.user.userName });
 
 function card(url, name) {

@@ -147,7 +147,7 @@ def result(known: str, text: str) -> Part:
 
 
 class Tokens(AuthenticationBackend):
-    """Everybody may read the card; all else is for users."""
+    """Everybody may read the card; everything else needs a user."""
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser] | None:
         if conn.url.path.startswith('/.well-known/'):
@@ -163,7 +163,7 @@ def refuse(_: HTTPConnection, reason: Exception) -> JSONResponse:
 
 
 async def lesser(extended: AgentCard, context: ServerCallContext) -> AgentCard:
-    """What a user may see of the extended card."""
+    """The extended card for a user."""
     if context.user.user_name == 'first':
         return extended
     seen = AgentCard()

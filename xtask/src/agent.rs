@@ -1,4 +1,4 @@
-//! Our binary as a running agent, on a free port with a store of its own.
+//! Runs our binary as an agent, on a free port with a store of its own.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 const START: Duration = Duration::from_secs(20);
 
-/// Which of our binaries.
+/// Which build of our binary.
 #[derive(Debug, Clone, Copy)]
 pub enum Build {
     Debug,
@@ -19,7 +19,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// As the stage `build-release` has it: another choice of packages would build things again.
+    /// The same arguments as in the stage `build-release`: with other packages, cargo would build dependencies again.
     pub fn cargo_args(self) -> &'static [&'static str] {
         match self {
             Self::Debug => &["build", "--locked"],
@@ -27,7 +27,7 @@ impl Build {
         }
     }
 
-    /// The binary; what it is told is still to come.
+    /// A command that runs the binary, without arguments.
     pub fn command(self, workspace: &Workspace) -> Command {
         Command::new(workspace.target.join(self.binary()))
     }
@@ -53,7 +53,7 @@ impl Agent {
         Self::start_with(workspace, folder, build, "server", &[])
     }
 
-    /// The same with flags of its own; `name` keeps its store and log apart from others' in that folder.
+    /// The same with other flags; `name` separates its store and log from those of other agents in that folder.
     pub fn start_with(
         workspace: &Workspace,
         folder: &Path,
@@ -112,14 +112,14 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Nothing here is worth a failure: the process may be gone, and the next run uses another folder.
+        // Errors do not matter here: the process may be gone, and the next run uses another folder.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.store);
     }
 }
 
-/// A port that was free a moment ago; the next taker of ephemeral ports gets another one.
+/// A port that was free a moment ago; the system gives the next ephemeral port another number.
 pub fn free_address() -> Result<SocketAddr, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
     listener.local_addr().map_err(|e| format!("no free port: {e}"))

@@ -1,4 +1,4 @@
-//! The stage `deny`: licences, banned crates, sources; known vulnerabilities where the database is at hand.
+//! The stage `deny`: licences, banned crates, sources; known vulnerabilities if the advisory database is installed.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ pub fn check(workspace: &Workspace) -> Result<(), String> {
     }
 }
 
-/// A test must not depend on the network, so an existing copy is used and none is fetched.
+/// Tests must not depend on the network, so only an existing copy is used.
 fn has_advisory_database() -> bool {
     let home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)

@@ -1,7 +1,7 @@
-//! `cargo xtask faults`: the fault tests at length, and what came out in `docs/results/`.
+//! `cargo xtask faults`: runs the fault tests at length and writes the results to `docs/results/`.
 //!
-//! The tests themselves are in `crates/baton/tests/it/faults`; the test command runs each for some seconds. They leave one
-//! file of figures per kind of fault, of which a page gets its latest result and one line of its history.
+//! The tests are in `crates/baton/tests/it/faults`; the test command runs each for a few seconds. Each kind of fault
+//! writes a file of figures; its page gets the latest result and one line of history.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,16 +18,16 @@ const END: &str = "<!-- to here -->";
 
 /// One kind of fault.
 struct Kind {
-    /// As in the plan of tests.
+    /// The id in the test plan.
     id: &'static str,
-    /// In `docs/results/`.
+    /// The page in `docs/results/`.
     page: &'static str,
-    /// What nextest is told to run.
+    /// The filter for nextest.
     tests: &'static [&'static str],
-    /// The files of figures that the tests leave.
+    /// The files of figures that the tests write.
     figures: &'static [&'static str],
-    /// What an attack may cost others is no question to a dev build, which is many times slower. The others need what only
-    /// a dev build has: points at which it can be killed.
+    /// Attacks are measured on a release build, since a dev build is many times slower. The other kinds need a dev
+    /// build, which has the points at which it can be killed.
     release: bool,
 }
 
@@ -48,7 +48,8 @@ const KINDS: &[Kind] = &[
     kind("T9", "slow-readers", &["faults::slow_readers"], &["slow-readers"]),
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
-    // One name of figures for each attack, in the order of the page.
+    kind("timing", "timing", &["timing::"], &["timing"]),
+    // One file of figures for each attack, in the order of the page.
     Kind {
         release: true,
         ..kind(
@@ -71,6 +72,7 @@ const KINDS: &[Kind] = &[
             ],
         )
     },
+    Kind { release: true, ..kind("T24", "abuse", &["attacks::abuse_mix"], &["abuse-mix"]) },
     // The longest comes last.
     kind("T1", "kills", &["faults::kills"], &["kills"]),
 ];
@@ -132,7 +134,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         KINDS.iter().filter(|kind| choice.only.is_empty() || choice.only.iter().any(|name| kind.is(name)))
     {
         println!("\n== {} {} ==", kind.id, kind.page);
-        // Figures of an earlier run must not stand for this one.
+        // Remove figures of an earlier run.
         for figures in kind.figures {
             let _ = fs::remove_file(file(&results, figures));
         }
@@ -149,7 +151,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
         }
         match execute(&mut tests).and_then(|()| write_down(workspace, kind, &results)) {
             Ok(()) => println!("docs/results/{}.md written", kind.page),
-            // The others are worth knowing, too.
+            // Go on with the other kinds.
             Err(reason) => failed.push(format!("{}: {reason}", kind.id)),
         }
     }
@@ -171,11 +173,11 @@ fn write_down(workspace: &Workspace, kind: &Kind, results: &Path) -> Result<(), 
     let before = fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
     let build = if kind.release { "release" } else { "dev" };
     let after = with_results(&before, &runs, &today(), build)
-        .ok_or_else(|| format!("{} has lost its marks `{BEGIN}` and `{END}`", page.display()))?;
+        .ok_or_else(|| format!("{} does not contain the markers `{BEGIN}` and `{END}`", page.display()))?;
     fs::write(&page, after).map_err(|e| format!("{}: {e}", page.display()))
 }
 
-/// Seed, and what was measured.
+/// The seed, and the measured values.
 #[derive(Debug, PartialEq)]
 struct Figures {
     seed: String,
@@ -194,7 +196,7 @@ fn read(text: &str) -> Result<Figures, String> {
     Ok(Figures { seed: rows.remove(0).1, rows })
 }
 
-/// The page with another latest result, and one more line of history.
+/// The page with the new result and one more line of history.
 fn with_results(page: &str, runs: &[(&str, Figures)], date: &str, build: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (old, after) = rest.split_once(END)?;
@@ -223,7 +225,7 @@ fn today() -> String {
     date(now.as_secs() / 86_400)
 }
 
-/// Days since 1970 as a date; years begin in March here, so that the day that comes and goes is the last.
+/// Days since 1970 as a date; years begin in March here, so that the leap day is the last day of the year.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,8 +1,8 @@
-//! `cargo xtask judge-clients`: the official SDKs as clients, judged by `baton test --as-server`.
+//! `cargo xtask judge-clients`: tests the official SDKs as clients with `baton test --as-server`.
 //!
-//! What each is known to get wrong is a list beside its script, with the reason; anything else fails, and so does a listed
-//! rule that is kept by now. The page about it, `docs/results/clients.md`, is written by hand: every accusation has been
-//! looked at.
+//! The known failures of each are listed in a file beside its script, with the reasons; any other failure fails the
+//! run, and so does a listed rule that passes. The page about it, `docs/results/clients.md`, is written by hand: every
+//! failure was checked.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::process::run as execute;
 use crate::setup;
 use crate::workspace::Workspace;
 
-/// A client, the generation it is judged in, and the command that drives it.
+/// A client, the generation it is judged in, and its script.
 const JUDGED: &[(&str, &str, &str)] = &[
     ("python-1.3.0", "1.0", "interop/python/judged_1_3.py"),
     ("js-1.3.0", "1.0", "interop/js/judged_1_3.mjs"),
@@ -51,7 +51,7 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
             judge.arg("--report").arg(folder.join(format!("{which}.{ending}")));
         }
         judge.arg("--").arg(driver.get_program()).args(driver.get_args());
-        // Scripts in JavaScript find their packages from here.
+        // JavaScript scripts find their packages through this variable.
         judge.current_dir(driver.get_current_dir().unwrap_or(&workspace.root));
         judge.env("PYTHONDONTWRITEBYTECODE", "1");
         if let Err(reason) = execute(&mut judge) {

@@ -8,7 +8,7 @@ pub fn passed(junit: &str) -> Vec<(String, String)> {
         rest = &rest[start..];
         let Some(end) = rest.find('>') else { break };
         let (tag, after) = rest.split_at(end + 1);
-        // Output of the test is escaped in this file, so a tag in the body is a real one.
+        // The tests' output is escaped in this file, so a tag in the body is a real one.
         let whole = if tag.ends_with("/>") { Some(("", after)) } else { after.split_once("</testcase>") };
         let Some((body, next)) = whole else { break };
         let failed = ["<failure", "<error", "<skipped"].iter().any(|mark| body.contains(mark));

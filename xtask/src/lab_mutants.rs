@@ -1,7 +1,8 @@
-//! `cargo xtask lab-mutants`: every defect of the lab's test agent against every case, and the table of `docs/lab.md`.
+//! `cargo xtask lab-mutants`: runs every defect of the lab's test agent on every case, and writes the table of
+//! `docs/lab.md`.
 //!
-//! The tests themselves are in `crates/baton-lab/tests/it`: the test command runs each defect on the cases of its section
-//! and a sample; here each runs on all. They leave one file per table of defects, which the page is made of.
+//! The tests are in `crates/baton-lab/tests/it`: the test command runs each defect on the cases of its section and a
+//! sample; here each runs on all cases. They write one file per table of defects, from which the page is made.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ const PAGE: &str = "docs/lab.md";
 const BEGIN: &str = "<!-- made by `cargo xtask lab-mutants`: from here -->";
 const END: &str = "<!-- to here -->";
 
-/// One defect, as its test left it.
+/// The result of one defect.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     name: String,
@@ -24,11 +25,11 @@ struct Row {
     must: Vec<String>,
     /// The cases that failed.
     did: Vec<String>,
-    /// How much of it is not as the table of defects says.
+    /// The number of differences from the table of defects.
     problems: usize,
 }
 
-/// `only`: tables to run once more, beside what the last run left of the others.
+/// `only`: tables to run again; the results of the other tables are kept.
 pub fn run(workspace: &Workspace, only: &[String]) -> Result<(), String> {
     let results = workspace.results().join("lab-mutants");
     if only.is_empty() && results.exists() {
@@ -50,7 +51,7 @@ pub fn run(workspace: &Workspace, only: &[String]) -> Result<(), String> {
         tests.arg("mutants::");
     }
     tests.args(only.iter().map(|table| format!("mutants::{table}")));
-    // What failed is in the files, too: the page is written either way, and the failure told afterwards.
+    // The files contain failures, too: the page is written in any case, and the failure is reported afterwards.
     let ended = execute(tests.env("BATON_LAB_FULL", "1").env("BATON_LAB_RESULTS", &results));
     let rows = read(&results)?;
     if rows.is_empty() {
@@ -78,7 +79,7 @@ fn read(folder: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Name, what is wrong, who had to notice, who did, problems; tabs between.
+/// Name, defect, cases that must fail, cases that failed, problems; separated by tabs.
 fn row(line: &str) -> Option<Row> {
     let mut fields = line.split('\t');
     let mut next = || fields.next().map(str::to_owned);
@@ -121,9 +122,9 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The page with another table between its marks.
+/// The page with the new table between its markers.
 fn with_table(page: &str, table: &str) -> Result<String, String> {
-    let lost = || format!("{PAGE} has lost its marks `{BEGIN}` and `{END}`");
+    let lost = || format!("{PAGE} does not contain the markers `{BEGIN}` and `{END}`");
     let (before, rest) = page.split_once(BEGIN).ok_or_else(lost)?;
     let (_, after) = rest.split_once(END).ok_or_else(lost)?;
     Ok(format!("{before}{BEGIN}\n\n{}\n{END}{after}", table.trim_end().to_owned() + "\n"))

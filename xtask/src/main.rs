@@ -1,6 +1,8 @@
-//! The project's chores. `cargo xtask test` is what a contributor and the CI run; the rest are its parts.
+//! Development tasks of the project. Contributors and the CI run `cargo xtask test`; most other commands are parts of
+//! it.
 
 mod agent;
+mod api;
 mod bench;
 mod deny;
 mod faults;
@@ -24,38 +26,40 @@ use workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  setup            install the pinned tools, once, outside the tree ($BATON_TOOLS or ~/.cache/baton-tools)
+  setup            install the pinned tools outside the repository ($BATON_TOOLS or ~/.cache/baton-tools)
   test             run every stage, with a table of times at the end
       --only STAGE     run this stage alone (may be repeated)
       --skip STAGE     leave this stage out (may be repeated)
       --keep-going     run the remaining stages after a failure
       --list           name the stages
   interop          run the A2A clients of the test command against our release binary
-      --all            run every client we know
+      --all            run all clients
       --only CLIENT    run this client alone (may be repeated)
-      --exec           run the programs of examples/exec behind our binary, asked by a2a-sdk 1.3.0, and nothing else
-      --servers        run the lab on agents made with other people's SDKs; every failure has to be in
+      --exec           only run the programs of examples/exec behind our binary, called by a2a-sdk 1.3.0
+      --servers        run the lab on agents made with third-party SDKs; every failure has to be in
                        interop/servers/verdicts.tsv, checked by hand (with --write: docs/results/third-party-servers.md)
-      --metrics        have /metrics read by Prometheus' own library, and nothing else
-      --debug          take the debug binary
+      --metrics        only check /metrics with the official Prometheus library
+      --oidc           only check the tokens of a real identity provider, npm oidc-provider
+      --auth           only run the official clients and curl with credentials, over HTTPS
+      --debug          use the debug binary
       --url URL        run against this agent instead
       --list           name the clients
       --write          write docs/interop.md (with --all)
-  judge-clients    have the official SDKs judged as clients, against what is known of them (interop/judged)
+  judge-clients    test the official SDKs as clients, and compare with the known failures (interop/judged)
   bench            build the servers of bench/, compare them, and write docs/benchmarks.md
       --quick          short and rough (below 5 minutes); prints, writes no page unless told to with --write
       --only ROW       this row alone (may be repeated); prints, writes no page
       --server NAME    this server alone (may be repeated); prints, writes no page
-      --no-build       take the servers as they were built last
+      --no-build       use the servers of the last build
       --list           name the rows
-      --counts         instead: instructions of the hot paths, against bench/counts/baseline.tsv
-      --bless          with --counts: take today's as the baseline
+      --counts         count instructions of the hot paths, and compare with bench/counts/baseline.tsv
+      --bless          with --counts: store the new counts as the baseline
   lab-mutants      run every defect of the lab's test agent on every case, and write the table of docs/lab.md
-      --only TABLE…    run these tables of defects once more, and keep the others' last results
-  fuzz             run the fuzz targets under libFuzzer, or by our own loop where that cannot be built
+      --only TABLE…    run only these tables of defects; keep the last results of the others
+  fuzz             run the fuzz targets under libFuzzer, or with our own loop if that cannot be built
       --target NAME    run this target alone (may be repeated)
       --time TIME      for each of them: 90s, 2m; 60s by default
-      --own            take our own loop, as the test command does
+      --own            use our own loop, as the test command does
       --write          write docs/results/fuzz.md
       --list           name the targets
   faults           run the fault tests at length, and write docs/results
@@ -63,6 +67,7 @@ usage: cargo xtask COMMAND
       --seed N         with the random choices of an earlier run
       --list           name the kinds
   tidy             check the repository's own rules
+  api --write      write what each library crate offers into crates/*/public-api.txt; tidy compares
   mission          check docs/mission.md against the last test results
       --write          write it";
 
@@ -82,6 +87,7 @@ fn main() -> ExitCode {
         ("lab-mutants", [flag, tables @ ..]) if flag == "--only" => lab_mutants::run(&workspace, tables),
         ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
+        ("api", [flag]) if flag == "--write" => api::write(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),
@@ -94,7 +100,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            // An empty reason means that the command has told everything already.
+            // An empty reason means that the command has already printed everything.
             if !reason.is_empty() {
                 eprintln!("error: {reason}");
             }

@@ -1,8 +1,7 @@
 //! `docs/mission.md`: for every id of the ledger, the tests that carry it in their name and passed.
 //!
-//! It is made from results, never from comments: the JUnit file of nextest, and the lines that the clients of the
-//! test command leave in `target/interop/*.txt`. No times and no dates, so that the committed
-//! page can be compared with a fresh one.
+//! It is made from test results: the JUnit file of nextest, and the output of the clients of the test command in
+//! `target/interop/*.txt`. It has no times and no dates, so that the committed page can be compared with a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,7 +28,7 @@ pub fn check(workspace: &Workspace) -> Result<(), String> {
     fs::write(&written, fresh).map_err(|e| format!("{}: {e}", written.display()))?;
     let mut diff = workspace.command("git");
     diff.args(["--no-pager", "diff", "--no-index", "--unified=1", "--", PAGE]).arg(&written);
-    // Its exit code only says that the files differ.
+    // The exit code only says that the files differ.
     let _ = diff.status();
     Err(format!("{PAGE} differs from the test results; `cargo xtask mission --write` writes it"))
 }
@@ -39,7 +38,7 @@ pub fn write(workspace: &Workspace) -> Result<(), String> {
     fs::write(&page, generate(workspace)?).map_err(|e| format!("{}: {e}", page.display()))
 }
 
-/// Before a test run: its results only.
+/// Removes old results before a test run.
 pub fn forget_results(workspace: &Workspace) -> Result<(), String> {
     match fs::remove_file(junit_file(workspace)) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(format!("old test results: {e}")),
@@ -59,6 +58,8 @@ fn generate(workspace: &Workspace) -> Result<String, String> {
         let passed = verdicts(&output).into_iter().filter(|(_, verdict)| *verdict == Verdict::Passed);
         tests.extend(passed.map(|(test, _)| format!("interop::{suite} {test}")));
     }
+    let with_provider = interop::oidc_results(workspace);
+    tests.extend(with_provider.iter().map(|test| format!("interop::oidc-provider {test}")));
     Ok(render(&parse_ledger(&ledger)?, &tests))
 }
 
@@ -69,7 +70,7 @@ fn junit_file(workspace: &Workspace) -> PathBuf {
 struct Requirement {
     id: String,
     text: String,
-    /// What no test can show yet because it is not built: the tests there are show the rest.
+    /// The part that is not built yet, so that no test can show it.
     missing: Option<String>,
 }
 
@@ -137,9 +138,9 @@ fn render(ledger: &[Requirement], tests: &[String]) -> String {
     page
 }
 
-/// The ledger ids in a test's name: a segment `s01` or `s_01` at the start, after `_`, `::` or the binary's
-/// name, and before `_` and a letter. A digit there means a section of the specification
-/// (`s03_01_06_subscribe`), which is something else.
+/// The ledger ids in a test's name: a segment `s01` or `s_01` at the start, after `_`, `::` or the binary's name,
+/// followed by `_` and a letter. If a digit follows, it is a section of the specification instead
+/// (`s03_01_06_subscribe`).
 fn ids(name: &str) -> BTreeSet<String> {
     let bytes = name.as_bytes();
     let starts = (0..bytes.len()).filter(|&at| at == 0 || matches!(bytes[at - 1], b'_' | b':' | b' '));

@@ -1,4 +1,4 @@
-//! Running other programs: said first, judged by exit code.
+//! Runs other programs: prints the command, then checks the exit code.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,12 +24,12 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Whether the program exists and says yes.
+/// Whether the program exists and exits with success.
 pub fn succeeds(command: &mut Command) -> bool {
     output(command).is_ok()
 }
 
-/// As a person would type it: the program without its folder.
+/// The command line as a person would type it: the program without its folder.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut words = vec![program.file_name().unwrap_or_default().to_string_lossy().into_owned()];

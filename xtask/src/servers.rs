@@ -1,4 +1,4 @@
-//! A PostgreSQL and a Redis of our own, on free ports and in a temporary folder, for the stores' contract suite.
+//! Starts a PostgreSQL and a Redis server, on free ports and in a temporary folder, for the stores' contract suite.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,33 +15,35 @@ use crate::workspace::Workspace;
 
 const START: Duration = Duration::from_secs(30);
 
-/// Where Debian puts what it does not put on the path.
+/// Debian's folder for PostgreSQL programs that are not on the PATH.
 const DEBIAN: &str = "/usr/lib/postgresql/15/bin";
 
-const FEATURES: &str = "postgres,redis";
+const FEATURES: &str = "postgres,redis,store-suite";
 
-/// Runs the contract suite, and each backend's own tests, on real servers.
+/// Runs the contract suite, and each backend's own tests, on real servers; and the suite on a store from outside.
 pub fn test_stores(workspace: &Workspace) -> Result<(), String> {
-    // The clippy stage has looked at everything but what is behind these features.
+    // The clippy stage does not enable these features.
     let clippy = ["clippy", "--package", "baton-server", "--all-targets", "--no-deps", "--locked"];
     execute(workspace.cargo(&clippy).args(["--features", FEATURES, "--", "-D", "warnings"]))?;
     let folder = Folder::new()?;
     let postgres = start_postgres(&folder.0)?;
     let redis = start_redis(&folder.0)?;
-    // Not all of baton-server's tests: the rest does not change with these features.
+    // Only these tests of baton-server: the others do not depend on the features.
     let args = [
         "nextest",
         "run",
         "--package",
         "baton-server",
         "--lib",
+        "--example",
+        "own_store",
         "--features",
         FEATURES,
         "--locked",
         "--profile",
         "stores",
         "--filterset",
-        "test(postgres) | test(redis)",
+        "test(postgres) | test(redis) | test(a_store_from_outside)",
     ];
     execute(
         workspace
@@ -52,7 +54,7 @@ pub fn test_stores(workspace: &Workspace) -> Result<(), String> {
     .map_err(|reason| format!("{reason}\n{}\n{}", postgres.log_tail(), redis.log_tail()))
 }
 
-/// A server we started; ends with this value, also when the tests fail.
+/// A server that we started; dropping this stops it, also if the tests fail.
 struct Server {
     process: Child,
     address: SocketAddr,
@@ -101,11 +103,11 @@ impl Drop for Server {
     }
 }
 
-/// Dropped after the servers in it.
+/// A temporary folder; dropped after the servers that use it.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// In the system's temporary folder: another user must be able to enter it.
+    /// In the system's temporary folder, since another user must be able to enter it.
     fn new() -> Result<Self, String> {
         let path = env::temp_dir().join(format!("baton-stores-{}", std::process::id()));
         fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -128,13 +130,13 @@ fn start_postgres(folder: &Path) -> Result<Server, String> {
     let data = home.join("data");
     let mut initdb = user.command(&program("initdb"));
     initdb.args(["--username", "baton", "--auth", "trust", "--encoding", "UTF8", "--no-sync"]);
-    // A language's order by default, as many databases have it: listings must not follow it.
+    // A collation of a language, as many databases have by default: lists must not depend on it.
     initdb.args(["--locale-provider", "icu", "--icu-locale", "en-US", "--pgdata"]);
     output(initdb.arg(&data).current_dir(&home))?;
     let address = free_address()?;
     let mut postgres = user.command(&program("postgres"));
     postgres.arg("-D").arg(&data).args(["-p", &address.port().to_string()]).current_dir(&home);
-    // The suite is about order and atomicity; whether a power cut is survived is PostgreSQL's own business.
+    // The suite tests order and atomicity; PostgreSQL's durability is not tested here.
     for setting in
         ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "fsync=off"]
     {
@@ -186,7 +188,7 @@ fn program(name: &str) -> PathBuf {
     if debian.exists() { debian } else { PathBuf::from(name) }
 }
 
-/// A port that was free a moment ago; the next taker of ephemeral ports gets another one.
+/// A port that was free a moment ago; the system gives the next ephemeral port another number.
 fn free_address() -> Result<SocketAddr, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
     listener.local_addr().map_err(|e| format!("no free port: {e}"))

@@ -1,5 +1,5 @@
-//! `cargo xtask setup`: what a fresh machine lacks. Each tool is looked at first, so a second run is instant,
-//! and an install that broke half-way is done again.
+//! `cargo xtask setup`: installs missing tools. Each tool is checked first, so a second run is fast, and an interrupted
+//! installation is repeated.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::interop::clients::{self, Client};
-use crate::interop::{environments, metrics};
+use crate::interop::{environments, metrics, oidc};
 use crate::process::{output, run as execute, succeeds};
 use crate::workspace::Workspace;
 
@@ -22,22 +22,22 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
     for_faults()?;
     environments::install(workspace, &clients::tested())?;
-    environments::install(workspace, &[&metrics::PARSER])
+    environments::install(workspace, &[&metrics::PARSER, &oidc::PROVIDER])
 }
 
-/// What the fault tests trace system calls and move clocks with.
+/// Tools of the fault tests: strace and faketime.
 pub fn for_faults() -> Result<(), String> {
     step("strace", has_strace(), || apt_install(&["strace"]))?;
     step("faketime", has_faketime(), || apt_install(&["faketime"]))
 }
 
-/// What these clients need, and nothing else.
+/// Installs only what these clients need.
 pub fn clients(workspace: &Workspace, clients: &[&Client]) -> Result<(), String> {
     let _lock = lock(workspace)?;
     environments::install(workspace, clients)
 }
 
-/// Two checkouts may set up at once; the second waits and then finds everything done.
+/// Two checkouts may run setup at once; the second waits and then finds everything installed.
 pub fn lock(workspace: &Workspace) -> Result<File, String> {
     fs::create_dir_all(&workspace.tools).map_err(|e| format!("{}: {e}", workspace.tools.display()))?;
     let lock = File::create(workspace.tools.join("lock")).map_err(|e| format!("lock of the tools: {e}"))?;
@@ -58,7 +58,7 @@ pub fn step(name: &str, ready: bool, install: impl FnOnce() -> Result<(), String
 }
 
 fn nextest_ready(workspace: &Workspace) -> bool {
-    // Any nextest will do that is there already; ours is the pinned one.
+    // Any installed nextest is accepted; if there is none, the pinned version is installed.
     succeeds(&mut workspace.cargo(&["nextest", "--version"]))
 }
 
@@ -93,12 +93,12 @@ fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
 }
 
-/// Gives a process a clock that tests move.
+/// faketime: tests use it to change a process's clock.
 fn has_faketime() -> bool {
     succeeds(Command::new("faketime").arg("--version"))
 }
 
-/// Makes system calls fail in the tests of failed syncs, and tells them in those of durability.
+/// strace: makes system calls fail in the tests of failed syncs, and records them in those of durability.
 fn has_strace() -> bool {
     succeeds(Command::new("strace").arg("--version"))
 }

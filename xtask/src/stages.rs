@@ -8,7 +8,7 @@ use crate::{bench, deny, interop, mission, servers, setup, tidy};
 
 struct Stage {
     name: &'static str,
-    /// Whether it uses what setup installs.
+    /// Whether it needs tools that setup installs.
     tools: bool,
     run: fn(&Workspace) -> Result<(), String>,
 }
@@ -32,7 +32,7 @@ const STAGES: &[Stage] = &[
         name: "nextest",
         tools: true,
         run: |w| {
-            // Results of an earlier run must not stand for this one.
+            // Remove results of an earlier run.
             mission::forget_results(w)?;
             execute(&mut w.cargo(&["nextest", "run", "--workspace", "--locked"]))
         },
@@ -42,6 +42,14 @@ const STAGES: &[Stage] = &[
         name: "doctest",
         tools: false,
         run: |w| execute(&mut w.cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"])),
+    },
+    Stage {
+        name: "doc",
+        tools: false,
+        run: |w| {
+            let args = ["doc", "--workspace", "--all-features", "--no-deps", "--locked", "--quiet"];
+            execute(w.cargo(&args).env("RUSTDOCFLAGS", "-D warnings"))
+        },
     },
     Stage {
         name: "build-release",
@@ -87,7 +95,7 @@ impl Choice {
         if named(&self.skip) {
             return false;
         }
-        // A stage chosen alone still gets its tools.
+        // A single chosen stage still needs its tools.
         let serves_chosen =
             || stage.name == "setup" && STAGES.iter().any(|s| s.tools && s.name != "setup" && self.takes(s));
         self.only.is_empty() || named(&self.only) || serves_chosen()

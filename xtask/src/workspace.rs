@@ -1,4 +1,4 @@
-//! Where things are: the repository, cargo's target folder, the cache of tools.
+//! The folders: the repository, cargo's target folder, the cache of tools.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::process;
 
 pub struct Workspace {
     pub root: PathBuf,
-    /// Cargo's target folder, which `CARGO_TARGET_DIR` or a config file may have moved.
+    /// Cargo's target folder, which `CARGO_TARGET_DIR` or a config file may change.
     pub target: PathBuf,
     /// Tools that setup installs; shared by all checkouts of one user.
     pub tools: PathBuf,
@@ -16,7 +16,7 @@ pub struct Workspace {
 
 impl Workspace {
     pub fn find() -> Result<Self, String> {
-        // Asked at run time: checkouts that share a target folder share this binary.
+        // Found at run time, since checkouts that share a target folder share this binary.
         let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").to_owned());
         let root = Path::new(&manifest).parent().ok_or("xtask lies in no workspace")?;
         let metadata = process::output(
@@ -33,8 +33,8 @@ impl Workspace {
         Ok(Self { root: root.to_owned(), target, tools })
     }
 
-    /// Test results of this checkout. Always here, also when `CARGO_TARGET_DIR` is shared by several checkouts:
-    /// nextest does the same.
+    /// The folder of this checkout's test results, also if several checkouts share `CARGO_TARGET_DIR`; nextest does the
+    /// same.
     pub fn results(&self) -> PathBuf {
         self.root.join("target")
     }
@@ -59,18 +59,18 @@ impl Workspace {
     }
 }
 
-/// Colours are for people: not in CI, not in a pipe.
+/// Whether to use colours: not in CI, not in a pipe.
 pub fn colours() -> bool {
     use std::io::IsTerminal;
     env::var_os("CI").is_none() && std::io::stdout().is_terminal()
 }
 
-/// The cargo that runs us, so that a toolchain override holds for every stage.
+/// The cargo that runs xtask, so that a toolchain override applies to every stage.
 fn cargo_path() -> String {
     env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// One string member of cargo's metadata; a JSON parser would cost more to build than all of xtask.
+/// Reads one string member of cargo's metadata; a JSON parser would take longer to build than all of xtask.
 fn target_directory(metadata: &str) -> Option<PathBuf> {
     let (_, rest) = metadata.split_once("\"target_directory\":\"")?;
     let (path, _) = rest.split_once('"')?;

@@ -1,5 +1,5 @@
-//! The echo agent on `a2a-protocol-sdk` as published. The store comes from `STORE`: in memory without it, else a URL
-//! for SQLite.
+//! The echo agent on `a2a-protocol-sdk` as published. `STORE` is the URL of a SQLite database; without it the store is
+//! in memory.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ async fn serve(host: Host) -> Result<(), String> {
         .with_description("Says what it was told")
         .with_skill(AgentSkill::new("echo", "Echo", "Echoes text").with_tags(["echo"]));
     card.capabilities.streaming = Some(true);
-    // Bounds that the bench goes beyond, as for Baton's agent.
+    // Limits above what the bench uses, as for Baton's agent.
     let mut builder =
         RequestHandlerBuilder::new(Echo).with_agent_card(card).with_max_concurrent_streams(100_000);
     if let Ok(url) = std::env::var("STORE") {
@@ -57,7 +57,7 @@ async fn serve(host: Host) -> Result<(), String> {
     served.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
-/// Its own pool has synchronous=NORMAL; all in that row are as durable as FULL.
+/// The SDK's own pool has synchronous=NORMAL; all servers in that row use FULL.
 async fn durable(url: &str) -> Result<SqliteTaskStore, sqlx::Error> {
     let options = SqliteConnectOptions::from_str(url)?
         .journal_mode(SqliteJournalMode::Wal)

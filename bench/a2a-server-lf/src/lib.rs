@@ -24,7 +24,7 @@ async fn serve(host: Host) -> Result<(), String> {
     let capabilities = AgentCapabilities { streaming: Some(true), ..AgentCapabilities::default() };
     let handler = DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()).with_capabilities(capabilities);
     let listener = tokio::net::TcpListener::bind(host.address()).await.map_err(|error| error.to_string())?;
-    // Without it every stream loses 44 ms to Nagle; its users are told to set it.
+    // Without it, Nagle's algorithm delays every stream by 44 ms; the SDK's documentation says to set it.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });

@@ -1,13 +1,16 @@
-//! The echo agent on Baton: working, one text artifact, completed. `hold` stays working until it is let go, `burst`
-//! emits a thousand chunks. The store comes from `STORE`: `memory:` (the default) or `sqlite:PATH`.
+//! The echo agent on Baton: working, one text artifact, completed. `hold` stays working until the order `go`, `burst`
+//! emits a thousand chunks. `STORE` is `memory:` (the default) or `sqlite:PATH`. `GUARD` is `key`, `jwt` or `tls`; what a
+//! caller then needs is written to `GUARD_FILE`.
+
+mod guard;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_server::Options;
 use baton_server::a2a::{Artifact, ArtifactId, Part};
-use baton_server::engine::options::Options;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
@@ -27,8 +30,8 @@ async fn serve(host: Host) -> Result<(), String> {
         async move { echo(turn, host).await }
     };
     let server = Server::agent("echo", "Says what it was told", agent).options(options()?).store(store()?);
-    let server = server.build().await.map_err(|error| error.to_string())?;
-    // On a worker of the runtime, where the connections are.
+    let server = guard::applied(server)?.build().await.map_err(|error| error.to_string())?;
+    // On a worker thread of the runtime, as the connections are.
     let served = tokio::spawn(server.serve(address)).await;
     served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
@@ -57,7 +60,8 @@ async fn burst(turn: &Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Bounds that the bench goes beyond: thousands of held tasks at once. `FOLD_MS` folds ended tasks that early.
+/// Limits above what the bench uses: thousands of held tasks at once. `FOLD_MS` is the age at which ended tasks are
+/// folded.
 fn options() -> Result<Options, String> {
     let mut options = Options::default();
     options.max_running = 100_000;

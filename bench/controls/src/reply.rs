@@ -21,7 +21,7 @@ pub fn main(heap: Heap) -> ExitCode {
     bench_host::run(heap, serve)
 }
 
-/// The envelope, and nothing in it.
+/// The envelope only.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     jsonrpc: &'a str,
@@ -34,7 +34,7 @@ struct Envelope<'a> {
 
 struct Control {
     body: Bytes,
-    /// What was kept, under running numbers.
+    /// The kept bytes, by consecutive numbers.
     kept: Option<Mutex<HashMap<u64, Bytes>>>,
 }
 
@@ -58,7 +58,7 @@ async fn answer(State(control): State<Arc<Control>>, request: Bytes) -> Response
         return StatusCode::BAD_REQUEST.into_response();
     }
     if let Some(kept) = &control.kept {
-        // A copy, as whoever keeps a message must make: the request's buffer goes back to the connection.
+        // A copy, as every server that keeps a message must make: the connection reuses the request's buffer.
         let bytes = Bytes::copy_from_slice(envelope.params.get().as_bytes());
         let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let number = kept.len() as u64;

@@ -1,5 +1,5 @@
-//! The bare probe for durable sends: the axum control, and one insert per request before the answer. A writer thread
-//! commits whatever has come in together (group commit), WAL, `synchronous=FULL`: as much as SQLite can be asked for.
+//! The probe for durable sends: the axum control with one insert per request before the answer. A writer thread commits
+//! all waiting inserts together (group commit), with WAL and `synchronous=FULL`: the most that SQLite can do.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn open(path: &str) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whoever waits is told after the commit; what cannot be written is not acknowledged.
+/// Waiting requests are answered after the commit; what cannot be written is not acknowledged.
 fn write(mut connection: Connection, inserts: &Receiver<Insert>) {
     while let Ok(first) = inserts.recv() {
         let mut batch = vec![first];

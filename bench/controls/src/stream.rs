@@ -1,6 +1,6 @@
-//! hyper alone, writing the event stream of `EVENTS`: a task of its own produces the events one by one, since work
-//! outlives sockets, and the body writes what has come. With `HOLD` a stream sends its first event and waits for `go`,
-//! as a held task does; then all are ready at once, and nothing is measured but the writing.
+//! hyper alone, writing the event stream of `EVENTS`: a separate tokio task produces the events one by one, as a
+//! server's agent does, and the body writes them. With `HOLD` a stream sends its first event and waits for `go`, as a
+//! held task does; then all events are ready at once, so that only the writing is measured.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ pub fn main(heap: Heap) -> ExitCode {
 
 type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Where the next event comes from.
+/// The source of the next event.
 enum Events {
     Produced(mpsc::Receiver<Bytes>),
     Held { events: Arc<[Bytes]>, next: usize, held: Option<Waiting> },
@@ -99,7 +99,7 @@ async fn serve(host: Host) -> Result<(), String> {
                         Ok::<_, hyper::Error>(response)
                     }
                 });
-                // A client that goes away is no fault of the control.
+                // A client that disconnects is not an error.
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(socket), answer)
                     .await;

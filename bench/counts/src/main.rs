@@ -1,5 +1,5 @@
-//! The hot paths, each as a function that is done so many times: `counts NAME TURNS`, for valgrind to count.
-//! `cargo xtask bench --counts` takes the difference of many turns and few, so that what is done once does not count.
+//! The hot paths, each as a function that is repeated: `counts NAME TURNS`, run under valgrind. `cargo xtask bench
+//! --counts` takes the difference between many turns and few, so that one-time work is not counted.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The envelope and the call in it.
+/// Decodes the envelope and the call in it.
 fn decode_call(turns: u64) {
     for _ in 0..turns {
         let request = jsonrpc::parse_request(black_box(REQUEST.as_bytes())).expect("a good request");
@@ -66,7 +66,7 @@ fn decode_call(turns: u64) {
     }
 }
 
-/// A finished task as the answer to a send.
+/// Encodes a finished task as the answer to a send.
 fn encode_reply(turns: u64) {
     let reply = Reply::SentTask(finished());
     let id = RpcId::number(1);
@@ -77,7 +77,7 @@ fn encode_reply(turns: u64) {
     }
 }
 
-/// An event as it is stored.
+/// Encodes an event for the store.
 fn encode_event(turns: u64) {
     let event = Event { number: 4, at: at(), body: artifact() };
     let (task, context) = (task_id(), context_id());
@@ -86,7 +86,7 @@ fn encode_event(turns: u64) {
     }
 }
 
-/// A stored event as it leaves on a stream.
+/// Frames a stored event for a stream.
 fn frame(turns: u64) {
     let event =
         StoredEvent::encode(&task_id(), &context_id(), &Event { number: 4, at: at(), body: artifact() });
@@ -100,12 +100,12 @@ fn frame(turns: u64) {
     }
 }
 
-/// A task from its first event to its last.
+/// Folds all events of a task.
 fn lifecycle(turns: u64) {
     let events = events();
     for _ in 0..turns {
         let mut snapshot = Snapshot::begin(task_id(), context_id(), at());
-        // Folding takes the event; making one is part of the path, too.
+        // `apply` takes the event by value; making one is part of the path, too.
         for event in black_box(&events).clone() {
             snapshot.apply(event).expect("an order that is allowed");
         }
@@ -113,7 +113,7 @@ fn lifecycle(turns: u64) {
     }
 }
 
-/// A short task, from its events to its place in memory: encoded, folded, two appends.
+/// A short task in the memory store: encoding, folding, two appends.
 fn append(turns: u64) {
     let store = MemoryStore::new();
     runtime().block_on(async {
@@ -123,7 +123,7 @@ fn append(turns: u64) {
     });
 }
 
-/// A page of fifty tasks from memory, as 1.0 spells it.
+/// A page of fifty tasks from memory, as 1.0 JSON.
 fn list(turns: u64) {
     let store = MemoryStore::new();
     let query = ListQuery {
@@ -160,7 +160,7 @@ fn scope() -> Scope {
     Scope::new("agent", "", "owner")
 }
 
-/// The life of a short task.
+/// Appends all events of a short task.
 async fn live(store: &MemoryStore, turn: u64) {
     let (scope, context, events) = (scope(), context_id(), events());
     let task = TaskId::parse(&format!("0194f2c0-0000-7000-8000-{turn:012}")).expect("a good id");
@@ -241,7 +241,7 @@ fn artifact() -> EventBody {
     })
 }
 
-/// What the echo agent's task goes through.
+/// The events of the echo agent's task.
 fn events() -> Vec<Event> {
     let status = |state| EventBody::Status(StatusUpdate { state, message: None, metadata: None });
     let bodies = [

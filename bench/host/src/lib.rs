@@ -1,8 +1,8 @@
-//! What every Rust server of the bench has in common, so that only the SDK differs: `NAME PORT`, the number of
-//! workers from `WORKERS` (1 unless told), and orders on standard input when `CONTROLLED` is set.
+//! What every Rust server of the bench has in common, so that only the SDK differs: `NAME PORT`, the number of workers
+//! from `WORKERS` (default 1), and orders on standard input if `CONTROLLED` is set.
 //!
-//! The orders: `go` lets held tasks burst; `heap` is answered with a line of `allocations reallocations live-bytes`.
-//! A controlled server ends when its input does, so that none outlives the run that started it.
+//! The orders: `go` releases held tasks; `heap` is answered with a line of `allocations reallocations live-bytes`. A
+//! controlled server exits at the end of its input, so that none outlives the run that started it.
 
 use std::future::Future;
 use std::io::{BufRead, Write};
@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 use tokio::sync::watch;
 
-/// What the server is told.
+/// The parameters of a server.
 #[derive(Debug, Clone)]
 pub struct Host {
     pub port: u16,
-    /// Raised by every `go`.
+    /// Incremented by every `go`.
     pub go: watch::Receiver<u64>,
 }
 
@@ -23,7 +23,7 @@ impl Host {
         ("127.0.0.1", self.port)
     }
 
-    /// Returns at the next `go`. Never, on a server that nobody gives orders.
+    /// Returns at the next `go`; never on a server without orders.
     pub async fn gone(&self) {
         let mut go = self.go.clone();
         go.mark_unchanged();
@@ -33,7 +33,7 @@ impl Host {
     }
 }
 
-/// The heap's own account: allocations, reallocations, bytes in use. Nothing in binaries that do not count.
+/// Heap statistics: allocations, reallocations, bytes in use. `None` in binaries that do not count.
 pub type Heap = Option<fn() -> (u64, u64, u64)>;
 
 /// The process's `main`.
@@ -57,7 +57,7 @@ where
     if std::env::var_os("CONTROLLED").is_some() {
         std::thread::spawn(move || obey(sender, heap));
     }
-    // The accept loop runs on a worker: the thread of `block_on` would be one more than was asked for.
+    // The accept loop runs on a worker: the thread of `block_on` would be an additional thread.
     let served = runtime.block_on(serve(Host { port, go }));
     match served {
         Ok(()) => ExitCode::SUCCESS,

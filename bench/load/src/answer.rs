@@ -1,4 +1,4 @@
-//! An HTTP/1.1 answer as it comes in: with a length, in chunks, or until the connection closes.
+//! Parses HTTP/1.1 answers incrementally: with a length, in chunks, or until the connection closes.
 
 use memchr::{memchr, memmem};
 
@@ -6,7 +6,7 @@ use memchr::{memchr, memmem};
 #[derive(Debug, Default)]
 pub struct Answer {
     state: State,
-    /// What is not yet enough to go on.
+    /// Bytes that are not enough for the next step yet.
     pending: Vec<u8>,
     /// Without chunk lines.
     body: Vec<u8>,
@@ -26,7 +26,7 @@ enum State {
     Done,
 }
 
-/// Not an answer that HTTP/1.1 knows.
+/// Not a valid HTTP/1.1 answer.
 #[derive(Debug)]
 pub struct Broken;
 
@@ -43,7 +43,7 @@ impl Answer {
         self.state == State::Done
     }
 
-    /// Whether the end of the connection is the end of the answer, and no fault.
+    /// Whether the end of the connection is the regular end of the answer.
     pub fn ends_with_connection(&self) -> bool {
         matches!(self.state, State::UntilClose | State::Done)
     }
@@ -56,7 +56,7 @@ impl Answer {
         self.status = 0;
     }
 
-    /// Takes what was read; true once the answer is whole.
+    /// Takes the bytes that were read; true when the answer is complete.
     pub fn feed(&mut self, input: &[u8]) -> Result<bool, Broken> {
         if self.pending.is_empty() {
             let taken = self.take(input)?;
@@ -71,7 +71,7 @@ impl Answer {
         Ok(self.is_done())
     }
 
-    /// How many bytes were used; the rest is the start of something that is not yet whole.
+    /// Returns how many bytes were used; the rest is the beginning of something incomplete.
     fn take(&mut self, input: &[u8]) -> Result<usize, Broken> {
         let mut at = 0;
         loop {
@@ -126,7 +126,7 @@ impl Answer {
                     self.body.extend_from_slice(rest);
                     return Ok(input.len());
                 }
-                // Nobody asked for more: requests are not pipelined.
+                // Requests are not pipelined, so nothing more is expected.
                 State::Done if !rest.is_empty() => return Err(Broken),
                 State::Done => return Ok(at),
             }

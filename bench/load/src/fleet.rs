@@ -1,7 +1,6 @@
-//! Connections, and the closed loop over them.
+//! The connections, and the closed loop over them.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -10,15 +9,15 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use crate::{Answer, Calls, Latencies};
+use crate::{Answer, Calls, Latencies, Link, Target};
 
 const SCRATCH: usize = 256 * 1024;
-/// A server that says nothing for so long will not say anything any more.
+/// A server that sends nothing for this long is considered stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Connections to one server.
 pub struct Fleet {
-    pub(crate) address: SocketAddr,
+    target: Target,
     pub(crate) epoll: OwnedFd,
     pub(crate) connections: Vec<Connection>,
     scratch: Vec<u8>,
@@ -26,10 +25,10 @@ pub struct Fleet {
 }
 
 pub(crate) struct Connection {
-    socket: TcpStream,
+    link: Link,
     pub(crate) answer: Answer,
     pub(crate) since: Instant,
-    /// How long the first event of a stream took.
+    /// The time until the first event of a stream.
     pub(crate) first_event: Option<Duration>,
     pub(crate) busy: bool,
 }
@@ -41,7 +40,7 @@ pub enum Stop {
     Count(u64),
 }
 
-/// What a good answer has in it.
+/// What a correct answer must contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Expect<'a> {
     pub has: &'a str,
@@ -70,11 +69,11 @@ impl<'a> Expect<'a> {
     }
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub answered: u64,
-    /// Answers that were not what was expected, with the first of them.
+    /// The number of unexpected answers, and the first of them.
     pub wrong: u64,
     pub sample: Option<String>,
     /// Connections that ended in the middle of an answer.
@@ -90,7 +89,7 @@ impl Outcome {
     }
 }
 
-/// What one look at a connection gave.
+/// The result of one read from a connection.
 pub(crate) enum Look {
     Waiting,
     Whole,
@@ -98,9 +97,9 @@ pub(crate) enum Look {
 }
 
 impl Fleet {
-    pub fn connect(address: SocketAddr, count: usize) -> io::Result<Self> {
+    pub fn connect(target: Target, count: usize) -> io::Result<Self> {
         let mut fleet = Fleet {
-            address,
+            target,
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             connections: Vec::with_capacity(count),
             scratch: vec![0; SCRATCH],
@@ -112,28 +111,33 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// One more connection; returns its place.
+    /// Adds a connection; returns its index.
     pub(crate) fn add(&mut self) -> io::Result<usize> {
         let index = self.connections.len();
-        let connection = Connection::open(self.address)?;
+        let connection = Connection::open(&self.target)?;
         self.watch(&connection, index)?;
         self.connections.push(connection);
         Ok(index)
     }
 
     fn watch(&self, connection: &Connection, index: usize) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, &connection.socket, EventData::new_u64(index as u64), EventFlags::IN)?)
+        Ok(epoll::add(
+            &self.epoll,
+            connection.link.socket(),
+            EventData::new_u64(index as u64),
+            EventFlags::IN,
+        )?)
     }
 
-    /// In place of one that has ended. The old socket leaves the epoll as it closes.
+    /// Replaces a connection that has ended. Closing the old socket removes it from the epoll.
     pub(crate) fn replace(&mut self, index: usize) -> io::Result<()> {
-        let connection = Connection::open(self.address)?;
+        let connection = Connection::open(&self.target)?;
         self.watch(&connection, index)?;
         self.connections[index] = connection;
         Ok(())
     }
 
-    /// Keeps every connection busy until it is time to stop, then waits for what is under way.
+    /// Keeps every connection busy until it is time to stop, then waits for the pending answers.
     pub fn closed(&mut self, calls: &mut Calls, expect: Expect<'_>, stop: Stop) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
         let start = Instant::now();
@@ -176,7 +180,7 @@ impl Fleet {
         Ok(outcome)
     }
 
-    /// Reads what there is, and counts it if it was the end of an answer; true if the connection is free again.
+    /// Reads available bytes, and counts the answer if it is complete; true if the connection is free again.
     pub(crate) fn settle(
         &mut self,
         index: usize,
@@ -194,7 +198,7 @@ impl Fleet {
                 self.replace(index)?;
             }
             Look::Closed => {
-                // An idle connection that the server closes is its right.
+                // A server may close an idle connection.
                 let busy = connection.busy;
                 outcome.aborted += u64::from(busy);
                 self.replace(index)?;
@@ -248,24 +252,24 @@ impl Outcome {
 }
 
 impl Connection {
-    fn open(address: SocketAddr) -> io::Result<Self> {
-        let socket = TcpStream::connect(address)?;
-        socket.set_nodelay(true)?;
-        socket.set_nonblocking(true)?;
+    fn open(target: &Target) -> io::Result<Self> {
+        let link = target.connect()?;
+        link.socket().set_nodelay(true)?;
+        link.socket().set_nonblocking(true)?;
         let since = Instant::now();
-        Ok(Connection { socket, answer: Answer::default(), since, first_event: None, busy: false })
+        Ok(Connection { link, answer: Answer::default(), since, first_event: None, busy: false })
     }
 
-    /// A request fits a socket's buffer, always: there is one at a time.
+    /// A request always fits the socket's buffer, since there is only one at a time.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         self.answer.reset();
         self.first_event = None;
         self.busy = true;
         self.since = Instant::now();
-        match self.socket.write(request) {
+        match self.link.write(request) {
             Ok(written) if written == request.len() => Ok(()),
             Ok(_) => Err(io::Error::new(ErrorKind::WriteZero, "a request did not fit the socket's buffer")),
-            // The server has just closed this one; reading tells, and the request counts as aborted.
+            // The server has just closed this connection; the next read shows it, and the request counts as aborted.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Ok(())
             }
@@ -273,15 +277,21 @@ impl Connection {
         }
     }
 
-    /// One read. What is left makes the epoll say so again.
+    /// One read. If bytes are left, epoll reports the connection again.
     pub(crate) fn look(&mut self, scratch: &mut [u8], stream: bool, now: Instant) -> io::Result<Look> {
-        let count = match self.socket.read(scratch) {
+        let count = match self.link.read(scratch) {
             Ok(0) => return Ok(Look::Closed),
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(Look::Waiting);
             }
-            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+            // The last is the end of a TLS connection whose server did not say goodbye.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof
+                ) =>
+            {
                 return Ok(Look::Closed);
             }
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! How long things took: every sample is kept, so a percentile is one that was seen.
+//! Latencies: every sample is kept, so that percentiles are exact.
 
 use std::time::Duration;
 

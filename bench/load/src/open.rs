@@ -1,4 +1,4 @@
-//! The open loop: requests leave when they are due, whatever the server does.
+//! The open loop: requests are sent when they are due, whatever the server does.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::{Calls, Expect, Fleet, Outcome};
 
 impl Fleet {
-    /// Sends at a fixed rate. Time counts from when a request was due: a request that had to wait for a free connection
-    /// has waited, and so has everything behind a server that stalls.
+    /// Sends at a fixed rate. Time is measured from when a request was due, so it includes the wait for a free
+    /// connection and for a server that stalls.
     pub fn open(
         &mut self,
         calls: &mut Calls,
@@ -39,7 +39,7 @@ impl Fleet {
                 connection.since = when;
                 sent += 1;
             }
-            // Never asleep while something is to be sent: waking up would take longer than a request.
+            // Do not sleep while something is to be sent: waking up would take longer than a request.
             let idle = planned == total && due.is_empty();
             self.wait(Some(if idle { Duration::from_millis(200) } else { Duration::ZERO }))?;
             now = Instant::now();

@@ -1,16 +1,16 @@
-//! Requests as bytes: built once, and stamped with a new number each time.
+//! Requests as bytes: built once, with a new number inserted each time.
 
 use memchr::memmem;
 
-/// Where a request has a number that must not repeat; as wide as the number.
+/// The placeholder for the number; it has the same width.
 pub const MARK: &str = "@@@@@@@@@@@@";
 
-/// What is sent, again and again.
+/// The requests that are sent.
 #[derive(Debug, Clone)]
 pub enum Calls {
     /// One request with a new number in it each time.
     Stamped(Stamped),
-    /// These, one after the other, and again from the first.
+    /// These in turn, repeatedly.
     Listed(Vec<Vec<u8>>),
 }
 
@@ -22,9 +22,9 @@ pub struct Stamped {
 }
 
 impl Calls {
-    /// A POST of the body; whatever stands where `MARK` does is a new number each time.
-    pub fn stamped(path: &str, body: &str) -> Self {
-        let bytes = post(path, body);
+    /// A POST of the body, in which `MARK` is replaced by a new number each time.
+    pub fn stamped(path: &str, headers: &str, body: &str) -> Self {
+        let bytes = post(path, headers, body);
         let at = memmem::find_iter(&bytes, MARK.as_bytes()).collect();
         Calls::Stamped(Stamped { bytes, at, next: 0 })
     }
@@ -53,12 +53,13 @@ impl Stamped {
     }
 }
 
-/// A JSON-RPC request of protocol version 1.0, as a client of any language sends it.
-pub fn post(path: &str, body: &str) -> Vec<u8> {
+/// A JSON-RPC request of protocol version 1.0, as a client of any language sends it. `headers` are further ones, as whole
+/// lines.
+pub fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
+         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
     )
     .into_bytes()
 }
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_request_has_another_number() {
-        let mut calls = Calls::stamped("/", &format!("{{\"id\":\"{MARK}\",\"again\":\"{MARK}\"}}"));
+        let mut calls = Calls::stamped("/", "", &format!("{{\"id\":\"{MARK}\",\"again\":\"{MARK}\"}}"));
         let first = calls.next(0).to_vec();
         let second = calls.next(1).to_vec();
         assert!(first.ends_with(b"{\"id\":\"000000000001\",\"again\":\"000000000001\"}"));

@@ -7,8 +7,9 @@ use crate::fleet::Look;
 use crate::{Calls, Expect, Fleet, Outcome};
 
 impl Fleet {
-    /// So many more streams, each on a connection of its own; returns when each has had its first event. Not all at
-    /// once: a server that accepts slowly is not what is measured here, and one that closes silent connections may.
+    /// Opens `count` more streams, each on a connection of its own; returns when each has had its first event. At most
+    /// `at_once` are opened in parallel, since slow accepts are not measured here, and a server may close connections
+    /// that are silent for too long.
     pub fn begin(&mut self, calls: &mut Calls, count: usize, at_once: usize) -> io::Result<()> {
         let expect = Expect { has: "", artifacts: None, stream: true };
         let (mut begun, mut waiting) = (0, 0);
@@ -35,7 +36,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// True if its first event came just now.
+    /// True if its first event has just arrived.
     fn has_begun(&mut self, index: usize, expect: Expect<'_>, now: Instant) -> io::Result<bool> {
         let had_one = self.connections[index].first_event.is_some();
         match self.look_at(index, expect, now)? {

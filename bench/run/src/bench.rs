@@ -1,4 +1,4 @@
-//! One run: rows in order, rounds within a row, servers within a round, a fresh process for each.
+//! One run: rows in order, rounds within a row, servers within a round, a new process for each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::subjects::{Program, Subject};
 pub struct Bench {
     /// Where the compiled servers are.
     pub programs: PathBuf,
-    /// Databases, logs and recordings; emptied by whoever wants to.
+    /// Databases, logs and recordings. Not emptied automatically.
     pub scratch: PathBuf,
     /// The folder `bench` of the repository.
     pub sources: PathBuf,
@@ -28,7 +28,7 @@ pub struct Bench {
     pub servers: Vec<String>,
     pub quick: bool,
     cores: Option<Cores>,
-    /// What others did on the machine when the run began.
+    /// The load of other processes when the run began.
     pub others: f64,
     pub recorded: Recorded,
 }
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     pub fn is_chosen(&self, row: &Row) -> bool {
-        // The rate of the one comes from the other.
+        // The rate of `latency` is taken from `throughput`.
         let needed = |id: &str| id == "latency" && row.id == "throughput";
         self.only.is_empty() || self.only.iter().any(|id| id == row.id || needed(id))
     }
@@ -61,7 +61,7 @@ impl Bench {
                 if !self.servers.is_empty() && !self.servers.iter().any(|name| name == subject.name) {
                     continue;
                 }
-                // A server that failed once would fail, and wait, in every round.
+                // A server that failed once would fail again, after a timeout, in every round.
                 if figures.notes(row.id).any(|(known, _)| known == subject) {
                     continue;
                 }
@@ -85,23 +85,23 @@ impl Bench {
         println!("  {:.0} s", start.elapsed().as_secs_f64());
     }
 
-    /// What a short run does with, and what a long one does.
+    /// One of two values, for quick and for full runs.
     pub fn pick<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// A fresh process, and a new database if it asks for one by `STORE`.
+    /// Starts a new process, with a new database if it uses `STORE`.
     pub fn start(&self, subject: &Subject, place: Place, env: &[(&str, &Path)]) -> Result<Server, String> {
         let mut command = self.command(subject)?;
         command.envs(subject.env.iter().copied()).envs(env.iter().copied());
         self.start_as(subject, command, place)
     }
 
-    /// The same under valgrind, which writes into that file when the server ends.
+    /// The same under valgrind, which writes to that file when the server exits.
     pub fn start_under_callgrind(&self, subject: &Subject, file: &Path) -> Result<Server, String> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--quiet", &format!("--callgrind-out-file={}", file.display())]);
-        command.arg(self.command(subject)?.get_program());
+        command.arg(self.command(subject)?.get_program()).envs(subject.env.iter().copied());
         self.start_as(subject, command, Place::Own)
     }
 

@@ -21,20 +21,33 @@ impl Counted {
         Ok(Counted { server: bench.start_under_callgrind(subject, &file)?, file })
     }
 
-    /// Ends the server and adds up what valgrind wrote about calls of the first of these functions that was called.
-    pub fn calls_of(mut self, functions: &[&str]) -> Result<f64, String> {
-        let pid = Pid::from_raw(self.server.pid() as i32).ok_or("a process without an id")?;
-        kill_process(pid, Signal::TERM).map_err(|error| format!("valgrind: {error}"))?;
-        self.server.wait()?;
-        let text = fs::read_to_string(&self.file).map_err(|error| format!("callgrind: {error}"))?;
+    /// Stops the server, and returns how many instructions it has executed.
+    pub fn instructions(self) -> Result<u64, String> {
+        let text = self.stop()?;
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        total.and_then(|total| total.trim().parse().ok()).ok_or_else(|| "callgrind wrote no total".to_owned())
+    }
+
+    /// Stops the server, and returns the number of calls of the first of these functions that was called at all.
+    pub fn calls_of(self, functions: &[&str]) -> Result<f64, String> {
+        let text = self.stop()?;
         let first = functions.iter().map(|function| calls(&text, function)).find(|calls| *calls > 0);
         first
             .map(|calls| calls as f64)
             .ok_or_else(|| format!("callgrind saw no call of {}", functions.join(" or ")))
     }
+
+    /// Stops the server, and returns what callgrind wrote.
+    fn stop(mut self) -> Result<String, String> {
+        let pid = Pid::from_raw(self.server.pid() as i32).ok_or("a process without an id")?;
+        kill_process(pid, Signal::TERM).map_err(|error| format!("valgrind: {error}"))?;
+        self.server.wait()?;
+        fs::read_to_string(&self.file).map_err(|error| format!("callgrind: {error}"))
+    }
 }
 
-/// Names are given once, as `(7) name`, and by number afterwards; `calls=` follows the `cfn=` it is about.
+/// In this format a name is written once, as `(7) name`, and later as its number; `calls=` follows the `cfn=` of its
+/// function.
 fn calls(text: &str, function: &str) -> u64 {
     let mut wanted: Vec<&str> = Vec::new();
     let mut is_it = false;

@@ -65,7 +65,7 @@ pub fn svg(figures: &Figures) -> String {
     out + "</svg>\n"
 }
 
-/// One microsecond at the left, the most at nine tenths of the width.
+/// One microsecond is at the left, the maximum at nine tenths of the width.
 fn at(value: f64, most: f64) -> f64 {
     let room = WIDTH - LABELS - 70.0;
     LABELS + room * value.max(1.0).log10() / most.max(10.0).log10()

@@ -1,4 +1,4 @@
-//! Which core does what: the server has one to itself, the generator another.
+//! Pins the server to one core and the generator to another.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -34,7 +34,7 @@ impl Cores {
         Ok(Cores { server, generator })
     }
 
-    /// Starts a child there: it inherits what this thread has at that moment.
+    /// Starts a child on these cores: it inherits this thread's affinity.
     pub fn within<T>(self, place: Place, start: impl FnOnce() -> T) -> Result<T, String> {
         match place {
             Place::Own => pin(&[self.server])?,

@@ -1,4 +1,4 @@
-//! What was measured: for every row, figure and server the values of all rounds. A figure is their median.
+//! The measured values of all rounds, by row, figure and server. The reported figure is their median.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Figures {
             .map(|(_, subject, why)| (subject, why.as_str()))
     }
 
-    /// Whether some row could not be measured on the server that all this is about.
+    /// The rows that could not be measured on Baton.
     pub fn incomplete(&self) -> Vec<String> {
         let ours = self.notes.iter().filter(|(_, subject, _)| subject.kind == crate::subjects::Kind::Baton);
         ours.map(|(row, subject, why)| format!("{row} on {}: {why}", subject.name)).collect()
@@ -41,7 +41,7 @@ impl Figures {
         median(self.values.get(&(row, name, subject.name))?)
     }
 
-    /// The worst round; for what must never happen.
+    /// The largest value of all rounds, for figures that must always be 0.
     pub fn worst(&self, row: &'static str, name: &'static str, subject: &Subject) -> Option<f64> {
         self.values.get(&(row, name, subject.name))?.iter().copied().reduce(f64::max)
     }
@@ -50,7 +50,7 @@ impl Figures {
         Some(self.get(row, name, of)? / self.get(row, name, to)?)
     }
 
-    /// The server with the least of it.
+    /// The server with the smallest figure.
     pub fn least<'a>(
         &self,
         row: &'static str,
@@ -61,7 +61,7 @@ impl Figures {
         all.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The server with the most of it.
+    /// The server with the largest figure.
     pub fn most<'a>(
         &self,
         row: &'static str,
@@ -82,7 +82,7 @@ fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Three digits that matter, with thousands apart.
+/// Three significant digits, with thousands separators.
 pub fn shown(value: f64) -> String {
     let digits = if value.abs() >= 100.0 {
         0

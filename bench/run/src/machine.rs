@@ -1,4 +1,4 @@
-//! What the figures were made on, without the names of anybody's machine.
+//! Describes the machine, without its name.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ pub fn described() -> String {
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
         .map(|rest| rest.trim_matches([' ', '\t', ':']));
-    // Not `available_parallelism`: this process is pinned to one of them.
+    // Not `available_parallelism`: this process is pinned to one core.
     let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let gigabytes = memory
@@ -40,7 +40,7 @@ pub fn when_and_what(sources: &std::path::Path) -> (String, String) {
     (date, commit.unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// How much of the machine others used in the last minute: figures made beside a build are no figures.
+/// The load of other processes in the last minute: figures made during a build are useless.
 pub fn load() -> f64 {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Runs every row of the benchmark, interleaved, and writes what came out. `cargo xtask bench` builds the servers and
+//! Runs every row of the benchmark, interleaved, and writes the results. `cargo xtask bench` builds the servers and
 //! starts this.
 
 mod bench;
@@ -6,6 +6,7 @@ mod callgrind;
 mod chart;
 mod cores;
 mod figures;
+mod guard;
 mod machine;
 mod page;
 mod recorded;
@@ -70,7 +71,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
         page::write(&file, &text, &bench, &figures)?;
         println!("written: {}", file.display());
     }
-    // Said last, after all that could be measured.
+    // Reported last, after everything that could be measured.
     let incomplete = figures.incomplete();
     if incomplete.is_empty() { Ok(()) } else { Err(format!("not measured:\n{}", incomplete.join("\n"))) }
 }

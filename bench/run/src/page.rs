@@ -23,7 +23,7 @@ fresh process, rounds are interleaved, a figure is the median of its rounds. Rat
 the absolute figures belong to this machine. CPU is user and system time of the server's process per request.
 ";
 
-/// All but the history, which only a file has.
+/// The page without the history, which only the file has.
 pub fn text(bench: &Bench, figures: &Figures) -> String {
     let mut out = INTRODUCTION.to_owned();
     let (date, commit) = machine::when_and_what(&bench.sources);
@@ -77,7 +77,7 @@ fn section(out: &mut String, row: &Row, figures: &Figures) {
     }
 }
 
-/// The page, its chart, and one more line of history.
+/// Writes the page and its chart, and adds a line of history.
 pub fn write(file: &Path, text: &str, bench: &Bench, figures: &Figures) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let old = fs::read_to_string(file).unwrap_or_default();

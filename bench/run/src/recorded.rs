@@ -1,4 +1,4 @@
-//! What Baton answers, recorded once per run: the controls send these bytes, so that they send as many.
+//! Baton's answers, recorded once per run: the controls send these bytes, so that they send the same number.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::cores::Place;
 use crate::subjects::BATON;
 use crate::wire;
 
-/// Files that the controls are given.
+/// Files for the controls.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
     pub send: PathBuf,

@@ -1,4 +1,4 @@
-//! A server under test: a process of its own for every point, on its own core, ended by its id.
+//! A server under test: a new process for every point, on its own core, killed by its process id.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bench_load::Target;
+
 use crate::cores::{Cores, Place};
+use crate::guard::Guard;
 use crate::subjects::Subject;
 
-/// Python takes some seconds to import what it needs.
+/// Python takes several seconds for its imports.
 const START: Duration = Duration::from_secs(60);
 const FIRST_PORT: u16 = 4000;
 const PORTS: u16 = 100;
@@ -19,17 +22,19 @@ pub struct Server {
     process: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    pub address: SocketAddr,
+    pub target: Target,
     pub path: &'static str,
+    /// Further lines of every request.
+    pub headers: String,
     log: PathBuf,
 }
 
 /// Processor time of all its threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Cpu {
-    /// To the nanosecond, of the threads that live.
+    /// Of the live threads, to the nanosecond.
     threads: Duration,
-    /// To the hundredth of a second, of all there ever were.
+    /// Of the whole process, including threads that have ended, to the hundredth of a second.
     process: Duration,
 }
 
@@ -42,31 +47,43 @@ impl Server {
         log: PathBuf,
     ) -> Result<Self, String> {
         let address = free_address()?;
+        let guard = Guard::of(subject, &log);
+        command.envs(guard.iter().map(Guard::env));
         command.arg(address.port().to_string()).env("CONTROLLED", "1");
         let errors = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        // Without its folder: what is said here ends on a page that others read.
+        // Without its folder, since the message may end up on a public page.
         let shown =
             Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let spawned = cores.within(place, || command.spawn())?;
         let mut process = spawned.map_err(|error| format!("{shown}: {error}"))?;
         let orders = process.stdin.take();
         let answers = process.stdout.take().ok_or("a child without the output it was given")?;
-        let mut server =
-            Server { process, orders, answers: BufReader::new(answers), address, path: subject.path, log };
+        let mut server = Server {
+            process,
+            orders,
+            answers: BufReader::new(answers),
+            target: Target::plain(address),
+            path: subject.path,
+            headers: String::new(),
+            log,
+        };
         server.await_port(subject.name)?;
+        if let Some(guard) = guard {
+            (server.target, server.headers) = guard.needs(address)?;
+        }
         Ok(server)
     }
 
     fn await_port(&mut self, name: &str) -> Result<(), String> {
         let start = Instant::now();
-        while TcpStream::connect(self.address).is_err() {
+        while TcpStream::connect(self.target.address).is_err() {
             let ended = self.process.try_wait().map_err(|error| error.to_string())?;
             if ended.is_some() || start.elapsed() > START {
                 let log = fs::read_to_string(&self.log).unwrap_or_default();
                 let lines: Vec<&str> = log.lines().collect();
                 let tail = lines[lines.len().saturating_sub(10)..].join("\n");
-                return Err(format!("{name} does not listen at {}: {ended:?}\n{tail}", self.address));
+                return Err(format!("{name} does not listen at {}: {ended:?}\n{tail}", self.target.address));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -77,7 +94,7 @@ impl Server {
         self.process.id()
     }
 
-    /// Until it has ended by itself.
+    /// Waits until it has exited by itself.
     pub fn wait(&mut self) -> Result<(), String> {
         let start = Instant::now();
         while self.process.try_wait().map_err(|error| error.to_string())?.is_none() {
@@ -89,7 +106,7 @@ impl Server {
         Ok(())
     }
 
-    /// Tells it something, and returns what it says to that.
+    /// Sends it an order, and returns its answer.
     pub fn order(&mut self, what: &str) -> Result<String, String> {
         let orders = self.orders.as_mut().ok_or("its input is closed")?;
         writeln!(orders, "{what}")
@@ -135,11 +152,11 @@ impl Server {
 }
 
 impl Cpu {
-    /// Microseconds between two looks.
+    /// Microseconds between two readings.
     pub fn until(self, later: Cpu) -> f64 {
         let threads = later.threads.saturating_sub(self.threads);
         let process = later.process.saturating_sub(self.process);
-        // A thread that ended took its account with it; the process's own is coarser, but whole.
+        // If a thread has ended, its time is missing; the process's own counter is coarser, but complete.
         let lost = threads + Duration::from_millis(30) < process;
         (if lost { process } else { threads }).as_secs_f64() * 1e6
     }
@@ -161,7 +178,7 @@ impl Drop for Server {
     }
 }
 
-/// The ports are ours to try: ephemeral ones may be taken by the connections of the last point.
+/// Fixed ports are tried in turn: ephemeral ones may still be used by connections of the last point.
 fn free_address() -> Result<SocketAddr, String> {
     let start = std::process::id() as u16 % PORTS;
     for offset in 0..PORTS {

@@ -1,4 +1,4 @@
-//! Counting system calls of a running server, by strace.
+//! Counts the system calls of a running server with strace.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ pub struct Strace {
 }
 
 impl Strace {
-    /// Counts from now on, in all threads.
+    /// Starts counting, in all threads.
     pub fn attach(server: &Server, flags: &[&str], scratch: &Path) -> Result<Self, String> {
         let table = scratch.join("strace.txt");
         let _ = fs::remove_file(&table);
@@ -32,20 +32,20 @@ impl Strace {
         Ok(strace)
     }
 
-    /// It says so once it has stopped and started every thread.
+    /// strace prints a line when it has attached to every thread.
     fn await_attached(&mut self) -> Result<(), String> {
         let mut line = String::new();
         self.said.read_line(&mut line).map_err(|error| format!("strace: {error}"))?;
         if line.contains("attached") { Ok(()) } else { Err(format!("strace: {}", line.trim())) }
     }
 
-    /// Lets the server go, and returns how many calls there were.
+    /// Detaches from the server, and returns the number of calls.
     pub fn finish(mut self) -> Result<u64, String> {
         let pid = Pid::from_child(&self.process);
         kill_process(pid, Signal::INT).map_err(|error| format!("strace: {error}"))?;
         self.process.wait().map_err(|error| format!("strace: {error}"))?;
         let text = fs::read_to_string(&self.table).map_err(|error| format!("strace: {error}"))?;
-        // No call at all: no table at all.
+        // Without any call there is no table.
         Ok(total(&text))
     }
 }
@@ -62,7 +62,7 @@ fn total(table: &str) -> u64 {
     let rows = table.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let (name, calls) = (words.next()?, words.next()?.parse::<u64>().ok()?);
-        // Woken by strace itself, not by work.
+        // Caused by strace itself.
         (name != "total" && name != "restart_syscall").then_some(calls)
     });
     rows.sum()

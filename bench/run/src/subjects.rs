@@ -1,11 +1,11 @@
 //! The servers that are compared.
 
-/// One server, as it is started.
+/// One server and how it is started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Subject {
-    /// For figures and files.
+    /// The name in figures and files.
     pub name: &'static str,
-    /// For people.
+    /// The name on the page.
     pub shown: &'static str,
     pub program: Program,
     pub path: &'static str,
@@ -38,6 +38,12 @@ const fn rust(
 }
 
 pub const BATON: Subject = rust("baton", "Baton", Kind::Baton, "baton-echo", &[]);
+pub const BATON_KEY: Subject =
+    rust("baton-key", "Baton, API key", Kind::Baton, "baton-echo", &[("GUARD", "key")]);
+pub const BATON_JWT: Subject =
+    rust("baton-jwt", "Baton, JWT", Kind::Baton, "baton-echo", &[("GUARD", "jwt")]);
+pub const BATON_TLS: Subject =
+    rust("baton-tls", "Baton, TLS", Kind::Baton, "baton-echo", &[("GUARD", "tls")]);
 pub const BATON_COUNTED: Subject = rust("baton-counted", "Baton", Kind::Baton, "baton-echo-counted", &[]);
 
 pub const REPLY: Subject = rust("control", "control: axum, fixed body", Kind::Control, "control-reply", &[]);

@@ -1,7 +1,7 @@
-//! The failures that are expected: a strict list. What fails without being listed is a failure, and what is listed and
-//! passes is one, too, so that the list never says more than is true.
+//! The expected failures: a strict list. A failure that is not listed is an error, and so is a listed check that
+//! passes, so that the list stays up to date.
 //!
-//! One line per case: its id, then, where it matters, a generation and a binding; `#` begins a remark.
+//! One line per case: its id, optionally a generation and a binding; `#` begins a comment.
 //!
 //! ```text
 //! V1-LIST-004               # on every generation and binding
@@ -26,7 +26,7 @@ struct Line {
     binding: Option<Binding>,
 }
 
-/// A run against its list.
+/// A run compared with its list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Failed, and not listed.
@@ -35,7 +35,7 @@ pub struct Compared {
     pub mended: Vec<String>,
     /// Listed, and failed.
     pub expected: Vec<String>,
-    /// Listed, and neither: nothing of that name was run to a verdict.
+    /// Listed, but neither passed nor failed.
     pub unseen: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl Baseline {
         compared
     }
 
-    /// The list that makes a run hold.
+    /// The list that matches a run exactly.
     pub fn of(outcomes: &[Outcome]) -> String {
         let mut text = "# Failures that are expected: `baton test --baseline` fails when one is missing here, and when one\n\
                         # that is here passes.\n"

@@ -1,4 +1,4 @@
-//! What can be run, and how it ended.
+//! Cases and their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Category {
     }
 }
 
-/// One case: a test of a document, with what the document says for all its tests.
+/// One case: a test of a document, with the document's data that applies to all its tests.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub test: Arc<Test>,
@@ -49,7 +49,7 @@ pub struct Case {
     pub source: Arc<Source>,
     /// Names of the corrections that were made to it.
     pub corrections: Vec<&'static str>,
-    /// The level its file gives it, before any correction.
+    /// The level in its file, before any correction.
     pub written_level: Level,
 }
 
@@ -61,7 +61,7 @@ pub struct Source {
     pub suite_name: String,
     pub spec_version: String,
     pub variables: std::collections::BTreeMap<String, serde_json::Value>,
-    /// One of ours, embedded.
+    /// One of our own, embedded suites.
     pub embedded: bool,
 }
 
@@ -74,7 +74,7 @@ impl Case {
         self.test.level
     }
 
-    /// The requirement as a sentence; the name where a file has none.
+    /// The requirement as a sentence; the test's name if the file has none.
     pub fn requirement(&self) -> &str {
         self.test.requirement.as_deref().unwrap_or(&self.test.name)
     }
@@ -87,15 +87,15 @@ pub enum Verdict {
     Fail(Failure),
     /// Does not apply, or cannot be tested on this agent: never counts against it.
     Skip(String),
-    /// A race was lost or the agent was too quick to tell: neither a pass nor a failure.
+    /// Neither a pass nor a failure, for example because the agent finished before it could be canceled.
     Inconclusive(String),
-    /// The runner, not the agent.
+    /// An error of the test runner, not of the agent.
     Error(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// One sentence that a person understands.
+    /// One sentence for people.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
@@ -151,7 +151,7 @@ pub struct Outcome {
     pub case: Arc<Case>,
     pub binding: Binding,
     pub verdict: Verdict,
-    /// What was accepted with a remark, what was assumed.
+    /// Remarks on what was accepted or assumed.
     pub notes: Vec<String>,
     pub steps: Vec<StepOutcome>,
     pub evidence: Vec<Exchange>,
@@ -161,7 +161,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Takes the user's secrets out of everything that was kept.
+    /// Removes the user's secrets from everything that is kept.
     pub fn hide(&mut self, secrets: &Secrets) {
         self.verdict.hide(secrets);
         self.steps.iter_mut().for_each(|step| step.verdict.hide(secrets));

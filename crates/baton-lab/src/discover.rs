@@ -1,6 +1,6 @@
-//! The first look: is there an agent, what does its card say, what does it know.
+//! Discovery: finds the agent, reads its card, and finds out which test phrases it knows.
 //!
-//! Diagnosis comes before verdicts: when nothing can be tested, one sentence says why.
+//! If nothing can be tested, a diagnosis of one sentence says why.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,15 @@ use serde_json::{Value, json};
 use crate::acts::stream::state_of;
 use crate::generation::{Binding, Generation};
 use crate::target::{self, Behaviours, Interface, Second, Target};
+use crate::wire::no_answer::Kind;
 use crate::wire::request::{self, Operation};
 use crate::wire::{Answer, Credentials, Exchange, Probe, Request};
 
-/// Why nothing could be tested, in one sentence that says what to do.
+/// Why nothing can be tested, in one sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     pub sentence: String,
-    /// An agent that is only starting looks like this: waiting may help.
+    /// An agent that is still starting can cause this: waiting may help.
     pub temporary: bool,
 }
 
@@ -29,22 +30,22 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// What the first look found.
+/// The result of discovery.
 #[derive(Debug)]
 pub struct Discovery {
     pub target: Target,
-    /// What is odd, though testing can go on.
+    /// Warnings that do not prevent testing.
     pub warnings: Vec<String>,
     pub evidence: Vec<Exchange>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How long to wait for an agent that is only starting.
+    /// How long to wait for an agent that is still starting.
     pub wait: Duration,
-    /// Generations asked for by name: looked for even where the card does not tell.
+    /// Generations that the user named: tried even if the card does not declare them.
     pub generations: Vec<Generation>,
-    /// Another agent's address, and what goes with every request to it.
+    /// The second agent's address and credentials.
     pub second: Option<(String, Credentials)>,
     /// Skills whose examples are used; all of them when empty.
     pub skills: Vec<String>,
@@ -53,7 +54,7 @@ pub struct Options {
 const CARD: &str = "/.well-known/agent-card.json";
 const LEGACY_CARD: &str = "/.well-known/agent.json";
 
-/// Looks at the agent at `url`: its base address, or that of its card; and at the second one, where there is one.
+/// Discovers the agent at `url` (its base address, or that of its card), and the second agent if there is one.
 pub async fn discover(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, Diagnosis> {
     let mut found = look(url, probe, options).await?;
     if let Some((url, credentials)) = &options.second {
@@ -93,7 +94,7 @@ async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, 
         return Err(Diagnosis {
             temporary: false,
             sentence: format!(
-                "The card at {base}{CARD} declares no interface this runner knows: `supportedInterfaces` needs entries \
+                "The card at {base}{CARD} declares no interface that this program supports: `supportedInterfaces` needs entries \
                  with `url`, `protocolBinding` (JSONRPC or HTTP+JSON) and `protocolVersion`."
             ),
         });
@@ -110,13 +111,14 @@ async fn look(url: &str, probe: &Probe, options: &Options) -> Result<Discovery, 
         legacy_card,
         interfaces,
         behaviours: Behaviours::Examples(Vec::new()),
+        refused: None,
         second: None,
     };
-    target.behaviours = behaviours(&target, &probe, options).await;
+    (target.behaviours, target.refused) = behaviours(&target, &probe, options).await;
     Ok(Discovery { target, warnings, evidence: probe.exchanges() })
 }
 
-/// The address everything is below.
+/// The base address.
 pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let known = with_scheme.starts_with("http://") || with_scheme.starts_with("https://");
@@ -132,13 +134,13 @@ pub fn base_of(url: &str) -> Result<String, Diagnosis> {
     Ok(base.trim_end_matches('/').to_owned())
 }
 
-/// The cards that an agent shows; none of them need be there, but one.
+/// The cards that an agent serves; at least one must exist.
 struct Cards {
-    /// To clients of 1.0, which send their version.
+    /// The card for clients of 1.0, which send their version.
     card: Option<Value>,
-    /// To those who send none.
+    /// The card for clients that send no version.
     older: Option<Value>,
-    /// At the place of 0.1.
+    /// The card at the path of 0.1.
     legacy: Option<Value>,
 }
 
@@ -169,10 +171,18 @@ async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> R
     let mut headers = vec![("Accept".to_owned(), "application/json".to_owned())];
     headers.extend(version.map(|version| ("A2A-Version".to_owned(), version.to_owned())));
     let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
-    let mut open = probe.open(&request).await.map_err(|error| {
-        for_now(format!(
+    let mut open = probe.open(&request).await.map_err(|error| match error.kind {
+        Kind::Untrusted => say(format!(
+            "{base} cannot be tested: {error}. Give the certificate of its authority, or its own, with --ca FILE; with \
+             --insecure it is not checked."
+        )),
+        Kind::NotTls => say(format!("{base} cannot be tested: {error}. Is its address http:// instead?")),
+        Kind::CallerRefused => say(format!(
+            "{base} cannot be tested: {error}. Give one with --client-cert FILE and --client-key FILE."
+        )),
+        Kind::Other => for_now(format!(
             "Nothing answers at {base}: {error}. Is the agent running, and is the address right?"
-        ))
+        )),
     })?;
     let body = open.rest().await.map_err(|error| say(format!("{url} broke off: {error}.")))?;
     let status = open.received.status;
@@ -185,8 +195,8 @@ async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> R
         300..=399 => {
             let to = header("location");
             return Err(say(format!(
-                "{url} redirects to {to} (HTTP {status}); clients do not follow that everywhere: give the address it \
-                 leads to, or serve the card where it is asked for."
+                "{url} redirects to {to} (HTTP {status}); not all clients follow redirects: give the target's \
+                 address, or serve the card at this address."
             )));
         }
         401 | 403 => {
@@ -212,7 +222,7 @@ async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> R
         Err(_) if looks_like_html => {
             return Err(say(format!(
                 "{url} answers with a web page (HTML), not with a card: a proxy, a login page or a single-page \
-                 application is in the way."
+                 application answers instead of the agent."
             )));
         }
         Err(error) => return Err(say(format!("{url} answers with something that is not JSON: {error}."))),
@@ -225,7 +235,7 @@ async fn card(base: &str, path: &str, version: Option<&str>, probe: &Probe) -> R
     Ok(parsed)
 }
 
-/// Cards of 0.1, and the first of 0.2, do not say what they are: no version, one address.
+/// Cards of 0.1, and early ones of 0.2, do not name their generation: they have no version and one address.
 async fn add_legacy(
     interfaces: &mut BTreeMap<(Generation, Binding), Interface>,
     legacy_card: Option<&Value>,
@@ -240,7 +250,7 @@ async fn add_legacy(
     if asked || speaks(Generation::V0_1, &interface, probe).await {
         interfaces.insert((Generation::V0_1, Binding::Jsonrpc), interface.clone());
     }
-    // The first cards of 0.2 look like those of 0.1, too.
+    // Early cards of 0.2 look like those of 0.1.
     if interfaces.keys().all(|(generation, _)| *generation == Generation::V0_1)
         && speaks(Generation::V0_3, &interface, probe).await
     {
@@ -248,7 +258,7 @@ async fn add_legacy(
     }
 }
 
-/// Is the generation's way to send known here?
+/// True if the agent knows the generation's send method.
 async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) -> bool {
     let ask = |params: Value| async move {
         let built =
@@ -256,13 +266,13 @@ async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) ->
         probe.ask(generation, Binding::Jsonrpc, &built.ok()?).await.ok()
     };
     match generation {
-        // A message for a task nobody has leaves nothing behind.
+        // A message to an unknown task has no effect.
         Generation::V1 | Generation::V0_3 => {
             let nobody = json!({"taskId": uuid::Uuid::new_v4().to_string()});
             is_known(ask(crate::speak::send_params(generation, "hello", nobody)).await.as_ref()) == Some(true)
         }
-        // In the oldest any id makes a task, so it is asked without params first; servers of the time answered that and
-        // unknown methods alike.
+        // In 0.1 any id creates a task, so the first request has no params; but 0.1 servers answered missing params and
+        // unknown methods with the same error.
         Generation::V0_1 => match is_known(ask(json!({})).await.as_ref()) {
             Some(known) => known,
             None => {
@@ -273,7 +283,7 @@ async fn speaks(generation: Generation, interface: &Interface, probe: &Probe) ->
     }
 }
 
-/// `None` where the answer may be to an unknown method or to bad params.
+/// `None` if the answer could mean an unknown method or bad params.
 fn is_known(answer: Option<&Answer>) -> Option<bool> {
     match answer {
         Some(Answer::Reply { .. }) => Some(true),
@@ -282,7 +292,7 @@ fn is_known(answer: Option<&Answer>) -> Option<bool> {
         Some(Answer::Error(error)) => match error.code {
             None | Some(-32601) => Some(false),
             Some(-32600) => None,
-            // To a server of 1.0 a request without a version is one of 0.3, which it does not speak.
+            // For a 1.0 server a request without a version is a 0.3 request, which it does not support.
             Some(-32009) => Some(false),
             Some(_) => Some(true),
         },
@@ -290,7 +300,7 @@ fn is_known(answer: Option<&Answer>) -> Option<bool> {
     }
 }
 
-/// An address in the card that leads elsewhere than where the card was found.
+/// A warning if an address in the card has another host than the card itself.
 fn odd_address(base: &str, url: &str) -> Option<String> {
     let host = |url: &str| {
         url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default().to_owned())
@@ -305,13 +315,14 @@ fn odd_address(base: &str, url: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the card was found at {own}, but sends clients to {declared}; behind a proxy that is a common mistake \
+        "the card was found at {own}, but gives clients the address {declared}; behind a proxy this is a common mistake \
          (set the agent's public URL)"
     ))
 }
 
-/// Does the agent know the `tck-` prefixes? One that does stops at a question where others would answer.
-async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behaviours {
+/// Whether the agent knows the `tck-` phrases: one that does asks a question for this phrase, others answer it. And the
+/// status of an agent that refuses the caller.
+async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> (Behaviours, Option<u16>) {
     let chosen = |skill: &Value| {
         let id = skill["id"].as_str().unwrap_or_default();
         options.skills.is_empty() || options.skills.iter().any(|wanted| wanted == id)
@@ -326,18 +337,24 @@ async fn behaviours(target: &Target, probe: &Probe, options: &Options) -> Behavi
         let built = request::operation(*generation, *binding, interface, Operation::SendMessage, &params);
         let Ok(mut request) = built else { continue };
         request.headers.extend(target::extensions_header(target.card_of(*generation), *generation));
-        if let Ok(Answer::Reply { root: Some(root), .. }) = probe.ask(*generation, *binding, &request).await {
-            let task = root.get("task").unwrap_or(&root).clone();
-            if asks(task, *generation, *binding, interface, probe).await {
-                return Behaviours::Prefixes;
+        match probe.ask(*generation, *binding, &request).await {
+            Ok(Answer::Reply { root: Some(root), .. }) => {
+                let task = root.get("task").unwrap_or(&root).clone();
+                if asks(task, *generation, *binding, interface, probe).await {
+                    return (Behaviours::Prefixes, None);
+                }
             }
+            Ok(Answer::Error(error)) if matches!(error.status, 401 | 403) => {
+                return (Behaviours::Examples(examples), Some(error.status));
+            }
+            _ => {}
         }
         break;
     }
-    Behaviours::Examples(examples)
+    (Behaviours::Examples(examples), None)
 }
 
-/// Does the task stop at a question? An agent that does not wait for that with its answer is given a moment.
+/// True if the task asks for input. If the agent answers before that, the task is polled for a moment.
 async fn asks(
     mut task: Value,
     generation: Generation,

@@ -1,4 +1,4 @@
-//! What must hold whatever an agent answers and whatever a document says: targets for the fuzzers. See `fuzz/README.md`.
+//! Fuzz targets for agents' answers and for documents. See `fuzz/README.md`.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::target;
 use crate::wire::sse::{Event, Reader};
 use crate::wire::{answer, evidence, json, proto_json};
 
-/// Panics when something does not hold.
+/// Panics if a property does not hold.
 pub type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.
@@ -48,7 +48,7 @@ fn ways() -> impl Iterator<Item = (Generation, Binding)> {
         .flat_map(|generation| Binding::ALL.into_iter().map(move |way| (generation, way)))
 }
 
-/// Anybody's card, however wrong: it is what the lab is for. On the first line, an address as users type it.
+/// Any card, however wrong. The first line is an address as users type it.
 fn card(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(base) = discover::base_of(text.lines().next().unwrap_or_default()) {
@@ -79,7 +79,7 @@ fn holds_fractions(value: &Value) -> bool {
 fn answers(bytes: &[u8]) {
     if let Some(value) = json::read(bytes) {
         let text = value.to_string();
-        // A number with many digits may lose its last one; no check looks that closely.
+        // A number with many digits may lose its last one, which does not matter for any check.
         if !holds_fractions(&value) {
             assert_eq!(json::read(text.as_bytes()).as_ref(), Some(&value), "{text}");
         }
@@ -97,7 +97,7 @@ fn answers(bytes: &[u8]) {
     }
 }
 
-/// A document, and all that is done with it before anything is sent.
+/// A document, and all processing of it before anything is sent.
 fn acts(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut document = match document::parse("a.acts.yaml", text) {
@@ -123,7 +123,7 @@ fn acts(bytes: &[u8]) {
     }
 }
 
-/// A path or a condition on the first line, then what is expected, then what came.
+/// The input is a path or a condition on the first line, then the expected value, then the actual one.
 fn assertions(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let mut lines = text.lines();

@@ -1,4 +1,4 @@
-//! The generations and bindings a case can be about.
+//! The generations and bindings of a case.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub enum Generation {
     V0_1,
 }
 
-/// How a generation is carried.
+/// A protocol binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Binding {
@@ -48,7 +48,7 @@ impl Binding {
         }
     }
 
-    /// As cards spell it.
+    /// The name in cards.
     pub fn in_cards(self) -> &'static str {
         match self {
             Self::Jsonrpc => "JSONRPC",

@@ -1,4 +1,4 @@
-//! Baton's lab: tests any A2A agent or client, and says plainly what is wrong.
+//! Baton's lab: tests any A2A agent or client, and reports what is wrong.
 //!
 //! A run has four steps. It reads the agent's card; plans which cases run and why others are skipped; runs each case with raw
 //! requests of its own, keeping the bytes that were exchanged; and writes reports.

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::case::Case;
+use crate::case::{Case, Category, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::target::{Behaviours, Interface, Target};
 
-/// What the user wants tested; empty lists mean everything there is.
+/// The user's selection; empty lists mean everything.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     pub generations: Vec<Generation>,
     pub bindings: Vec<Binding>,
-    /// Case ids, tags, sections, categories or prefixes of ids, any of which selects; `!` in front leaves out.
+    /// Case ids, tags, sections, categories or prefixes of ids, any of which selects; a leading `!` excludes.
     pub select: Vec<String>,
-    /// Skill ids whose examples are to be used.
+    /// Ids of the skills whose examples are used.
     pub skills: Vec<String>,
-    /// Cases that need credentials run only if there are some.
+    /// Whether there are credentials: cases that need some are skipped otherwise.
     pub has_credentials: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Decision {
     Skip(String),
 }
 
-/// The plan: every selected case on every binding it is for.
+/// The plan: every selected case on every binding it applies to.
 pub fn plan(cases: &[Arc<Case>], target: &Target, selection: &Selection) -> Vec<Planned> {
     let mut plan = Vec::new();
     for case in cases {
@@ -47,7 +47,7 @@ pub fn plan(cases: &[Arc<Case>], target: &Target, selection: &Selection) -> Vec<
             if !asked || !(case.test.transport.is_empty() || case.test.transport.contains(&binding)) {
                 continue;
             }
-            // A binding nobody asked for by name and the card does not declare is not worth a line.
+            // A binding that neither the user named nor the card declares is not listed.
             let interface = target.interfaces.get(&(case.generation, binding));
             if interface.is_none() && selection.bindings.is_empty() {
                 continue;
@@ -82,11 +82,14 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
         return Some(reason.clone());
     }
     let conditions = &case.test.preconditions;
+    if let Some(status) = target.refused.filter(|_| !may_be_asked_by_strangers(case)) {
+        return Some(refused(status));
+    }
     for (name, wanted) in &conditions.capabilities {
         let actual = target.capability_in(case.generation, name);
         if actual != *wanted {
             return Some(match wanted {
-                // No capability of A2A: whether the card asks for credentials.
+                // Not a capability of A2A: it means that the card requires credentials.
                 Value::Bool(true) if name == "authentication" => {
                     "the card asks for no credentials".to_owned()
                 }
@@ -109,7 +112,9 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
     }
     for need in &case.test.runner_requirements {
         if need == "auth_credentials" && !selection.has_credentials {
-            return Some("needs credentials; give them with --bearer, --api-key or --header".to_owned());
+            return Some(
+                "needs credentials; give them with --bearer, --api-key, --basic or --header".to_owned(),
+            );
         }
         if need == "second_agent" && target.second.is_none() {
             return Some("needs a second agent; give it with --second URL".to_owned());
@@ -128,7 +133,38 @@ fn unmet(case: &Case, target: &Target, selection: &Selection) -> Option<String> 
     None
 }
 
-/// Does the selection take the case? Nothing selected takes all.
+const REFUSES_CALLER: &str = "the agent refuses the caller";
+
+/// Whether a case was skipped because the agent refuses the caller.
+pub fn is_refused(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Skip(why) if why.starts_with(REFUSES_CALLER))
+}
+
+/// The reason why a case says nothing about an agent that refuses the caller.
+pub(crate) fn refused(status: u16) -> String {
+    format!(
+        "{REFUSES_CALLER} (HTTP {status}); give credentials with --bearer, --api-key, --basic, --digest, \
+         --header or --client-cert"
+    )
+}
+
+/// True if the case can say something without credentials: it is about callers without any, about the card, or an
+/// official one that asks the user for what it needs.
+fn may_be_asked_by_strangers(case: &Case) -> bool {
+    let needs = case.test.runner_requirements.iter().any(|need| need == "auth_credentials");
+    let asks = case.test.native.as_deref().is_some_and(|name| name.starts_with("acts."));
+    !needs && (asks || is_about_authentication(case) || case.category == Category::AgentCard)
+}
+
+/// True if a refused caller is what the case is about.
+pub(crate) fn is_about_authentication(case: &Case) -> bool {
+    let native = case.test.native.as_deref().unwrap_or_default();
+    case.test.preconditions.capabilities.get("authentication") == Some(&Value::Bool(true))
+        || native.starts_with("v1.auth.")
+        || ["acts.refused", "acts.lesser-card"].contains(&native)
+}
+
+/// True if the selection includes the case. An empty selection includes all.
 pub fn selects(select: &[String], case: &Case) -> bool {
     let fits = |word: &str| {
         let test = &case.test;

@@ -1,4 +1,4 @@
-//! Running what was planned: each case on its own, several at a time, told of as it ends.
+//! Runs the plan: several cases at a time, each reported when it ends.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,31 +13,40 @@ use crate::acts::variables::Variables;
 use crate::case::{Case, Failure, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::native;
-use crate::plan::{Decision, Planned};
+use crate::plan::{self, Decision, Planned};
 use crate::target::{self, Interface, Target};
-use crate::wire::probe::NoAnswer;
 use crate::wire::request::{self, NoSuchRequest, Operation};
-use crate::wire::{Answer, Probe, Request, Secrets, errors};
+use crate::wire::{Answer, Credentials, NoAnswer, Probe, Request, Secrets, errors};
 
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Cases at a time.
     pub parallel: usize,
-    /// Longest a case may take.
+    /// Longest time for a case.
     pub timeout: Duration,
-    /// From the command line.
+    /// Variables from the command line.
     pub given: BTreeMap<String, Value>,
+    /// A second user of the agent, whose tasks the first must not see.
+    pub other: Option<Credentials>,
     pub environment: BTreeMap<String, String>,
-    /// Makes what is random the same again.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
-/// A client that can be tested: reads a wire payload and answers what it understood, as JSON.
+impl Options {
+    /// What no report of the run may show.
+    pub fn secrets(&self, target: &Target, own: &Credentials) -> Secrets {
+        let second = target.second.as_ref().map(|second| &second.credentials);
+        Secrets::of(Some(own).into_iter().chain(second).chain(&self.other), &self.given, &target.base)
+    }
+}
+
+/// A client under test: reads a wire payload and returns what it understood, as JSON.
 pub trait ClientAdapter: Send + Sync + fmt::Debug {
     fn parse(&self, operation: &str, payload: &Value) -> Result<Value, String>;
 }
 
-/// What a case has to work with.
+/// Everything that a case needs.
 #[derive(Debug, Clone)]
 pub struct Bench {
     target: Arc<Target>,
@@ -79,7 +88,7 @@ impl Bench {
         &self.options
     }
 
-    /// The same, with another way of sending.
+    /// The same with another probe.
     pub(crate) fn with(&self, probe: Probe) -> Self {
         Bench { probe, ..self.clone() }
     }
@@ -88,13 +97,13 @@ impl Bench {
         self.client.as_deref()
     }
 
-    /// The same case through another binding of the agent, where it has that.
+    /// The same case through another binding, if the agent has it.
     pub fn on(&self, binding: Binding) -> Option<Self> {
         let interface = self.target.interfaces.get(&(self.generation(), binding))?.clone();
         Some(Bench { binding, interface, ..self.clone() })
     }
 
-    /// The same case on the second agent, through the same binding where it has that.
+    /// The same case on the second agent, through the same binding if it has it.
     pub fn second(&self) -> Option<Self> {
         let second = self.target.second.as_ref()?;
         let of = |binding| Some((binding, second.target.interfaces.get(&(self.generation(), binding))?));
@@ -132,13 +141,13 @@ impl Bench {
         Ok(request)
     }
 
-    /// The header for the extensions the agent requires: without it every call would be refused, and rightly so.
+    /// The header with the extensions that the agent requires: without it every call would be refused.
     pub fn extensions(&self) -> Option<(String, String)> {
         target::extensions_header(self.target.card_of(self.generation()), self.generation())
     }
 
-    /// Asks for an operation. The specification's tables disagree on the verb of a subscription over HTTP+JSON, so
-    /// an agent that does not know the one is asked with the other.
+    /// Calls an operation. The specification's tables disagree on the verb of a subscription over HTTP+JSON, so if an
+    /// agent does not know one, the other is tried.
     pub async fn ask(&self, operation: Operation, request: &Request) -> Result<Answer, NoAnswer> {
         let answer = self.probe.ask(self.generation(), self.binding, request).await?;
         match self.other_verb(operation, request, &answer) {
@@ -147,7 +156,7 @@ impl Bench {
         }
     }
 
-    /// The other way to subscribe, when the answer looks as if this one were unknown.
+    /// The subscription with the other verb, if the answer looks as if this one were unknown.
     fn other_verb(&self, operation: Operation, request: &Request, answer: &Answer) -> Option<Request> {
         let unknown = match answer {
             Answer::Error(error) => {
@@ -165,7 +174,7 @@ impl Bench {
         variables.given = self.options.given.clone();
         variables.document = self.case.source.variables.clone();
         variables.environment = self.options.environment.clone();
-        // Both names the files have for the agent's address.
+        // The two names in files for the agent's address.
         for name in ["SUT_BASE_URL", "A2A_BASE_URL"] {
             let base = || self.target.base.clone();
             variables.environment.entry(name.to_owned()).or_insert_with(base);
@@ -174,7 +183,7 @@ impl Bench {
     }
 }
 
-/// What the runner tells while it runs.
+/// Progress reports of the runner.
 #[derive(Debug, Clone)]
 pub enum Progress {
     Started { id: String, binding: Binding },
@@ -192,10 +201,10 @@ pub async fn run(
 ) -> Vec<Outcome> {
     let (options, tell) = (Arc::new(options), &tell);
     let parallel = options.parallel.max(1);
-    // The case after which the agent was gone for good: asking it more would only take time.
+    // The case after which the agent did not come back: further cases would only take time.
     let gone: Mutex<Option<String>> = Mutex::default();
     let gone = &gone;
-    let secrets = Secrets::of(&target.all_credentials(probe.credentials()), &options.given, &target.base);
+    let secrets = options.secrets(&target, probe.credentials());
     let secrets = &secrets;
     let cases = plan.into_iter().map(|planned| {
         let (target, options, client) = (Arc::clone(&target), Arc::clone(&options), client.clone());
@@ -232,7 +241,7 @@ pub async fn run(
             outcome
         }
     });
-    // Not in order: a slow case at the front must not keep the others waiting.
+    // Unordered, so that a slow case does not delay others.
     let numbered = cases.enumerate().map(|(place, case)| async move { (place, case.await) });
     let mut done: Vec<_> = futures_util::stream::iter(numbered).buffer_unordered(parallel).collect().await;
     done.sort_by_key(|(place, _)| *place);
@@ -273,6 +282,15 @@ async fn run_case(bench: Bench) -> Outcome {
         }
     };
     let evidence = bench.probe.exchanges();
+    // Where the agent lets nobody in without credentials, a refusal says nothing about this case.
+    let is_refused = |status: u16| {
+        let mut answers = evidence.iter().filter_map(|exchange| exchange.received.as_ref());
+        answers.any(|received| received.status == status)
+    };
+    let verdict = match bench.target.refused.filter(|status| is_refused(*status)) {
+        Some(status) if !plan::is_about_authentication(&bench.case) => Verdict::Skip(plan::refused(status)),
+        _ => verdict,
+    };
     let crashed = !is_alive(&bench).await;
     let notes = bench.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Outcome {
@@ -287,13 +305,13 @@ async fn run_case(bench: Bench) -> Outcome {
     }
 }
 
-/// How long the card may take to show that somebody is there.
+/// Time limit for fetching the card, to see whether the agent still answers.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long a supervisor may take to start an agent again.
 const RESTART: Duration = Duration::from_secs(5);
 
-/// Whatever a case did, the agent must still answer. Asked twice: one lost connection is no crash. Asked straight: what a
-/// detour does to connections is not the agent's doing.
+/// After each case the agent must still answer. Two tries, since one lost connection is not a crash. Without the fault
+/// proxy, since its faults are not the agent's.
 async fn is_alive(bench: &Bench) -> bool {
     let url = bench.card_url();
     let request = Request { method: "GET".to_owned(), url, headers: Vec::new(), body: None, streams: false };

@@ -1,4 +1,4 @@
-//! Messages in the words of each generation, for native checks and the first look.
+//! Messages in the form of each generation, for native checks and discovery.
 
 use serde_json::{Map, Value, json};
 
@@ -25,10 +25,10 @@ pub fn send_params(generation: Generation, text: &str, more: Value) -> Value {
     params
 }
 
-/// A send in the words of 1.0, as a generation spells it.
+/// Converts a send from its 1.0 form to a generation.
 ///
-/// What 1.0 leaves unsaid is said to the older ones: 0.3 waits for the task or does not, by its binding, unless told; 0.1
-/// needs a task id of the client's making.
+/// Adds what the older generations need: in 0.3 the default of waiting depends on the binding, so it is always set; 0.1
+/// needs a task id from the client.
 pub fn spelled(generation: Generation, send: &Value) -> Value {
     let message = &send["message"];
     let taken = |names: &[(&str, &str)]| -> Map<String, Value> {
@@ -57,7 +57,7 @@ pub fn spelled(generation: Generation, send: &Value) -> Value {
             params.entry("id").or_insert_with(|| json!(uuid::Uuid::new_v4().to_string()));
             params.insert("message".to_owned(), json!({"role": "user", "parts": parts("type")}));
             params.extend(send["configuration"].as_object().cloned().unwrap_or_default());
-            // It has no such choice: the server decides.
+            // 0.1 has no such option: the server decides.
             params.remove("returnImmediately");
             Value::Object(params)
         }
@@ -86,7 +86,7 @@ fn older_part(tag: &str, part: &Value) -> Value {
     }
 }
 
-/// A state as a generation spells it.
+/// The name of a state in a generation.
 pub fn state(generation: Generation, word: &str) -> String {
     match generation {
         Generation::V1 => format!("TASK_STATE_{word}"),

@@ -1,4 +1,4 @@
-//! Our own suites, embedded, and anybody's, from files.
+//! Our own suites, which are embedded, and other suites, from files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn cases_of(
     Ok(cases)
 }
 
-/// What an id's first word stands for in the report's categories.
+/// The report's category for the first word of an id.
 fn category_of(id: &str) -> Category {
     let mut words = id.split('-');
     match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {

@@ -8,54 +8,50 @@ use serde_json::Value;
 use crate::generation::{Binding, Generation};
 use crate::wire::Credentials;
 
-/// An address that speaks one generation in one binding.
+/// An address for one generation in one binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     pub url: String,
     pub tenant: Option<String>,
 }
 
-/// The agent, as far as is known before the first case.
+/// The agent, as known before the first case.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// As the user gave it, without a slash at the end.
     pub base: String,
-    /// The card of `/.well-known/agent-card.json` as clients of 1.0 ask for it, with their version, or of `agent.json`
-    /// where there is only that.
+    /// The card at `/.well-known/agent-card.json`, requested with version 1.0, or at `agent.json` if there is only
+    /// that.
     pub card: Value,
-    /// The same without a version, as older clients ask: some agents show those another card.
+    /// The same, requested without a version, as older clients do: some agents serve them another card.
     pub older_card: Option<Value>,
-    /// The card of `/.well-known/agent.json`, where there is one.
+    /// The card at `/.well-known/agent.json`, if there is one.
     pub legacy_card: Option<Value>,
     pub interfaces: BTreeMap<(Generation, Binding), Interface>,
     pub behaviours: Behaviours,
+    /// The HTTP status (401, 403) with which the agent refused the user's own credentials, or a user without any.
+    pub refused: Option<u16>,
     /// Another agent, for the cases that need two.
     pub second: Option<Second>,
 }
 
-/// The other agent, and what goes with every request to it: never the first one's credentials unless somebody says so.
+/// The second agent with its credentials, which are not the first agent's unless the user says so.
 #[derive(Debug, Clone)]
 pub struct Second {
     pub target: Arc<Target>,
     pub credentials: Credentials,
 }
 
-/// What can be asked of the agent's logic.
+/// Which phrases can be sent to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behaviours {
     /// It knows the `tck-` prefixes.
     Prefixes,
-    /// It does not: its skills' own example phrases are all there is. Empty when there are none.
+    /// It does not know them: only the example phrases of its skills can be used. Empty if there are none.
     Examples(Vec<String>),
 }
 
 impl Target {
-    /// Whatever is shown to the agent or to the second one: none of it gets into reports.
-    pub fn all_credentials(&self, own: &Credentials) -> Credentials {
-        let second = self.second.iter().flat_map(|second| &second.credentials.headers);
-        Credentials { headers: own.headers.iter().chain(second).cloned().collect() }
-    }
-
     /// The card that clients of a generation read.
     pub fn card_of(&self, generation: Generation) -> &Value {
         match generation {
@@ -65,12 +61,12 @@ impl Target {
         }
     }
 
-    /// What a capability of the card is; a missing flag is `false`.
+    /// The value of a capability in the card; a missing flag is `false`.
     pub fn capability(&self, name: &str) -> Value {
         self.capability_in(Generation::V1, name)
     }
 
-    /// The same of the card that clients of a generation read.
+    /// The same, in the card that clients of a generation read.
     pub fn capability_in(&self, generation: Generation, name: &str) -> Value {
         if name == "authentication" {
             return Value::Bool(match generation {
@@ -83,7 +79,7 @@ impl Target {
         found.filter(|found| !found.is_null()).cloned().unwrap_or(Value::Bool(false))
     }
 
-    /// Does the legacy card name a way to authenticate? Cards of the time had words for "none", too.
+    /// True if the 0.1 card names an authentication scheme. Such cards also had words for "none".
     fn names_schemes(&self) -> bool {
         let schemes = self.card_of(Generation::V0_1)["authentication"]["schemes"].as_array();
         let real = |scheme: &Value| {
@@ -94,7 +90,7 @@ impl Target {
         schemes.is_some_and(|schemes| schemes.iter().any(real) && schemes.iter().all(real))
     }
 
-    /// Does the card ask for credentials, without an alternative that asks for none?
+    /// True if the card requires credentials, without an alternative that requires none.
     pub fn requires_authentication(&self) -> bool {
         let lists = [&self.card["securityRequirements"], &self.card["security"]];
         let asked = lists.into_iter().filter_map(Value::as_array).find(|list| !list.is_empty());
@@ -119,7 +115,7 @@ impl Target {
     }
 }
 
-/// The header that names the extensions a card requires of its clients; `None` when it requires none.
+/// The header with the extensions that a card requires; `None` if it requires none.
 pub fn extensions_header(card: &Value, generation: Generation) -> Option<(String, String)> {
     let declared = card["capabilities"]["extensions"].as_array().into_iter().flatten();
     let required = declared.filter(|extension| extension["required"] == true);
@@ -139,7 +135,7 @@ pub fn examples(card: &Value) -> Vec<String> {
     examples.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The addresses a card declares, by generation and binding; the first of each counts.
+/// The addresses in a card, by generation and binding; the first of each is used.
 pub fn interfaces(card: &Value) -> BTreeMap<(Generation, Binding), Interface> {
     let mut all = BTreeMap::new();
     let binding = |name: &str| Binding::ALL.into_iter().find(|binding| binding.in_cards() == name);
@@ -154,7 +150,7 @@ pub fn interfaces(card: &Value) -> BTreeMap<(Generation, Binding), Interface> {
             all.entry((generation, binding)).or_insert(Interface { url, tenant });
         }
     }
-    // 0.3 declares one main address and more of them.
+    // 0.3 has one main address and additional ones.
     let older = card["protocolVersion"].as_str().is_some_and(|version| version.starts_with("0."));
     if let (true, Some(url)) = (older, text(&card["url"])) {
         let main = card["preferredTransport"].as_str().unwrap_or("JSONRPC");

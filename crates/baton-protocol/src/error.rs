@@ -1,7 +1,7 @@
-//! Every error a peer can see, in one table: what it is called and numbered in each generation and binding.
+//! Every error that a peer can see, in one table: its names and codes in each generation and binding.
 //!
-//! The specification's own rows are those of 1.0.1; the rows it lacks (resource exhausted, unavailable…)
-//! use codes of the implementation-defined range and say so by their reason.
+//! The specification's rows are those of 1.0.1; rows that it lacks (resource exhausted, unavailable…) use codes of the
+//! implementation-defined range, and their reason identifies them.
 
 mod name;
 
@@ -64,7 +64,7 @@ impl GrpcCode {
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     pub kind: ErrorKind,
-    /// `ErrorInfo.reason`, and what metrics call it.
+    /// `ErrorInfo.reason`, and the label in metrics.
     pub reason: &'static str,
     /// JSON-RPC code in 1.0, 0.3 and 0.1.
     pub v1: i32,
@@ -73,16 +73,16 @@ pub struct Row {
     /// HTTP status of an HTTP+JSON answer in 1.0 and in 0.3.
     pub http: u16,
     pub http_v0_3: u16,
-    /// HTTP status under a JSON-RPC error: 200 unless a proxy or a client must act on it.
+    /// HTTP status of a JSON-RPC error: 200 unless a proxy or a client must act on it.
     pub rpc_http: u16,
     pub grpc: GrpcCode,
-    /// The message when nothing better is known.
+    /// The standard message.
     pub message: &'static str,
 }
 
 macro_rules! error_table {
     ($($kind:ident $reason:literal $v1:literal $v0_3:literal $v0_1:literal $http:literal $http03:literal $rpc:literal $grpc:ident $message:literal)*) => {
-        /// What went wrong, apart from how any binding says it.
+        /// What went wrong, independent of the binding.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorKind { $($kind),* }
 
@@ -110,20 +110,20 @@ error_table! {
     ExtendedCardNotConfigured   "EXTENDED_AGENT_CARD_NOT_CONFIGURED" -32007 -32007 -32004   400  404  200  FailedPrecondition "Extended agent card is not configured"
     ExtensionSupportRequired    "EXTENSION_SUPPORT_REQUIRED"         -32008 -32008 -32004   400  400  200  FailedPrecondition "A required extension was not declared by the client"
     VersionNotSupported         "VERSION_NOT_SUPPORTED"              -32009 -32009 -32004   400  400  200  FailedPrecondition "Protocol version not supported"
-    // A message to an ended task: its own row because the legacy generation numbers it apart.
+    // A message to an ended task: a separate row because 0.1 has another code for it.
     TaskEnded                   "UNSUPPORTED_OPERATION"              -32004 -32004 -32002   400  400  200  FailedPrecondition "The task has ended and takes no more messages"
     WebhookUrlRefused           "INVALID_PARAMS"                     -32602 -32602 -32004   400  400  200  InvalidArgument    "The webhook URL is not acceptable"
     Unauthenticated             "UNAUTHENTICATED"                    -32000 -32000 -32000   401  401  401  Unauthenticated    "Authentication required"
     Forbidden                   "PERMISSION_DENIED"                  -32000 -32000 -32000   403  403  403  PermissionDenied   "Permission denied"
-    // The caller's own quota; others are still served.
+    // The caller's own quota; other callers are still served.
     QuotaExceeded               "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   429  429  429  ResourceExhausted  "Too many requests or tasks for this caller"
-    // The server or its disk is full; nobody is served.
+    // The server or its disk is full; no caller is served.
     ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  Unavailable        "The server is at its capacity"
     Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        "The server cannot do this right now"
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
-    // A path of HTTP+JSON, asked with another method than it takes.
+    // An HTTP+JSON path, requested with the wrong HTTP method.
     MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      "This path takes another method"
-    // The HTTP body itself is not JSON: a matter of HTTP, not of A2A, whose row is about parts and modes.
+    // The HTTP body itself is not JSON: an error of HTTP. The A2A row is about the media types of parts.
     MediaTypeNotSupported       "UNSUPPORTED_MEDIA_TYPE"             -32600 -32600 -32600   415  415  415  InvalidArgument    "Content-Type must be application/json"
 }
 
@@ -132,7 +132,7 @@ impl ErrorKind {
         &TABLE[self as usize]
     }
 
-    /// What peers are told as `ErrorInfo.reason`. `None` where the fault is in HTTP alone.
+    /// The `ErrorInfo.reason` that peers get. `None` for errors of HTTP itself.
     pub fn told_reason(self) -> Option<&'static str> {
         (self != Self::MediaTypeNotSupported).then_some(self.row().reason)
     }
@@ -147,10 +147,10 @@ impl ErrorKind {
     }
 }
 
-/// An error as a peer may see it, with what only the log may see kept apart.
+/// An error: what a peer may see, and separately what only the log may have.
 ///
-/// Its texts are written before it is known who reads them. Members and methods that generations spell differently
-/// are therefore [`Name`]s in them, and [`Error::told`] spells those for the reader.
+/// Error texts are made before the reader's generation is known. So members and methods whose names differ between
+/// generations are placeholders in them ([`Name`]), and [`Error::told`] replaces them with the reader's names.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
@@ -164,7 +164,7 @@ struct Inner {
     log: Option<String>,
 }
 
-/// A request member that broke a rule. Both texts may hold [`Name`]s.
+/// A request member that broke a rule. Both texts may contain [`Name`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldViolation {
     pub field: String,
@@ -188,7 +188,7 @@ impl Error {
         Self::new(kind, kind.row().message)
     }
 
-    /// Invalid parameters, naming the member and what is wrong with it.
+    /// Invalid parameters, with the member and what is wrong with it.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         let (field, description) = (field.into(), description.into());
         let mut error =
@@ -197,7 +197,7 @@ impl Error {
         error
     }
 
-    /// Names one more member and what is wrong with it.
+    /// Adds another member and what is wrong with it.
     pub fn with_violation(mut self, field: impl Into<String>, description: impl Into<String>) -> Self {
         self.0.violations.push(FieldViolation { field: field.into(), description: description.into() });
         self
@@ -214,7 +214,7 @@ impl Error {
         self
     }
 
-    /// What the log should keep and the peer must not see.
+    /// Adds a cause for the log, which the peer must not see.
     pub fn with_log(mut self, cause: impl fmt::Display) -> Self {
         self.0.log = Some(cause.to_string());
         self
@@ -224,12 +224,12 @@ impl Error {
         self.0.kind
     }
 
-    /// The message in the names of its reader.
+    /// The message, with names of the reader's generation.
     pub fn told(&self, reader: Dialect) -> Cow<'_, str> {
         name::spelled(&self.0.message, reader)
     }
 
-    /// The members that broke a rule, in the names of the reader.
+    /// The members that broke a rule, with names of the reader's generation.
     pub fn violations(&self, reader: Dialect) -> Vec<FieldViolation> {
         let spelled = |text: &str| name::spelled(text, reader).into_owned();
         let violations = self.0.violations.iter();
@@ -255,7 +255,7 @@ impl Error {
     }
 }
 
-/// In the names of 1.0, as logs have it.
+/// With the names of 1.0, for logs.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.told(Dialect::V1))
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The legacy face stays inside the codes every legacy client knows.
+    /// 0.1 uses only codes that 0.1 clients know.
     #[test]
     fn legacy_codes_stay_in_their_range() {
         for row in TABLE {
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// A caller at its own limit is told apart from a server that has no room for anybody.
+    /// A caller at its own limit gets another status than callers of a full server.
     #[test]
     fn s12_no_room_is_429_for_one_caller_and_503_for_all() {
         for (kind, http, grpc) in [

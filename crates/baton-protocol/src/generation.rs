@@ -1,4 +1,4 @@
-//! The protocol generations, and how a request names the one it speaks.
+//! The protocol generations, and how a request names its generation.
 
 mod served;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::Operation;
 use crate::wire::{v0_1, v0_3};
 
-/// A protocol generation Baton knows.
+/// A protocol generation that Baton supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Generation {
     /// Legacy: `tasks/send`.
@@ -38,7 +38,7 @@ impl Generation {
         }
     }
 
-    /// `Major.Minor` as headers and cards spell it.
+    /// `Major.Minor`, as in headers and cards.
     pub fn version(self) -> &'static str {
         match self {
             Self::V0_1 => "0.1",
@@ -51,10 +51,10 @@ impl Generation {
 /// Header and query parameter that carry the version.
 pub const VERSION_HEADER: &str = "a2a-version";
 
-/// What a request said about its version.
+/// The version that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskedVersion {
-    /// Absent or empty: by rule that means 0.3.
+    /// Absent or empty: the specification says that means 0.3.
     Unsaid,
     Known(Generation),
     /// Anything else, kept for the error message.
@@ -62,7 +62,7 @@ pub enum AskedVersion {
 }
 
 impl AskedVersion {
-    /// Reads the header, or the query parameter when there is no header. The patch number is ignored.
+    /// Reads the header, or the query parameter if there is no header. The patch number is ignored.
     pub fn read(header: Option<&str>, query: Option<&str>) -> Self {
         let header = header.map(str::trim).filter(|value| !value.is_empty());
         let query = query.map(str::trim).filter(|value| !value.is_empty());
@@ -83,25 +83,44 @@ impl AskedVersion {
     }
 }
 
-/// What a JSON-RPC method and the version a request asked for come to.
+/// What a JSON-RPC method and the requested version identify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Generation(Generation, Operation),
-    /// 0.1 and 0.3 share the name: the generation the task was born in decides, 0.3 where that tells nothing.
+    /// 0.1 and 0.3 share the name: the generation in which the task was created decides; 0.3 if it is neither.
     ByBirth(Operation),
 }
 
-/// The method tells the generation; the version must agree with it, and the agent must serve it.
+/// The method determines the generation; the requested version must agree with it, and the agent must serve it.
 pub fn of_method(method: &str, asked: &AskedVersion, served: Generations) -> Result<Named, Error> {
     let named = named(method, asked, served)?;
     let (newer, older) = (served.has(Generation::V0_3), served.has(Generation::V0_1));
     match named {
         Named::Generation(generation, _) => served.check(generation).map(|()| named),
         Named::ByBirth(_) if newer && older => Ok(named),
-        // Where only one of the two is served, there is nothing to tell apart.
+        // If only one of the two is served, it is that one.
         Named::ByBirth(operation) if older => Ok(Named::Generation(Generation::V0_1, operation)),
         Named::ByBirth(operation) => {
             served.check(Generation::V0_3).map(|()| Named::Generation(Generation::V0_3, operation))
+        }
+    }
+}
+
+/// The path gives the generation, and `A2A-Version` must agree with it. A request without a version is refused on a 1.0
+/// path, because the specification says that a missing version means 0.3.
+pub fn check_path(asked: &AskedVersion, spoken: Generation, served: Generations) -> Result<(), Error> {
+    match (asked, spoken) {
+        (AskedVersion::Unknown(version), _) => Err(unsupported(version, served)),
+        (AskedVersion::Known(Generation::V1), Generation::V1)
+        | (AskedVersion::Unsaid | AskedVersion::Known(Generation::V0_3), Generation::V0_3) => {
+            served.check(spoken)
+        }
+        (_, spoken) => {
+            served.check(spoken)?;
+            let version = spoken.version();
+            let message =
+                format!("This path is of protocol {version}: send the header `A2A-Version: {version}`");
+            Err(Error::new(ErrorKind::VersionNotSupported, message))
         }
     }
 }
@@ -147,7 +166,7 @@ fn named(method: &str, asked: &AskedVersion, served: Generations) -> Result<Name
     }
 }
 
-/// The version is none this agent speaks.
+/// The error for a version that this agent does not support.
 pub fn unsupported(version: &str, served: Generations) -> Error {
     let version: String = version.chars().take(32).collect();
     let spoken = served.versions();
@@ -222,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Ruling 11: what is switched off is refused by its version, whatever the request says.
+    /// A generation that is switched off is refused as an unsupported version, whatever version the request names.
     #[test]
     fn s03_only_what_is_served_is_spoken() {
         let (v1, v0_3, v0_1) = (Generation::V1, Generation::V0_3, Generation::V0_1);

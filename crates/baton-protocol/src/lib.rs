@@ -1,4 +1,4 @@
-//! What the A2A specification says: domain, lifecycle, operations, errors, and the codecs of each generation.
+//! The A2A protocol: domain types, lifecycle, operations, errors, and the codecs of each generation.
 //!
 //! No sockets, no clock, no randomness, no async. Only `wire` knows how a field is spelled.
 

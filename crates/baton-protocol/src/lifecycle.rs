@@ -1,7 +1,7 @@
-//! A task's life: which event may follow which state, and what a task becomes by it.
+//! The lifecycle of a task: which event may follow which state, and how it changes the task.
 //!
-//! Pure. No clock, no ids made here, no storage: [`Snapshot::apply`] is the only thing that changes a
-//! task, for the server's log as for a client that folds a stream.
+//! Pure: no clock, no id generation, no storage. [`Snapshot::apply`] is the only function that changes a task, both for
+//! the server's log and for a client that folds a stream.
 
 mod artifacts;
 
@@ -13,11 +13,11 @@ use crate::domain::{
 };
 use artifacts::Index;
 
-/// A task with what its log says beyond the task object: the fold of all events up to `version`.
+/// A task after all events up to `version`, with data of the log that the task object does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub task: Task,
-    /// Number of the last event folded in; 0 before the first.
+    /// The number of the last applied event; 0 before the first.
     pub version: u64,
     /// Attempts started so far.
     pub attempts: u32,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     /// The trace the task belongs to: that of the first message that had one.
     pub trace: Option<TraceContext>,
     artifacts: Index,
-    /// What was sent with the user's latest message.
+    /// Other members of the request with the user's latest message.
     pub details: SendDetails,
 }
 
@@ -52,8 +52,7 @@ pub enum Refused {
 /// The transition table. A status with the state the task already has is a progress report, not a
 /// transition, and is allowed while the task is working.
 ///
-/// Beyond the seeds' table: a task may be rejected before or during its work, and `auth-required`
-/// stands beside `input-required`.
+/// A task may be rejected before or during its work. `auth-required` follows the same rules as `input-required`.
 pub fn may_follow(from: TaskState, to: TaskState) -> bool {
     use TaskState::*;
     match from {
@@ -65,17 +64,21 @@ pub fn may_follow(from: TaskState, to: TaskState) -> bool {
 }
 
 impl Snapshot {
-    /// A task before its first event. It counts as submitted at the time of that event.
+    /// A task before its first event. Its state is submitted, at the time of that event.
     pub fn begin(id: TaskId, context_id: ContextId, at: Timestamp) -> Self {
+        // Capacity for one message, and for the three states of a task that completes: cheaper than growing later.
+        let history = Vec::with_capacity(4);
+        let mut transitions = Vec::with_capacity(4);
+        transitions.push(Transition { state: TaskState::Submitted, at });
         Snapshot {
             task: Task {
                 id,
                 context_id,
                 status: Status { state: TaskState::Submitted, message: None, timestamp: at },
                 artifacts: Vec::new(),
-                history: Vec::new(),
+                history,
                 metadata: None,
-                transitions: vec![Transition { state: TaskState::Submitted, at }],
+                transitions,
             },
             version: 0,
             attempts: 0,
@@ -86,7 +89,7 @@ impl Snapshot {
         }
     }
 
-    /// A task that was folded before. `sealed` names the artifacts that said `lastChunk`.
+    /// Restores a stored snapshot. `sealed` names the artifacts whose last chunk was received.
     pub fn restore(
         task: Task,
         version: u64,
@@ -104,7 +107,7 @@ impl Snapshot {
         self.task.status.state
     }
 
-    /// Checks an event body against the task as it is, without changing anything.
+    /// Checks whether an event may be applied, without changing anything.
     pub fn check(&self, body: &EventBody) -> Result<(), Refused> {
         let state = self.state();
         if state.is_terminal() {
@@ -140,27 +143,28 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The ordinal an update of this artifact must carry: its place in the task, or the next free one.
+    /// The ordinal that an update of this artifact must have: its position in the task, or the next free one.
     pub fn ordinal(&self, id: &ArtifactId) -> u32 {
         self.position(id).unwrap_or(self.task.artifacts.len()) as u32
     }
 
-    /// Artifacts that said `lastChunk`: nothing may be appended to them.
+    /// Artifacts whose last chunk was received: nothing may be appended to them.
     pub fn sealed(&self) -> impl Iterator<Item = &ArtifactId> {
-        self.artifacts.sealed().map(|at| &self.task.artifacts[at].id)
+        let artifacts = self.task.artifacts.iter().enumerate();
+        artifacts.filter(|(at, _)| self.artifacts.is_sealed(*at)).map(|(_, artifact)| &artifact.id)
     }
 
-    /// Is the artifact at that place one of them?
+    /// True if the artifact at that position is sealed.
     pub fn is_sealed(&self, at: usize) -> bool {
         self.artifacts.is_sealed(at)
     }
 
-    /// Messages said so far, that of the status included.
+    /// The number of messages so far, including the status message.
     pub fn messages(&self) -> usize {
         self.task.history.len() + usize::from(self.task.status.message.is_some())
     }
 
-    /// Bytes of all that the artifacts hold: text, files and data.
+    /// The size of all artifacts: text, files and data.
     pub fn artifact_bytes(&self) -> u64 {
         self.artifacts.bytes()
     }
@@ -169,7 +173,7 @@ impl Snapshot {
         self.artifacts.position(&self.task.artifacts, id)
     }
 
-    /// Folds the next event in. What it holds becomes the task's, uncopied; one that is refused is gone.
+    /// Applies the next event. Its content is moved into the task; a refused event is dropped.
     pub fn apply(&mut self, event: Event) -> Result<(), Refused> {
         if event.number != self.version + 1 {
             return Err(Refused::OutOfOrder { last: self.version, got: event.number });
@@ -194,7 +198,7 @@ impl Snapshot {
     }
 
     fn take_message(&mut self, message: Message) {
-        // What the agent asked comes before what the user answered.
+        // The agent's question comes before the user's answer.
         self.retire_status_message();
         self.task.history.push(Arc::new(message));
     }
@@ -205,13 +209,13 @@ impl Snapshot {
             self.task.transitions.push(Transition { state: update.state, at });
         }
         self.task.status = Status { state: update.state, message: update.message, timestamp: at };
-        // A status has no room for it, and whoever was not there at the end should still read it.
+        // A status has no member for this metadata, so it goes to the task, where later readers find it.
         if update.state.is_terminal() && update.metadata.is_some() {
             self.task.metadata = update.metadata;
         }
     }
 
-    /// A status message that is replaced joins the history, so that nothing said is lost.
+    /// A status message that is replaced is added to the history, so that no message is lost.
     fn retire_status_message(&mut self) {
         if let Some(said) = self.task.status.message.take() {
             self.task.history.push(Arc::new(said));

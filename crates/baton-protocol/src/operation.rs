@@ -1,4 +1,4 @@
-//! The eleven operations: what can be asked, what comes back, and a fact sheet for each.
+//! The eleven operations: their requests, their replies, and a table of facts about each.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub enum Operation {
     GetExtendedCard,
 }
 
-/// What an operation needs from the card before it may be used.
+/// The capability that the card must declare for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     None,
@@ -75,13 +75,13 @@ impl Operation {
         &FACTS[self as usize]
     }
 
-    /// The operation behind a 1.0 method name.
+    /// The operation of a 1.0 method name.
     pub fn of_v1_method(method: &str) -> Option<Self> {
         FACTS.iter().find(|facts| facts.v1 == method).map(|facts| facts.operation)
     }
 }
 
-/// One request, decoded. The tenant is not here: it belongs to the scope.
+/// A decoded request. The tenant is not part of it: it belongs to the scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
     SendMessage(SendMessage),
@@ -91,7 +91,7 @@ pub enum Call {
     CancelTask(CancelTask),
     SubscribeToTask(SubscribeToTask),
     CreatePushConfig(PushConfig),
-    /// Without an id (before 1.0): the task's only or first config.
+    /// Without an id (before 1.0) it means the task's only or first config.
     GetPushConfig {
         task_id: TaskId,
         id: Option<PushConfigId>,
@@ -130,7 +130,7 @@ impl Call {
 pub struct SendMessage {
     /// Its `task_id` and `context_id` name the target.
     pub message: Message,
-    /// The legacy generation: the task the client named, to be created if it does not exist.
+    /// In 0.1: the task that the client named, which is created if it does not exist.
     pub client_task_id: Option<TaskId>,
     pub accepted_output_modes: Vec<String>,
     pub push_config: Option<PushConfig>,
@@ -154,12 +154,12 @@ impl SendMessage {
     }
 }
 
-/// How much history a reply may hold.
+/// How much history a reply includes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryLength {
     #[default]
     All,
-    /// At most this many, the most recent ones; 0 leaves the member out.
+    /// At most this many of the most recent messages; 0 leaves the member out.
     Last(u32),
 }
 
@@ -200,7 +200,7 @@ pub struct SubscribeToTask {
     pub id: TaskId,
 }
 
-/// What a call that does not stream answers.
+/// The reply of a call that does not stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// A send answered with a task.

@@ -1,6 +1,8 @@
-//! Agent cards: read from files, and made to say what is mounted and enforced, no more, no less.
+//! Agent cards: reads them from JSON, checks them against what is mounted, and fills in the server's addresses.
 
+mod extended;
 mod mounted;
+mod security;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
@@ -8,22 +10,25 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, Guard};
-use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, AgentInterface, JsonObject, Timestamp};
 use baton_protocol::generation::{AskedVersion, Generations};
 use baton_protocol::wire::card::read_any;
+use baton_protocol::{Error, Generation};
 use http::HeaderMap;
 
+pub(crate) use self::extended::ExtendedCard;
 pub(crate) use self::mounted::mounted;
+pub(crate) use self::security::Enforced;
 use crate::mount::Place;
-use crate::proxy::{IpRange, forwarded_base};
+use crate::net::{IpRange, forwarded_base};
+use crate::public_url::{PublicUrl, path_of};
 
 /// Reads a card from JSON, in the spelling of any generation.
 ///
-/// - A capability that it does not declare is switched off: without `"capabilities": {"streaming": true}` the agent
-///   does not stream.
-/// - The versions that `supportedInterfaces` name are those that are served; without that member all are. Addresses need
-///   not be right: the server fills them in.
+/// - A capability that the card does not declare is switched off: without `"capabilities": {"streaming": true}` the
+///   agent does not stream.
+/// - The versions that `supportedInterfaces` names are served; without that member all versions are. Its addresses are
+///   ignored: the server fills in its own.
 ///
 /// ```
 /// let card = baton_server::card::read(
@@ -37,10 +42,10 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
     let read = |text: &str| {
         read_any(text).map(|(generation, mut card)| {
             if generation != Generation::V1 {
-                // The `url` of an older card says where its agent was, not which generations to serve. A transport that
-                // cannot be served stays on it, to be refused.
+                // The `url` of an older card is an address and does not choose which generations to serve. Interfaces
+                // with a transport that this server does not have stay on the card, so that the check refuses them.
                 card.interfaces.retain(|interface| !mounted::is_served(&interface.protocol_binding));
-                // 1.0 has no word for it, so only an older card can leave it out.
+                // 1.0 has no such member, so only on an older card does leaving it out mean "no".
                 card.capabilities.state_transition_history.get_or_insert(false);
             }
             card.capabilities.streaming.get_or_insert(false);
@@ -50,8 +55,8 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
     let object = JsonObject::parse(json).ok().filter(|object| !object.is_empty());
     let said = |member| object.as_ref().is_none_or(|object| object.get(member).is_some());
     let found = match &object {
-        // A card from the network has to say where its agent listens. This one will be told: first as a card of 1.0
-        // would be, then as one of 0.3, whose schemes are spelled otherwise.
+        // A card without an address. The reader requires one, so add one: first in the form of a 1.0 card, then in that
+        // of a 0.3 card, which spells its security schemes differently.
         Some(object) if !["url", "supportedInterfaces", "supported_interfaces"].into_iter().any(said) => {
             let rest = &object.as_str()[1..];
             let version = if said("protocolVersion") { "" } else { r#""protocolVersion":"0.3","# };
@@ -61,17 +66,21 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
         }
         _ => read(json),
     };
-    found.map_err(|error| CardError(error.to_string().trim_start_matches("Invalid response: ").to_owned()))
+    found.map_err(CardError)
 }
 
-/// Why a text is no card: which member, and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no agent card: {0}")]
-pub struct CardError(String);
+/// Why a text is not a valid card. Names the member and the problem; the source is the reader's error.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("not a valid agent card: {}", .0.to_string().trim_start_matches("Invalid response: "))]
+pub struct CardError(#[source] Error);
 
-/// The generations a card lets clients speak: the versions of its interfaces, or all when it names none. Where they
-/// are is filled in by the server.
-pub fn generations(card: &AgentCard) -> Result<Generations, String> {
+/// An interface on the card has a version that this server does not speak.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("supportedInterfaces: protocolVersion {:?} is none this server speaks ({})", .0, Generations::ALL.versions())]
+pub struct UnknownVersion(String);
+
+/// The generations that a card allows: the versions of its interfaces, or all if it names none.
+pub fn generations(card: &AgentCard) -> Result<Generations, UnknownVersion> {
     let mut named = Vec::new();
     for interface in &card.interfaces {
         let version = &interface.protocol_version;
@@ -79,11 +88,7 @@ pub fn generations(card: &AgentCard) -> Result<Generations, String> {
             AskedVersion::Known(generation) => named.push(generation),
             AskedVersion::Unsaid => {}
             AskedVersion::Unknown(_) => {
-                let version: String = version.chars().take(32).collect();
-                let spoken = Generations::ALL.versions();
-                return Err(format!(
-                    "supportedInterfaces: protocolVersion {version:?} is none this server speaks ({spoken})"
-                ));
+                return Err(UnknownVersion(version.chars().take(32).collect()));
             }
         }
     }
@@ -93,33 +98,35 @@ pub fn generations(card: &AgentCard) -> Result<Generations, String> {
 /// The card as it is served.
 #[derive(Debug)]
 pub(crate) struct ServedCard {
-    /// Replaced as a whole when the card is.
+    /// The current card; replaced as a whole by [`ServedCard::replace`].
     edition: ArcSwap<Edition>,
     address: Address,
+    /// `https://host:port` of the listener, once it is bound.
     listening: OnceLock<String>,
 }
 
-/// What is known about the address before anybody listens.
+/// What is known about the agent's address before the listener is bound.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
-    /// Without a slash at the end…
-    pub(crate) public_url: Option<String>,
-    /// …which was there, and is part of the address then: who passes on `/x` may not pass on `/x/`, nor the other way.
-    pub(crate) ends_with_slash: bool,
-    /// Proxies whose word on the public address counts.
+    pub(crate) public_url: Option<PublicUrl>,
+    /// Proxies whose forwarding headers are trusted.
     pub(crate) trusted: Vec<IpRange>,
     pub(crate) place: Place,
+    /// What the server's own listener speaks: `http` or `https`.
+    pub(crate) scheme: &'static str,
 }
 
+/// One version of the card.
 #[derive(Debug)]
 struct Edition {
     declared: Arc<AgentCard>,
     generations: Generations,
+    /// The card with its addresses, once they are known to be the same for every request.
     complete: OnceLock<Arc<AgentCard>>,
     made_at: SystemTime,
 }
 
-/// What a card declares, for as long as a question about it takes.
+/// A guard on the declared card. Hold it only briefly: it keeps this edition in memory.
 pub(crate) struct Declared(Guard<Arc<Edition>>);
 
 impl Deref for Declared {
@@ -139,29 +146,30 @@ impl ServedCard {
 
     /// Serves another card from now on.
     pub(crate) fn replace(&self, card: AgentCard, now: Timestamp) {
-        // Dates have whole seconds: two editions must not share one, or a cache would take the later for the earlier.
+        // `Last-Modified` has whole seconds. Two editions must not share one, or a cache would keep the earlier card.
         let made_at = whole_seconds(now).max(self.made_at() + Duration::from_secs(1));
         self.edition.store(Arc::new(Edition::new(card, made_at)));
     }
 
-    /// In whole seconds, as HTTP dates are.
+    /// When this edition was first served, in whole seconds like HTTP dates.
     pub(crate) fn made_at(&self) -> SystemTime {
         self.edition.load().made_at
     }
 
-    /// Told by the listener; the address clients are given unless a public one is set.
+    /// Sets the address of the listener, which clients are given unless a public URL is set.
     pub(crate) fn listening_at(&self, address: SocketAddr) {
-        // "Any address" is nowhere a client could go.
+        // A client cannot connect to the unspecified address.
         let host = match address {
             SocketAddr::V4(v4) if v4.ip().is_unspecified() => "127.0.0.1".to_owned(),
             SocketAddr::V4(v4) => v4.ip().to_string(),
             SocketAddr::V6(v6) if v6.ip().is_unspecified() => "[::1]".to_owned(),
             SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
         };
-        let _ = self.listening.set(format!("http://{host}:{}", address.port()));
+        let scheme = self.address.scheme;
+        let _ = self.listening.set(format!("{scheme}://{host}:{}", address.port()));
     }
 
-    /// What clients may speak.
+    /// The generations that clients may speak.
     pub(crate) fn generations(&self) -> Generations {
         self.edition.load().generations
     }
@@ -171,8 +179,8 @@ impl ServedCard {
         Declared(self.edition.load())
     }
 
-    /// The whole card. A trusted proxy tells where the asker found it, unless the address is set; the request's
-    /// own `host`, and the path below which a router was nested, are used only when nothing better is known.
+    /// The card with its addresses. They come from, in this order: the public URL, the headers of a trusted proxy, the
+    /// listener's address, and last the request's own `host` with the path below which the router was nested.
     pub(crate) fn complete(
         &self,
         peer: Option<IpAddr>,
@@ -181,22 +189,43 @@ impl ServedCard {
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
         let (edition, address) = (self.edition.load(), &self.address);
-        if let Some(base) = address.told_by_proxy(peer, headers) {
+        if let Some(base) = address.forwarded_address(peer, headers) {
             return Arc::new(address.complete(&edition, &base, true));
         }
         if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
         let at = |base: &str, slash| Arc::new(address.complete(&edition, base, slash));
-        match address.public_url.as_ref().or(self.listening.get()) {
-            Some(base) => Arc::clone(edition.complete.get_or_init(|| at(base, address.ends_with_slash))),
-            // Mounted in somebody's own application: where that listens only the request tells. A nested router is
-            // not asked for what is at the path with a slash.
-            None => at(&base_of_request(host, nested_at), false),
+        match self.known_base() {
+            Some(base) => {
+                let slash = address.public_url.as_ref().is_some_and(PublicUrl::ends_with_slash);
+                Arc::clone(edition.complete.get_or_init(|| at(base, slash)))
+            }
+            // Mounted in an application with its own listener: only the request tells its address. axum does not route
+            // the path with a trailing slash to a nested router.
+            None => at(&address.of_request(host, nested_at), false),
         }
     }
 
-    /// The address before the agent's own path, by the same rules.
+    /// Another card of this agent, the extended one, with the addresses of this card.
+    pub(crate) fn with_addresses(
+        &self,
+        mut card: AgentCard,
+        peer: Option<IpAddr>,
+        host: Option<&str>,
+        nested_at: &str,
+        headers: &HeaderMap,
+    ) -> AgentCard {
+        card.interfaces.clone_from(&self.complete(peer, host, nested_at, headers).interfaces);
+        card
+    }
+
+    /// The declared card, to keep.
+    pub(crate) fn shared(&self) -> Arc<AgentCard> {
+        Arc::clone(&self.edition.load().declared)
+    }
+
+    /// The address without the agent's own path, by the same rules as [`complete`](Self::complete).
     pub(crate) fn base(
         &self,
         peer: Option<IpAddr>,
@@ -204,9 +233,15 @@ impl ServedCard {
         nested_at: &str,
         headers: &HeaderMap,
     ) -> String {
-        let known = || self.address.public_url.as_ref().or(self.listening.get()).cloned();
-        let told = self.address.told_by_proxy(peer, headers);
-        told.or_else(known).unwrap_or_else(|| base_of_request(host, nested_at))
+        let forwarded = self.address.forwarded_address(peer, headers);
+        let known = || self.known_base().map(str::to_owned);
+        forwarded.or_else(known).unwrap_or_else(|| self.address.of_request(host, nested_at))
+    }
+
+    /// The public address, or where the server listens; without a slash at the end.
+    fn known_base(&self) -> Option<&str> {
+        let public = self.address.public_url.as_ref().map(PublicUrl::base);
+        public.or_else(|| self.listening.get().map(String::as_str))
     }
 }
 
@@ -223,48 +258,43 @@ fn whole_seconds(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// The path of a public URL, without a slash at the end; empty when it has none.
-pub(crate) fn base_path(public_url: Option<&str>) -> &str {
-    let after_scheme = public_url.and_then(|url| url.split_once("://"));
-    let path = after_scheme.and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
-    path.unwrap_or_default().trim_end_matches('/')
-}
-
-fn base_of_request(host: Option<&str>, nested_at: &str) -> String {
-    format!("http://{}{nested_at}", host.unwrap_or("localhost"))
-}
-
 impl Address {
-    fn told_by_proxy(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<String> {
+    fn of_request(&self, host: Option<&str>, nested_at: &str) -> String {
+        format!("{}://{}{nested_at}", self.scheme, host.unwrap_or("localhost"))
+    }
+
+    /// The address that a trusted proxy's headers give. Not used if a public URL is set.
+    fn forwarded_address(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<String> {
         let peer = peer.filter(|_| self.public_url.is_none())?;
         if self.trusted.iter().any(|range| range.contains(peer)) { forwarded_base(headers) } else { None }
     }
 
-    /// The card with its interfaces, for a server reached at `base`, with a slash behind its path or without.
+    /// The card with its interfaces, for a server reached at `base`. `slash`: JSON-RPC is called at `base` with a slash
+    /// at the end.
     fn complete(&self, edition: &Edition, base: &str, slash: bool) -> AgentCard {
         let (mut card, served) = (AgentCard::clone(&edition.declared), edition.generations);
         let own = format!("{base}{}", self.place.prefix());
         let tenant = self.place.tenant().map(|tenant| tenant.to_string());
-        // JSON-RPC first, and 1.0 before 0.3: clients take the first they know.
+        // JSON-RPC first, and 1.0 before 0.3: clients use the first interface they support.
         let interface = |binding: &str, url: String, generation: Generation| AgentInterface {
             url,
             protocol_binding: binding.to_owned(),
             protocol_version: generation.version().to_owned(),
             tenant: tenant.clone().filter(|_| generation == Generation::V1),
         };
-        // Who sends the tenant along speaks to the root; who knows none needs a path of the agent's own.
+        // Clients that send the tenant call the root; clients of older generations, which cannot, call the agent's path.
         let first = if tenant.is_some() { base } else { &own };
-        let bare = !slash && !base_path(Some(base)).is_empty();
-        let door = |at: &str| if bare && at == base { at.to_owned() } else { format!("{at}/") };
+        let bare = !slash && !path_of(base).is_empty();
+        let jsonrpc_url = |at: &str| if bare && at == base { at.to_owned() } else { format!("{at}/") };
         let mut all = vec![
-            (Generation::V1, "JSONRPC", door(first)),
-            (Generation::V0_3, "JSONRPC", door(&own)),
+            (Generation::V1, "JSONRPC", jsonrpc_url(first)),
+            (Generation::V0_3, "JSONRPC", jsonrpc_url(&own)),
             (Generation::V1, "HTTP+JSON", first.to_owned()),
             (Generation::V0_3, "HTTP+JSON", own.clone()),
         ];
         if !served.has(Generation::V0_3) {
-            // As a rule those of 0.1 go where those of 0.3 go.
-            all.push((Generation::V0_1, "JSONRPC", door(&own)));
+            // 0.1 gets an interface of its own only here: with 0.3 on the card its clients use that interface.
+            all.push((Generation::V0_1, "JSONRPC", jsonrpc_url(&own)));
         }
         let all = all.into_iter().filter(|(generation, ..)| served.has(*generation));
         card.interfaces = all.map(|(generation, binding, url)| interface(binding, url, generation)).collect();
@@ -303,7 +333,7 @@ mod tests {
         ] {
             let refused = read(text).unwrap_err().to_string();
             assert!(
-                refused.starts_with("this is no agent card: ") && refused.contains(named),
+                refused.starts_with("not a valid agent card: ") && refused.contains(named),
                 "{text}: {refused}"
             );
         }

@@ -166,8 +166,8 @@
 //!
 //! # Where tasks are kept
 //!
-//! In memory, unless [`Builder::store`] is given another store. [`store::sqlite`] keeps them in a file: what was acknowledged
-//! survives `kill -9` and a power cut:
+//! In memory, unless [`Builder::store`] is given another store. [`store::sqlite`] keeps them in a file; every write that
+//! was acknowledged survives `kill -9` and a power cut:
 //!
 //! ```no_run
 //! # async fn start() -> Result<(), baton_server::StartError> {
@@ -182,8 +182,11 @@
 //! ```
 //!
 //! If the process ends while a turn is running, the next start runs the turn again if the agent allows it
-//! ([`Agent::rerunnable`]); otherwise the task fails with the reason. Limits are in [`engine::options`] and
-//! [`service::Limits`]; [`Control`] changes them while the server runs.
+//! ([`Agent::rerunnable`]); otherwise the task fails with the reason. Bounds are in [`Options`] (all agents)
+//! and [`Limits`] (one agent); [`Control`] changes them while the server runs.
+//!
+//! Any other store implements [`store::Store`]. The example `own_store` is one, with its tests: the feature `store-suite`
+//! has the cases that every store must pass.
 //!
 //! # Inside your own web application
 //!
@@ -218,9 +221,11 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `sqlite` (on) | tasks in a file; compiles SQLite from C |
-//! | `postgres`, `redis` | stores that are prototypes so far, see `docs/stores.md` |
-//! | `otel` | spans continue the caller's trace |
+//! | `sqlite` (default) | the store that keeps tasks in a file; compiles SQLite from C |
+//! | `jwt` (default) | bearer tokens that another server issues: [`auth::jwt`], [`auth::introspection`] |
+//! | `postgres`, `redis` | two more stores, prototypes so far; see `docs/stores.md` |
+//! | `otel` | spans continue the caller's trace, and a task's later turns continue its own |
+//! | `store-suite` | tests of the store contract (`store::suite`), for a store of your own; for test builds, adds proptest |
 //!
 //! # How it is built
 //!
@@ -232,14 +237,15 @@
 pub mod a2a;
 pub mod auth;
 pub mod card;
-pub mod engine;
 #[doc(hidden)]
 pub mod points;
-pub mod service;
 pub mod store;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 mod binding;
 mod control;
+mod engine;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -247,19 +253,29 @@ mod local_client;
 mod media;
 mod mount;
 mod net;
-mod own_keys;
-mod proxy;
+mod public_url;
+mod routing;
 mod server;
+mod service;
 mod site;
 mod telemetry;
+mod token_buckets;
 
+/// For implementations of [`Agent`], [`MessageAgent`], [`store::Store`] and [`auth::Authenticator`].
+pub use async_trait::async_trait;
+pub use baton_net::{BadRange, BadSetting, Connections, Cors, IpRange};
 pub use control::Control;
-pub use engine::agent::{Agent, AgentError, Asked, IntoLogic, Logic, MessageAgent, Skill};
+pub use engine::agent::{
+    Agent, AgentError, AnswersMessages, Asked, IntoLogic, Logic, MessageAgent, Skill, WorksOnTasks,
+};
+pub use engine::clock::Clock;
+pub use engine::options::{Options, OwnerLimits, Retention};
 pub use engine::turn::{Question, Stopped, TextStream, Turn};
-pub use engine::{Content, File, FileContent, InputError, NotJson, ReadMessage, Stop};
+pub use engine::{
+    Content, File, FileContent, Health, InputError, Load, NOT_TAKEN, NotJson, ReadMessage, Stop, Swept,
+};
 pub use local_client::{Answer, LocalClient, LocalStream};
-pub use mount::{Mount, SkillEntry};
-pub use net::{Connections, Cors};
-pub use proxy::{BadRange, IpRange};
+pub use mount::{Mount, MountError, SkillEntry};
 pub use server::{Builder, Server, StartError};
+pub use service::Limits;
 pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

@@ -1,21 +1,19 @@
-//! A client inside the process: no socket, no bytes. For tests of agents, and for applications that ask their own.
+//! A client inside the process, without sockets or encoding. For tests of agents, and for applications that call their
+//! own agents.
 
 use baton_protocol::domain::{Message, Part, PartContent, Role, Task, TaskId};
-use baton_protocol::operation::{
-    Call, CancelTask, GetTask, HistoryLength, Reply, SendMessage, SubscribeToTask,
-};
+use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, SendMessage, SubscribeToTask};
 use baton_protocol::wire::StreamItem;
-use baton_protocol::wire::v1;
 use baton_protocol::{Error, ErrorKind, Generation};
-use bytes::Bytes;
 
-use crate::auth::Principal;
+use crate::auth::{Principal, ReservedOwner};
+use crate::engine::caller::Caller;
 use crate::engine::clock::fresh_message_id;
 use crate::engine::{Content, EventStream, Frame, from_store};
 use crate::service::{CallContext, Outcome, Service};
 
-/// Talks to one agent of a server in the same process, by the same rules as clients on the network: the same routing,
-/// limits, history and store. See [`Server::client`](crate::Server::client).
+/// Calls one agent of a server in the same process. The same rules apply as for clients on the network: routing, limits,
+/// history and store. See [`Server::client`](crate::Server::client).
 ///
 /// ```
 /// # async fn it_asks_first() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,7 +46,7 @@ pub struct LocalClient {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// A task, at rest: ended, or waiting for input. It is still working only if it took longer than
+    /// A task that has ended or waits for input. It is still working only if it took longer than
     /// [`Options::send_wait`](crate::engine::options::Options::send_wait).
     Task(Task),
     /// A message skill's answer.
@@ -63,62 +61,62 @@ pub struct LocalStream {
 
 impl LocalClient {
     pub(crate) fn new(service: Service) -> Self {
-        LocalClient { service, principal: Principal::new("anonymous"), tenant: None }
+        LocalClient { service, principal: Principal::anonymous(), tenant: None }
     }
 
-    /// The same, calling as somebody: what an authenticator would have said about the caller.
-    #[must_use]
-    pub fn as_owner(mut self, owner: &str) -> Self {
-        self.principal = Principal::new(owner);
-        self
+    /// The same, calling as `owner`: what an authenticator would have said about the caller.
+    pub fn as_owner(mut self, owner: &str) -> Result<Self, ReservedOwner> {
+        self.principal = Principal::new(owner)?;
+        Ok(self)
     }
 
-    /// The same, naming a tenant.
+    /// A client whose calls name this tenant.
     #[must_use]
     pub fn in_tenant(mut self, tenant: &str) -> Self {
         self.tenant = Some(tenant.to_owned());
         self
     }
 
-    /// Says something new, and waits until the task rests or the answer is there.
+    /// Sends a new message, and waits until the task has ended or waits for input, or the agent has replied.
     pub async fn send(&self, content: impl Into<Content>) -> Result<Answer, Error> {
         self.send_message(user_message(content.into())).await
     }
 
-    /// Says something to a task: the answer to its question, or more while it works.
+    /// Sends a message to a task: the answer to its question, or more input while it works.
     pub async fn send_to(&self, task: &Task, content: impl Into<Content>) -> Result<Answer, Error> {
         self.send_message(to_task(task, content.into())).await
     }
 
-    /// Sends a message as it is, with its own id and target. The same one twice is answered once.
+    /// Sends a message as it is, with its own id and target. Sending the same message again does not run the agent again;
+    /// the first answer is returned.
     pub async fn send_message(&self, message: Message) -> Result<Answer, Error> {
         match self.dispatch(Call::SendMessage(SendMessage::new(message))).await? {
-            Outcome::Reply { reply: Reply::SentMessage(message), .. } => Ok(Answer::Message(message)),
+            Outcome::Message(message) => Ok(Answer::Message(message)),
             other => task_of(other).map(Answer::Task),
         }
     }
 
-    /// Says something new, to watch what comes of it.
+    /// Sends a new message and returns the events.
     pub async fn stream(&self, content: impl Into<Content>) -> Result<LocalStream, Error> {
         self.stream_message(user_message(content.into())).await
     }
 
-    /// Says something to a task, to watch what comes of it.
+    /// Sends a message to a task and returns the events.
     pub async fn stream_to(&self, task: &Task, content: impl Into<Content>) -> Result<LocalStream, Error> {
         self.stream_message(to_task(task, content.into())).await
     }
 
-    /// Sends a message as it is, to watch what comes of it.
+    /// Sends a message as it is and returns the events.
     pub async fn stream_message(&self, message: Message) -> Result<LocalStream, Error> {
         self.watch(Call::SendStreamingMessage(SendMessage::new(message))).await
     }
 
-    /// Watches a task from now on.
+    /// The events of a task from now on.
     pub async fn subscribe(&self, id: &TaskId) -> Result<LocalStream, Error> {
         self.watch(Call::SubscribeToTask(SubscribeToTask { id: id.clone() })).await
     }
 
-    /// The task as it is.
+    /// The task as it is now.
     pub async fn task(&self, id: &TaskId) -> Result<Task, Error> {
         let get = GetTask { id: id.clone(), history_length: HistoryLength::All };
         task_of(self.dispatch(Call::GetTask(get)).await?)
@@ -132,21 +130,27 @@ impl LocalClient {
 
     async fn watch(&self, call: Call) -> Result<LocalStream, Error> {
         match self.dispatch(call).await? {
-            Outcome::Stream { stream, .. } => Ok(LocalStream { events: stream }),
-            Outcome::Reply { .. } | Outcome::Stored { .. } => Err(unexpected()),
+            Outcome::Stream(events) => Ok(LocalStream { events }),
+            _ => Err(unexpected()),
         }
     }
 
     async fn dispatch(&self, call: Call) -> Result<Outcome, Error> {
+        // A test or the application itself: only an owner it names is limited.
+        let caller = Caller::of(&self.principal, None);
         let context = CallContext {
+            caller,
             scope: self.service.scope(&self.principal, self.tenant.as_deref())?,
             generation: Generation::V1,
             last_event_id: None,
             extensions: Vec::new(),
             trace: None,
+            // This client is part of the application.
+            permission: None,
+            principal: self.principal.clone(),
             asker: None,
         };
-        self.service.dispatch(&context, call).await
+        Ok(self.service.dispatch(&context, call).await?.outcome)
     }
 }
 
@@ -167,8 +171,8 @@ impl Answer {
         }
     }
 
-    /// All text of it: of the message; or of the task's artifacts, a line between two; or, without artifacts, of the
-    /// task's last status.
+    /// All text of the answer: of the message; or of the task's artifacts, joined with newlines; or, if there are no
+    /// artifacts, of the task's last status.
     pub fn text(&self) -> String {
         let task = match self {
             Answer::Message(message) => return message.text(),
@@ -183,7 +187,7 @@ impl Answer {
 }
 
 impl LocalStream {
-    /// What happened next; `None` when the stream is over. The first is the task as it began.
+    /// The next event; `None` when the stream is over. The first is the task as it was at the beginning.
     pub async fn next(&mut self) -> Option<Result<StreamItem, Error>> {
         let frame = match self.events.next().await? {
             Ok(frame) => frame,
@@ -196,7 +200,7 @@ impl LocalStream {
         })
     }
 
-    /// All that is still to come.
+    /// All remaining events.
     pub async fn rest(mut self) -> Result<Vec<StreamItem>, Error> {
         let mut items = Vec::new();
         while let Some(item) = self.next().await {
@@ -206,7 +210,7 @@ impl LocalStream {
     }
 }
 
-/// Without anything between the parts: streamed text may come in several.
+/// Joined without a separator: streamed text may arrive in several parts.
 fn text_of(parts: &[Part]) -> String {
     let text = |part: &Part| match &part.content {
         PartContent::Text(text) => Some(text.clone()),
@@ -225,16 +229,12 @@ fn to_task(task: &Task, content: Content) -> Message {
     Message { task_id, context_id, ..user_message(content) }
 }
 
+/// The whole task; no call of this client limits the history.
 fn task_of(outcome: Outcome) -> Result<Task, Error> {
     match outcome {
-        Outcome::Reply { reply: Reply::SentTask(task) | Reply::Task(task), .. } => Ok(task),
-        Outcome::Stored { json, .. } => read_task(&json),
-        Outcome::Reply { .. } | Outcome::Stream { .. } => Err(unexpected()),
+        Outcome::Task(shown) => shown.task(),
+        _ => Err(unexpected()),
     }
-}
-
-fn read_task(json: &Bytes) -> Result<Task, Error> {
-    std::str::from_utf8(json).map_err(|_| unexpected()).and_then(v1::read_task)
 }
 
 fn unexpected() -> Error {

@@ -1,6 +1,6 @@
-//! Media types against the modes of a card.
+//! Matches media types with the modes of a card.
 
-/// How expressly a mode covers a media type.
+/// How specifically a mode matches a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     /// `*/*`
@@ -10,7 +10,7 @@ pub(crate) enum Fit {
     Exact,
 }
 
-/// Does a mode cover a media type? Modes of older cards (`text`, `file`, `data`) are understood.
+/// How a mode matches a media type, if it does. Modes of older cards (`text`, `file`, `data`) are understood.
 pub(crate) fn fit(mode: &str, media_type: &str) -> Option<Fit> {
     let (mode, media_type) = (bare(mode), bare(media_type));
     let mode = [("text", "text/*"), ("data", "application/json"), ("file", "*/*"), ("*", "*/*")]
@@ -27,8 +27,9 @@ pub(crate) fn fit(mode: &str, media_type: &str) -> Option<Fit> {
     }
 }
 
-/// Does a caller who accepts one thing take another? Each may be a type, a range of them or a word of older clients and
-/// cards. Callers mean no type by `text`, `file` and `data` but what they can show: those fit whatever is made.
+/// Whether a caller who accepts `accepted` can take `made`. Both may be a media type, a range such as `text/*`, or a word
+/// of older clients and cards. With `text`, `file` and `data` older callers name kinds of parts rather than media types,
+/// so these words match everything.
 pub(crate) fn takes(accepted: &str, made: &str) -> bool {
     let (accepted, made) = (bare(accepted), bare(made));
     let is_word = |mode: &str| ["text", "file", "data"].iter().any(|word| mode.eq_ignore_ascii_case(word));

@@ -1,4 +1,6 @@
-//! One agent on a server: its card, its skills, its bounds, and where it is found.
+//! One agent on a server: its card, its skills, its limits, and its path or tenant.
+
+mod error;
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +8,17 @@ use std::sync::Arc;
 use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use baton_protocol::wire::http_json::is_tenant;
 
-use crate::engine::AgentLogic;
+pub use error::MountError;
+
+use crate::auth::Principal;
+use crate::card::ExtendedCard;
 use crate::engine::agent::{Agent, ChooseSkill, Logic, MessageAgent, Skill};
+use crate::routing::AgentLogic;
 use crate::service::Limits;
 
-/// An agent to be put on a server, with [`Builder::mount`](crate::Builder::mount).
+/// An agent for a server, given to [`Builder::mount`](crate::Builder::mount).
 ///
-/// Without [`path`](Self::path) or [`tenant`](Self::tenant) it is found at the root.
+/// Without [`path`](Self::path) or [`tenant`](Self::tenant) it is served at the root.
 #[must_use]
 pub struct Mount {
     pub(crate) id: Arc<str>,
@@ -22,19 +28,20 @@ pub struct Mount {
     pub(crate) default_skill: Option<String>,
     pub(crate) limits: Limits,
     pub(crate) place: Place,
-    /// Ids of skills that were to be on the card and are not.
+    pub(crate) extended: Option<ExtendedCard>,
+    /// Ids given as [`SkillEntry::Listed`] that the card does not have; `check` reports them.
     unlisted: Vec<String>,
 }
 
-/// What the card says about a skill: written in code, or on a card that was read from a file.
+/// A skill's entry on the card: written in code, or already on the card.
 ///
 /// Made from an [`AgentSkill`], or from an id.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SkillEntry {
-    /// This. The card's own list of skills is made of such entries, or has to hold one of the same id.
+    /// This entry. If the card lists skills itself, it must list one with the same id.
     Described(AgentSkill),
-    /// What the card says under that id.
+    /// The entry with this id, which the card must have.
     Listed(String),
 }
 
@@ -50,19 +57,19 @@ impl From<&str> for SkillEntry {
     }
 }
 
-/// Where an agent is found.
+/// Where an agent is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     Root,
-    /// `/weather`: everything of the agent is below it.
+    /// `/weather`: all paths of the agent are below it.
     Path(String),
-    /// At the root in 1.0, by the tenant its card's interfaces name; older generations, which know no tenants,
-    /// find it below `/<tenant>`.
+    /// In 1.0 at the root, where requests name the tenant as the card's interfaces say. Older generations have no
+    /// tenants; their clients call it below `/<tenant>`.
     Tenant(Arc<str>),
 }
 
 impl Place {
-    /// What its paths begin with.
+    /// The prefix of the agent's paths.
     pub(crate) fn prefix(&self) -> String {
         match self {
             Place::Root => String::new(),
@@ -91,20 +98,31 @@ impl fmt::Debug for Mount {
 }
 
 impl Mount {
-    /// `id` names the agent in stores, logs and metrics: it must stay the same from start to start.
+    /// `id` names the agent in stores, logs and metrics: it must be the same at every start.
     pub fn new(id: &str, card: AgentCard) -> Self {
         let (skills, limits, place) = (Vec::new(), Limits::default(), Place::Root);
-        let (choose_skill, default_skill, unlisted) = (None, None, Vec::new());
-        Mount { id: Arc::from(id), card, skills, choose_skill, default_skill, limits, place, unlisted }
+        let (choose_skill, default_skill, extended, unlisted) = (None, None, None, Vec::new());
+        Mount {
+            id: Arc::from(id),
+            card,
+            skills,
+            choose_skill,
+            default_skill,
+            limits,
+            place,
+            extended,
+            unlisted,
+        }
     }
 
-    /// A skill that works on tasks: what the card is to say about it, or the id of one that the card has.
+    /// Adds a skill that works on tasks. `skill` is its entry for the card, or the id of an entry that the card already
+    /// has.
     pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
         self.entry(skill.into(), Logic::Task(Arc::new(agent)))
     }
 
-    /// A skill that answers messages with messages: what the card is to say about it, or the id of one that the card
-    /// has.
+    /// Adds a skill that answers messages with messages. `skill` is its entry for the card, or the id of an entry that
+    /// the card already has.
     pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
         self.entry(skill.into(), Logic::Message(Arc::new(agent)))
     }
@@ -120,16 +138,16 @@ impl Mount {
                 }
             },
         };
-        self.skill(Skill { card, logic })
+        self.skill(Skill::new(card, logic))
     }
 
-    /// One more skill.
+    /// Adds a skill.
     pub fn skill(mut self, skill: Skill) -> Self {
         self.skills.push(skill);
         self
     }
 
-    /// The skill for messages that fit no other, or two alike.
+    /// The skill for messages that fit no skill, or several equally well.
     pub fn default_skill(mut self, id: &str) -> Self {
         self.default_skill = Some(id.to_owned());
         self
@@ -144,72 +162,82 @@ impl Mount {
         self
     }
 
-    /// Bounds for its requests and turns.
+    /// A card with more than the public one, for authenticated callers. Its addresses, capabilities and security section
+    /// are those of the public card.
+    pub fn extended_card(self, card: AgentCard) -> Self {
+        self.extended_card_for(move |_, _| card.clone())
+    }
+
+    /// An extended card that differs by caller: made of the caller and the public card at each request. Whatever only some
+    /// callers may see must be added only for them.
+    pub fn extended_card_for(
+        mut self,
+        make: impl Fn(&Principal, &AgentCard) -> AgentCard + Send + Sync + 'static,
+    ) -> Self {
+        self.extended = Some(ExtendedCard::new(make));
+        self
+    }
+
+    /// Limits for its requests and turns.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Puts the agent below a path, `/weather`: its card is at `/weather/.well-known/agent-card.json`.
+    /// Serves the agent below a path. For `/weather` its card is at `/weather/.well-known/agent-card.json`.
     pub fn path(mut self, path: &str) -> Self {
         let path = path.trim_end_matches('/');
         self.place = if path.is_empty() { Place::Root } else { Place::Path(path.to_owned()) };
         self
     }
 
-    /// Gives the agent a tenant's name: 1.0 clients say it with each request, as the card's interfaces tell them.
-    /// Older ones find the agent below `/<tenant>`.
+    /// Serves the agent as a tenant. 1.0 clients name the tenant in each request, as the card's interfaces tell them;
+    /// older clients call the agent below `/<tenant>`.
     pub fn tenant(mut self, tenant: &str) -> Self {
         self.place = Place::Tenant(Arc::from(tenant));
         self
     }
 
-    /// What is wrong with its names, if anything is.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let id = &self.id;
+    /// Checks the id, the names of skills, and the path or tenant.
+    pub(crate) fn check(&self) -> Result<(), MountError> {
+        let agent = || self.id.to_string();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
-            return Err(format!("agent `{id}`: an id is 1 to 64 of the characters A-Z a-z 0-9 . _ -"));
+        if self.id.is_empty() || self.id.len() > 64 || !self.id.bytes().all(plain) {
+            return Err(MountError::BadId(agent()));
         }
         if let Some(unlisted) = self.unlisted.first() {
-            let ids: Vec<String> = self.card.skills.iter().map(|skill| format!("`{}`", skill.id)).collect();
-            let ids = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
-            return Err(format!(
-                "agent `{id}`: `{unlisted}` has logic, but is not on the card, whose skills are {ids}"
-            ));
+            let listed = self.card.skills.iter().map(|skill| skill.id.clone()).collect();
+            return Err(MountError::UnlistedSkill { agent: agent(), skill: unlisted.clone(), listed });
         }
         if let Some(default) = &self.default_skill
             && !self.skills.iter().any(|skill| skill.card.id == *default)
         {
-            let ids: Vec<String> = self.skills.iter().map(|skill| format!("`{}`", skill.card.id)).collect();
-            let ids = ids.join(", ");
-            return Err(format!("agent `{id}`: the default skill `{default}` is none of its skills: {ids}"));
+            let skills = self.skills.iter().map(|skill| skill.card.id.clone()).collect();
+            return Err(MountError::UnknownDefaultSkill { agent: agent(), skill: default.clone(), skills });
         }
         match &self.place {
-            Place::Tenant(tenant) if !is_free(tenant) => Err(format!(
-                "agent `{id}`: tenant `{tenant}` must be 1 to 64 of the characters A-Z a-z 0-9 . _ ~ - and no name that \
-                 the protocol's own paths begin with"
-            )),
-            Place::Path(path) if !is_path(path) => Err(format!(
-                "agent `{id}`: path `{path}` must be segments such as `/agents/weather`, none of which is a name that \
-                 the protocol's own paths begin with"
-            )),
+            Place::Tenant(tenant) if !is_free(tenant) => {
+                Err(MountError::BadTenant { agent: agent(), tenant: tenant.to_string() })
+            }
+            Place::Path(path) if !is_path(path) => {
+                Err(MountError::BadPath { agent: agent(), path: path.to_string() })
+            }
             _ => Ok(()),
         }
     }
 
-    /// Its logic, once the card lists its skills.
+    /// Takes the agent's logic out. Call it after the card's skills have been filled in.
     pub(crate) fn logic(&mut self) -> AgentLogic {
         let (skills, choose) = (std::mem::take(&mut self.skills), self.choose_skill.take());
         AgentLogic::new(skills, choose, self.default_skill.take(), &self.card)
     }
 }
 
-/// What stands at the root already.
-const TAKEN: &[&str] = &["v1", "agent", "subscribe"];
+/// First segments of the protocol's own paths.
+const RESERVED: &[&str] = &["v1", "agent", "subscribe"];
 
 fn is_free(name: &str) -> bool {
-    is_tenant(name) && !TAKEN.contains(&name)
+    is_tenant(name) && !RESERVED.contains(&name)
 }
 
 fn is_path(path: &str) -> bool {

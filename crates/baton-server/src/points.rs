@@ -1,15 +1,15 @@
-//! Named points in the write path, where a fault test lets the process die.
+//! Named points in the write path, where a fault test can kill the process.
 //!
-//! In a release build [`reached`] is empty and there is nothing to hook into. In a dev build (`debug_assertions`) the
-//! binary may say what happens at a point, so that the tests kill the very program that everybody builds: there is
-//! no second build for them. The library itself does nothing at a point, and reads no environment to find out.
+//! In a release build `reached` is empty and no hook can be set. In a dev build (`debug_assertions`) the binary can set a
+//! hook, so that fault tests run the ordinary dev build and need no special one. The library itself does nothing at a
+//! point and reads no environment variables.
 
 #[cfg(debug_assertions)]
 use std::sync::OnceLock;
 
 macro_rules! points {
     ($($(#[$doc:meta])* $point:ident $name:literal,)*) => {
-        /// A moment at which a crash must lose nothing.
+        /// A point at which a crash must lose nothing.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Point {
@@ -17,10 +17,10 @@ macro_rules! points {
         }
 
         impl Point {
-            /// All of them, in the order of a task's life.
+            /// All points.
             pub const ALL: &[Point] = &[$(Point::$point,)*];
 
-            /// How a test names it.
+            /// The name that tests use.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Point::$point => $name,)*
@@ -31,41 +31,41 @@ macro_rules! points {
 }
 
 points! {
-    /// The store's file is locked, and has not been looked into.
+    /// The store's file is locked and has not been read.
     OpenLocked "open-locked",
     /// A migration has run and is not committed.
     MigrateWithin "migrate-within",
-    /// The tables are there.
+    /// All migrations are committed.
     MigrateAfter "migrate-after",
-    /// What a killed process left in its log is in the database.
-    OpenFolded "open-folded",
+    /// At open: the write-ahead log of a killed process has been checkpointed.
+    OpenCheckpointed "open-checkpointed",
     /// A batch is about to begin.
     WriteBegin "write-begin",
     /// The transaction is open and empty.
     WriteBegun "write-begun",
-    /// One write of a batch is done, its neighbours may not be.
+    /// One write of a batch is done; the others may not be.
     WriteBetween "write-between",
     /// All writes are done, nothing is committed.
     CommitBefore "commit-before",
-    /// Committed; nobody knows.
+    /// The batch is committed; no caller has been answered.
     CommitAfter "commit-after",
-    /// Some of the batch have their answers, others not.
+    /// Some callers of the batch have been answered, others not.
     AnswerBetween "answer-between",
-    /// The whole batch is answered.
+    /// All callers of the batch have been answered.
     AnswerAfter "answer-after",
-    /// The log is about to be folded into the database.
-    LogFoldBefore "log-fold-before",
-    /// The log is folded.
-    LogFoldAfter "log-fold-after",
+    /// The write-ahead log is about to be checkpointed.
+    CheckpointBefore "checkpoint-before",
+    /// The write-ahead log has been checkpointed.
+    CheckpointAfter "checkpoint-after",
     /// Within an append: the head is written, its events are not.
     AppendHead "append-head",
-    /// Within an append: one event of several.
+    /// Within an append: one of several events is written.
     AppendEvent "append-event",
     /// Within an append: the snapshot is written.
     AppendSnapshot "append-snapshot",
     /// Within an append: the message record is written.
     AppendMessage "append-message",
-    /// Within an append: a request is settled.
+    /// Within an append: a request (a stored message or cancel for a busy task) is marked as settled.
     AppendSettled "append-settled",
     /// Within a request: it is numbered and not yet inserted.
     RequestNumbered "request-numbered",
@@ -79,50 +79,50 @@ points! {
     PurgeRows "purge-rows",
     /// Retention: a message record is gone.
     PurgeRecord "purge-record",
-    /// A new task or turn is stored; no stream knows, no run has it.
+    /// A new task or turn is stored; no reader has been woken, no run is started.
     SendStored "send-stored",
     /// The run of a new turn is started; the client has no answer.
     SendLaunched "send-launched",
-    /// A message for a busy task is stored; its run has not been rung.
+    /// A message for a busy task is stored; its run has not been woken.
     FollowUpNoted "follow-up-noted",
-    /// A cancel is stored; the run has not been rung.
+    /// A cancel is stored; the run has not been woken.
     CancelNoted "cancel-noted",
-    /// What a turn said is about to be appended.
+    /// A turn's events are about to be appended.
     RunGathered "run-gathered",
-    /// What a turn said is stored; no stream has heard of it.
+    /// A turn's events are stored; no reader has been woken.
     RunStored "run-stored",
-    /// Streams were told of what a turn said.
+    /// Readers have been woken for a turn's events.
     RunRung "run-rung",
     /// A turn is over and its task is still registered.
     RunEnded "run-ended",
-    /// A message skill's answer is stored; nobody has it.
+    /// A message skill's reply is stored; the client has no answer.
     ReplyKept "reply-kept",
     /// A frame is about to be given to a connection.
     FrameShown "frame-shown",
-    /// After a crash: what becomes of a task is decided and not written.
+    /// Recovery after a crash: the decision about a task is made and not stored.
     TendPlanned "tend-planned",
-    /// After a crash: what becomes of a task is written, its run not started.
+    /// Recovery after a crash: the decision is stored, the task's run is not started.
     TendStored "tend-stored",
     /// A sweep begins.
     SweepBegin "sweep-begin",
     /// A sweep has folded, and not yet purged.
     SweepFolded "sweep-folded",
-    /// A stop was asked for and told to the turns.
+    /// Shutdown: the turns have been told to stop.
     StopTold "stop-told",
-    /// The turns have ended, or had their time; streams are still open.
+    /// Shutdown: the turns have ended or the drain time is over; streams are still open.
     StopDrained "stop-drained",
 }
 
 #[cfg(debug_assertions)]
 static HOOK: OnceLock<fn(Point)> = OnceLock::new();
 
-/// From now on this is called at every point. The first hook stays.
+/// Sets the function that is called at every point. Only the first call has an effect.
 #[cfg(debug_assertions)]
 pub fn hook(at: fn(Point)) {
     HOOK.get_or_init(|| at);
 }
 
-/// The program has come to a point.
+/// Called where the program reaches a point.
 #[inline(always)]
 pub(crate) fn reached(point: Point) {
     #[cfg(debug_assertions)]

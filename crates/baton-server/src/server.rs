@@ -10,58 +10,66 @@ use baton_protocol::Error;
 use baton_protocol::domain::{AgentCard, AgentSkill, Message};
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use crate::auth::{Anonymous, Authenticator};
+use crate::auth::{Anonymous, Authenticator, Chain};
 use crate::binding::{self, App};
-use crate::card::{self, Address, CardError, ServedCard};
+use crate::card::{self, Address, CardError, Enforced, ServedCard};
 use crate::control::Control;
 use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::options::Options;
-use crate::engine::{Content, Engine};
+use crate::engine::stream_slots::StreamSlots;
+use crate::engine::{Content, Engine, Health, Load, Swept};
 use crate::local_client::{Answer, LocalClient, LocalStream};
-use crate::mount::{Mount, SkillEntry};
-use crate::net::{self, Connections, Cors};
-use crate::proxy::IpRange;
+use crate::mount::{Mount, MountError, SkillEntry};
+use crate::net::{self, BadSetting, Connections, Cors, IpRange, Observer};
+use crate::public_url::PublicUrl;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{IntoStore, Store, StoreError};
 use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
+#[cfg(feature = "tls")]
+use crate::tls::{BadTls, TlsOptions};
 
-/// The agent of a server with one, by its name in stores.
+/// The id of the agent on a server with a single agent; stores use it in their keys.
 const ONLY_AGENT: &str = "default";
 
-/// After the store has failed: what is under way has this long to be answered.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// After the store has failed for good: how long requests under way have to be answered.
+const FATAL_GRACE: Duration = Duration::from_secs(1);
 
-/// What keeps a server from starting, or from going on. A `main` that returns it prints its text.
+/// Why a server could not start, or had to stop. A `main` that returns it prints its text.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A line for each thing that is wrong; it begins with the member of the card.
-    #[error("the agent card promises what is not there: {}", .0.join("; "))]
+    /// The card declares something that the server does not have. One line per problem; it begins with the member of
+    /// the card.
+    #[error("the agent card declares something this server does not have: {}", .0.join("; "))]
     Card(Vec<String>),
-    /// An agent cannot be put where it was to be, or as it was to be.
-    #[error("{0}")]
-    Mount(String),
+    /// An agent cannot be mounted: its id, path, tenant or skills are not valid, or two agents conflict.
+    #[error(transparent)]
+    Mount(#[from] MountError),
     /// A card could not be read.
     #[error(transparent)]
     CardText(#[from] CardError),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen: {0}")]
-    Listen(std::io::Error),
-    /// The listener is broken.
+    Listen(#[source] std::io::Error),
+    /// The listener failed while serving.
     #[error("the listener failed: {0}")]
-    Serve(std::io::Error),
-    /// While serving: what is acknowledged can no longer be made durable. Start again, in a new process.
+    Serve(#[source] std::io::Error),
+    /// While serving: the store can no longer make writes durable. The process has to be restarted.
     #[error(transparent)]
     Fatal(StoreError),
-    /// The text names the setting.
-    #[error("{0}")]
-    Setting(String),
+    /// A setting is not valid; the text names it.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// The certificate or its key cannot be used, or those of the authorities of client certificates.
+    #[cfg(feature = "tls")]
+    #[error("TLS: {0}")]
+    Tls(#[from] BadTls),
 }
 
 impl fmt::Debug for StartError {
@@ -70,7 +78,7 @@ impl fmt::Debug for StartError {
     }
 }
 
-/// A server in the making.
+/// Collects the agents and settings of a [`Server`].
 #[must_use]
 pub struct Builder {
     agents: Vec<Mount>,
@@ -78,12 +86,13 @@ pub struct Builder {
     options: Options,
     clock: Arc<dyn Clock>,
     authenticator: Arc<dyn Authenticator>,
-    public_url: Option<String>,
-    trusted_proxies: Vec<IpRange>,
     net: net::Settings,
+    public_url: Option<PublicUrl>,
     drain: Duration,
     metrics: MetricsAccess,
     log_requests: bool,
+    #[cfg(feature = "tls")]
+    tls: Option<TlsOptions>,
 }
 
 impl fmt::Debug for Builder {
@@ -98,16 +107,18 @@ pub struct Server {
     site: Arc<Site>,
     network: net::Network,
     drain: Duration,
+    #[cfg(feature = "tls")]
+    tls: Option<net::Tls>,
 }
 
 impl Server {
-    /// The shortest way: one agent with one skill, named after it. It works on tasks if it takes a
+    /// The shortest way: one agent with one skill of the same name. It works on tasks if it takes a
     /// [`Turn`](crate::Turn), and answers with messages if it takes an [`Asked`](crate::Asked).
     pub fn agent<Kind>(name: &str, description: &str, agent: impl IntoLogic<Kind>) -> Builder {
         let card = AgentCard::new(name, description, "1.0.0");
         let mut skill = AgentSkill::new(name, name, description);
         skill.tags = vec![name.to_owned()];
-        Self::builder(card).skill(Skill { card: skill, logic: agent.into_logic() })
+        Self::builder(card).skill(Skill::new(skill, agent))
     }
 
     /// An agent with its own card. Interfaces, capabilities and skills are filled in from what is mounted.
@@ -122,18 +133,18 @@ impl Server {
             store: Arc::new(MemoryStore::new()),
             options: Options::default(),
             clock: Arc::new(SystemClock),
-            authenticator: Arc::new(Anonymous),
+            authenticator: Arc::new(Anonymous::default()),
+            net: net::settings(),
             public_url: None,
-            trusted_proxies: Vec::new(),
-            net: net::Settings::default(),
             drain: Duration::from_secs(30),
             metrics: MetricsAccess::default(),
             log_requests: false,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
-    /// The engine, to look at tasks and change caps.
-    pub fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         self.site.engine()
     }
 
@@ -144,20 +155,41 @@ impl Server {
         self.engine().fatal()
     }
 
-    /// To change cards and limits while the server serves.
-    pub fn control(&self) -> Control {
-        Control::new(Arc::clone(&self.site))
+    /// How many turns are running, and how many tasks are queued.
+    pub fn load(&self) -> Load {
+        self.engine().load()
     }
 
-    /// To mount in an application of one's own: at the root, merged with its routes, or nested below a path. It is a
-    /// `tower` service of any HTTP body, too.
+    /// Whether this server can do its work: what `/readyz` answers, for applications that have their own probe.
+    pub async fn health(&self) -> Health {
+        self.engine().health().await
+    }
+
+    /// Folds and removes old tasks now, as [`Retention`](crate::Retention) says. The server also does this by itself
+    /// from time to time.
+    pub async fn sweep(&self) -> Result<Swept, StoreError> {
+        self.engine().sweep().await
+    }
+
+    /// To change cards and limits while the server serves.
+    pub fn control(&self) -> Control {
+        Control::new(
+            Arc::clone(&self.site),
+            #[cfg(feature = "tls")]
+            self.tls.clone(),
+        )
+    }
+
+    /// A router to mount in your own application: at the root, merged with its routes, or nested below a path. It is
+    /// also a `tower` service for any HTTP body.
     ///
     /// The card says where clients find the agent: at [`Builder::public_url`] if that is set, else where the request
-    /// for the card came in. [`serve_app`](Self::serve_app) serves the application with everything a server of its own
-    /// has.
+    /// for the card came in. [`serve_app`](Self::serve_app) serves the application with the same limits and checks as
+    /// [`serve`](Self::serve).
     ///
-    /// An application with a listener of its own (TLS, WebSockets) also ends the agent: an event stream stays open as
-    /// long as its task works, and a listener that waits for open requests would wait for it. So the agent goes first:
+    /// An application with its own listener (TLS, WebSockets) also has to shut the agent down: an event stream stays
+    /// open as long as its task works, and a listener that waits for open requests would wait for it. So shut the agent
+    /// down first:
     ///
     /// ```no_run
     /// # async fn start(listener: tokio::net::TcpListener, agent: baton_server::Server) -> std::io::Result<()> {
@@ -170,24 +202,25 @@ impl Server {
     /// # }
     /// ```
     ///
-    /// It awaits [`fatal`](Self::fatal) as well. Limits on connections, the checks of `Host` and `Origin` and CORS are
-    /// that application's to make: they belong to whoever owns the listener.
+    /// Such an application should also await [`fatal`](Self::fatal). It has to bring its own limits on connections,
+    /// checks of `Host` and `Origin`, and CORS: here they belong to the listener.
     pub fn router(&self) -> axum::Router {
         binding::routes(Arc::clone(&self.site))
     }
 
-    /// No new work; running turns have the drain time to end; then streams close. What still runs is left to the next
-    /// start. For applications that serve the [`router`](Self::router) themselves, before they stop listening.
+    /// Stops the agents: no new work is taken, running turns have the drain time to end, then streams close. Turns that
+    /// are still running are recovered at the next start. Applications that serve the [`router`](Self::router)
+    /// themselves call this before they stop listening.
     pub async fn shut_down(&self) {
         self.engine().shut_down(self.drain).await;
     }
 
-    /// What the server counts about itself, as OpenMetrics text.
+    /// The server's metrics, as OpenMetrics text.
     pub async fn metrics(&self) -> String {
         binding::metrics::text(self.engine(), Format::OpenMetrics).await
     }
 
-    /// `GET /metrics` alone, for a listener of its own: whoever reaches it may read.
+    /// A router with `GET /metrics` only, for a separate listener. Whoever reaches that listener may read the metrics.
     pub fn metrics_router(&self) -> axum::Router {
         binding::metrics_router(self.engine().clone())
     }
@@ -198,8 +231,8 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), StartError> {
-        // Not the agents' settings: who may ask for those has nothing to do with who may ask here.
-        let network = net::Settings::default().check(None, &[]).map_err(StartError::Setting)?;
+        // Default settings: the hosts and origins allowed for the agents do not apply to this listener.
+        let network = net::settings().check()?;
         let served = network.serve(
             listener,
             App::Routes(self.metrics_router()),
@@ -210,28 +243,28 @@ impl Server {
         served.await.map_err(StartError::Serve)
     }
 
-    /// The numbers' own handle, for what counts from outside.
+    /// The handle on the metrics, for listeners that count their own connections.
     pub fn telemetry(&self) -> &Telemetry {
         self.engine().telemetry()
     }
 
-    /// Talks to the agent from inside the process, without a socket: see [`LocalClient`]. Of several agents it is the one
-    /// at the root, else the one with the shortest path.
+    /// A client inside the process, without a socket: see [`LocalClient`]. On a server with several agents it calls the
+    /// agent at the root, or else the one with the shortest path.
     pub fn client(&self) -> LocalClient {
         LocalClient::new(self.site.nearest().clone())
     }
 
-    /// Talks to one of several agents, by the id it was mounted with.
+    /// A client for one of several agents, by the id it was mounted with.
     pub fn client_of(&self, agent: &str) -> Option<LocalClient> {
         self.site.agent(agent).cloned().map(LocalClient::new)
     }
 
-    /// Says something to the agent and waits for what comes of it: [`LocalClient::send`].
+    /// Sends a message to the agent and waits for the answer: [`LocalClient::send`].
     pub async fn send(&self, content: impl Into<Content>) -> Result<Answer, Error> {
         self.client().send(content).await
     }
 
-    /// Says something to the agent, to watch what comes of it: [`LocalClient::stream`].
+    /// Sends a message to the agent and returns the events: [`LocalClient::stream`].
     pub async fn stream(&self, content: impl Into<Content>) -> Result<LocalStream, Error> {
         self.client().stream(content).await
     }
@@ -242,11 +275,12 @@ impl Server {
         self.serve_until(listener, std::future::pending()).await
     }
 
-    /// Serves until `shutdown`, then drains: no new work, running turns have time to end, streams close.
+    /// Serves until `shutdown`, then drains: no new work is taken, running turns have the drain time to end, streams
+    /// close.
     ///
-    /// Ends by itself with [`StartError::Fatal`] when the store has failed for good: streams close, requests under
-    /// way are refused, and nothing is waited for, since nothing could be written any more. The process should end
-    /// then; what was acknowledged is found by the next one.
+    /// Returns [`StartError::Fatal`] when the store has failed for good: streams close, requests under way are refused,
+    /// and turns are not waited for, since nothing they write could be stored. End the process then; the next one finds
+    /// everything that was acknowledged.
     pub async fn serve_until(
         self,
         listener: TcpListener,
@@ -265,10 +299,11 @@ impl Server {
     }
 
     /// Serves an application that holds this server's [`router`](Self::router), until `shutdown`. Both stop together, in
-    /// the right order: no new requests, running turns have time to end, streams close, the rest is answered.
+    /// the right order: no new requests are taken, running turns have the drain time to end, streams close, and the
+    /// remaining requests are answered.
     ///
-    /// The limits on connections and the checks of `Host` and `Origin` hold for the whole application, and its handlers
-    /// can ask for `ConnectInfo<SocketAddr>`. A connection cannot be upgraded: no WebSockets. Ends like
+    /// The limits on connections and the checks of `Host` and `Origin` apply to the whole application, and its handlers
+    /// can extract `ConnectInfo<SocketAddr>`. Connections cannot be upgraded, so WebSockets do not work. Returns like
     /// [`serve_until`](Self::serve_until) when the store has failed for good.
     pub async fn serve_app_until(
         self,
@@ -299,18 +334,18 @@ impl Server {
                 () = engine.shut_down(self.drain) => {}
             }
         };
-        let hopeless = async {
+        let fatal = async {
             let error = engine.fatal().await;
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(FATAL_GRACE).await;
             error
         };
-        let telemetry = Some(self.telemetry().clone());
+        let telemetry: Arc<dyn Observer> = Arc::new(self.telemetry().clone());
         tokio::select! {
-            served = self.network.serve(listener, app, telemetry, stop, drained) => {
+            served = self.network.serve(listener, app, Some(telemetry), stop, drained) => {
                 served.map_err(StartError::Serve)?;
                 engine.failure().map_or(Ok(()), |error| Err(StartError::Fatal(error)))
             }
-            error = hopeless => Err(StartError::Fatal(error)),
+            error = fatal => Err(StartError::Fatal(error)),
         }
     }
 }
@@ -322,25 +357,25 @@ impl Builder {
         self
     }
 
-    /// A skill that works on tasks, for the agent mounted last: what the card is to say about it, or the id of one
-    /// that the card has.
+    /// Adds a skill that works on tasks to the agent mounted last. `skill` is its entry for the card, or the id of an
+    /// entry that the card already has.
     pub fn task_skill(self, skill: impl Into<SkillEntry>, agent: impl Agent) -> Self {
         self.last(|mount| mount.task_skill(skill, agent))
     }
 
-    /// A skill that answers messages with messages, for the agent mounted last: what the card is to say about it, or
-    /// the id of one that the card has.
+    /// Adds a skill that answers messages with messages to the agent mounted last. `skill` is its entry for the card, or
+    /// the id of an entry that the card already has.
     pub fn message_skill(self, skill: impl Into<SkillEntry>, agent: impl MessageAgent) -> Self {
         self.last(|mount| mount.message_skill(skill, agent))
     }
 
-    /// A skill for the agent mounted last.
+    /// Adds a skill to the agent mounted last.
     pub fn skill(self, skill: Skill) -> Self {
         self.last(|mount| mount.skill(skill))
     }
 
-    /// How the agent mounted last chooses the skill for a message that starts a task and names none; without it,
-    /// the words of the card's skills decide.
+    /// Sets how the agent mounted last chooses the skill for a message that starts a task and names no skill. The
+    /// default compares the message with the words of the card's skills.
     pub fn choose_skill(
         self,
         choose: impl Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync + 'static,
@@ -348,17 +383,17 @@ impl Builder {
         self.last(|mount| mount.choose_skill(choose))
     }
 
-    /// The skill of the agent mounted last for messages that fit no other, or two alike.
+    /// The skill, of the agent mounted last, for messages that fit no skill, or several equally well.
     pub fn default_skill(self, id: &str) -> Self {
         self.last(|mount| mount.default_skill(id))
     }
 
-    /// Bounds for the agent mounted last.
+    /// Limits for the agent mounted last.
     pub fn limits(self, limits: Limits) -> Self {
         self.last(|mount| mount.limits(limits))
     }
 
-    /// On a host without an agent there is nobody to give it to: `build` refuses such a server anyway.
+    /// Changes the agent mounted last. Without an agent this does nothing; `build` refuses such a server.
     fn last(mut self, change: impl FnOnce(Mount) -> Mount) -> Self {
         if let Some(mount) = self.agents.pop() {
             self.agents.push(change(mount));
@@ -366,53 +401,72 @@ impl Builder {
         self
     }
 
-    /// Where tasks live; in memory unless told. A store, or an `Arc` of one that others hold as well.
+    /// Where tasks are stored; in memory by default. A store, or an `Arc` of a store that is shared.
     pub fn store(mut self, store: impl IntoStore) -> Self {
         self.store = store.into_store();
         self
     }
 
-    /// Bounds for the turns and tasks of all agents.
+    /// Limits for the turns and tasks of all agents.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Where the time comes from; the machine's clock unless told.
+    /// Where the time comes from; the system clock by default.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Who tells callers apart; everybody is `anonymous` unless told.
+    /// Authenticates callers by these schemes. The security section of each card is checked against them, or written if
+    /// the card has none.
+    pub fn auth(self, chain: Chain) -> Self {
+        self.authenticator(Arc::new(chain))
+    }
+
+    /// A card for authenticated callers of the agent mounted last: [`Mount::extended_card`].
+    pub fn extended_card(self, card: AgentCard) -> Self {
+        self.last(|mount| mount.extended_card(card))
+    }
+
+    /// Authenticates callers in a way of your own; by default every caller is `anonymous`.
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.authenticator = authenticator;
         self
     }
 
-    /// The address the cards give to clients, when it is not the one the server listens at. JSON-RPC is then called at
-    /// exactly this address; everything else is below it.
+    /// The address that the cards give to clients, when it differs from the one the server listens at. JSON-RPC is then
+    /// called at exactly this address; everything else is below it.
     pub fn public_url(mut self, url: &str) -> Self {
-        self.public_url = Some(url.to_owned());
+        self.public_url = Some(PublicUrl::new(url));
         self
     }
 
-    /// Proxies whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use.
+    /// Proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted to give the address that clients use.
     pub fn trusted_proxies(mut self, proxies: Vec<IpRange>) -> Self {
-        self.trusted_proxies = proxies;
+        self.net.trusted_proxies = proxies;
         self
     }
 
-    /// Bounds on connections, and on how long clients may take.
+    /// Limits on connections, and on how long clients may take.
     pub fn connections(mut self, connections: Connections) -> Self {
         self.net.connections = connections;
         self
     }
 
-    /// Names the server goes by, beside those of this machine and the public URL's, such as `agent.example`. A server
-    /// on a loopback address answers to no others (421); on any other address this turns the check on.
+    /// Values of `Host` that are accepted, such as `agent.example`, in addition to this machine's names and the public
+    /// URL's host. On a loopback address all others are refused (421); on any other address `Host` is checked only if
+    /// this list is not empty.
     pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
         self.net.allowed_hosts = hosts;
+        self
+    }
+
+    /// Serves HTTPS, and nothing else, on the server's own listener ([`Server::serve`] and the like).
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, options: TlsOptions) -> Self {
+        self.tls = Some(options);
         self
     }
 
@@ -422,71 +476,105 @@ impl Builder {
         self
     }
 
-    /// How long running turns have to end at shutdown.
+    /// How long running turns have to end at shutdown; 30 s by default.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// Who may read `/metrics` beside the agents; by default whoever asks from this machine.
-    /// [`Server::metrics_router`] gives them a listener of their own.
+    /// Who may read `/metrics` on the agents' port; by default only this machine. [`Server::metrics_router`] serves
+    /// them on a separate listener.
     pub fn metrics(mut self, access: MetricsAccess) -> Self {
         self.metrics = access;
         self
     }
 
-    /// Whether every request leaves a line in the log, at level `info`. Otherwise only those do that could not be
-    /// served; a log of level `debug` holds all of them anyhow.
+    /// Whether every request is logged at level `info`. By default only requests that could not be served are; at level
+    /// `debug` all requests are logged in any case.
     pub fn log_requests(mut self, wanted: bool) -> Self {
         self.log_requests = wanted;
         self
     }
 
-    /// Checks the cards against what is mounted, puts everything together, and looks after the tasks an earlier
-    /// process left behind.
+    /// Checks the cards against what is mounted, creates the server, and recovers the open tasks of an earlier process.
     pub async fn build(self) -> Result<Server, StartError> {
         if self.agents.is_empty() {
-            return Err(StartError::Mount("there is no agent to serve".to_owned()));
+            return Err(MountError::NoAgent.into());
         }
+        let enforced = Enforced::by(&*self.authenticator);
         let mut logics = HashMap::new();
         let mut mounts = Vec::new();
         for mut mount in self.agents {
-            mount.check().map_err(StartError::Mount)?;
+            mount.check()?;
             let card = std::mem::replace(&mut mount.card, AgentCard::new("", "", ""));
-            let card = card::mounted(card, &mount.skills, self.authenticator.enforces());
+            let card = card::mounted(card, &mount.skills, &enforced, mount.extended.is_some());
             mount.card = card.map_err(StartError::Card)?;
+            if mount.extended.is_some() && matches!(enforced, Enforced::Nothing) {
+                let line = "capabilities.extendedAgentCard: an extended card is for authenticated callers, but this \
+                            server authenticates nobody";
+                return Err(StartError::Card(vec![line.to_owned()]));
+            }
             if logics.insert(Arc::clone(&mount.id), mount.logic()).is_some() {
-                return Err(StartError::Mount(format!("agent `{}` is there twice", mount.id)));
+                return Err(MountError::SameId(mount.id.to_string()).into());
             }
             mounts.push(mount);
         }
-        let network = self.net.check(self.public_url.as_deref(), &self.trusted_proxies);
-        let network = network.map_err(StartError::Setting)?;
+        let unused = enforced.without_card(mounts.iter().map(|mount| &mount.card));
+        if !unused.is_empty() {
+            return Err(StartError::Card(unused));
+        }
+        let mut net = self.net;
+        if let Some(schemes) = self.authenticator.schemes() {
+            net.cors_answers.headers = net::headers_for(&schemes);
+        }
+        let public_url = self.public_url;
+        if let Some(url) = &public_url {
+            net.public_url = Some(url.as_str().to_owned());
+            net.open_paths.base = url.path().to_owned();
+        }
+        #[cfg(feature = "tls")]
+        let scheme = {
+            net.tls = self.tls.as_ref().map(TlsOptions::tls).transpose()?;
+            if net.tls.is_some() { "https" } else { "http" }
+        };
+        #[cfg(not(feature = "tls"))]
+        let scheme = "http";
+        #[cfg(feature = "tls")]
+        let tls = net.tls.clone();
+        let trusted = net.trusted_proxies.clone();
+        let network = net.check()?;
         let cursors = Cursors::load(&*self.store).await?;
         let callers = Callers::load(&*self.store).await?;
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
         let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
-        // One count for all agents.
-        let streams = network.stream_places();
+        // All agents share one limit on streams.
+        let Connections { max_streams, max_streams_per_owner, .. } = *network.connections();
+        let streams = StreamSlots::new(max_streams, max_streams_per_owner);
         let services = mounts.into_iter().map(|mount| {
             let address = Address {
-                public_url: self.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
-                ends_with_slash: self.public_url.as_ref().is_some_and(|url| url.ends_with('/')),
-                trusted: self.trusted_proxies.clone(),
+                public_url: public_url.clone(),
+                trusted: trusted.clone(),
                 place: mount.place.clone(),
+                scheme,
             };
             let card = ServedCard::new(mount.card, address, engine.now());
             let (cursors, limits) = (cursors.clone(), mount.limits);
-            let (id, streams) = (mount.id, streams.clone());
-            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams)
+            let (id, streams, extended) = (mount.id, streams.clone(), mount.extended);
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams, extended)
         });
         let services = services.collect();
-        let base_path = card::base_path(self.public_url.as_deref()).to_owned();
-        let site = Site::new(engine.clone(), self.authenticator, base_path, services);
-        let site = Arc::new(site.map_err(StartError::Mount)?);
-        // Last: what an earlier process left is taken up only by a server that will serve.
+        let site =
+            Site::new(engine.clone(), self.authenticator, public_url.clone(), trusted.clone(), services);
+        let site = Arc::new(site?);
+        // Last: tasks of an earlier process are recovered only once nothing else can keep this server from starting.
         engine.recover().await?;
-        Ok(Server { site, network, drain: self.drain })
+        Ok(Server {
+            site,
+            network,
+            drain: self.drain,
+            #[cfg(feature = "tls")]
+            tls,
+        })
     }
 }

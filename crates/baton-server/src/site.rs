@@ -1,62 +1,112 @@
-//! The agents of one server, and how a request finds its own.
+//! The agents of one server, and which of them a request is for.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use baton_protocol::operation::Operation;
 use baton_protocol::{Error, ErrorKind};
+use http::HeaderMap;
 
 use crate::auth::Authenticator;
+use crate::binding::RequestIds;
 use crate::engine::Engine;
+use crate::engine::caller::Caller;
+use crate::mount::MountError;
+use crate::net::{IpRange, forwarded_for};
+use crate::public_url::PublicUrl;
 use crate::service::Service;
+use crate::service::rates::RateLimiter;
+use crate::telemetry::labels::Limited;
 
 /// All agents of a server.
 #[derive(Debug)]
 pub(crate) struct Site {
     engine: Engine,
     authenticator: Arc<dyn Authenticator>,
-    /// Path of the public URL, without a slash at the end.
-    base_path: String,
-    /// Longest prefix first, so that the first that fits is the nearest.
+    public_url: Option<PublicUrl>,
+    /// Proxies whose forwarding headers are trusted.
+    trusted: Vec<IpRange>,
+    /// Sorted by prefix, longest first: the first whose prefix matches a path is the right one.
     agents: Vec<Service>,
     by_tenant: HashMap<Arc<str>, usize>,
+    /// The agents that a request to the root may be for: the one that is there, and all that have a tenant.
+    at_root: Vec<Arc<str>>,
+    request_ids: RequestIds,
+    rates: RateLimiter,
 }
 
-/// Where a path leads.
+/// The agent that a path is for, and the rest of the path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
-    /// `None` at the root of a server whose agents are all elsewhere.
+    /// `None` if the path is below no agent's prefix: then no agent is at the root.
     pub(crate) service: Option<&'a Service>,
-    /// What is left of the path, from its slash on.
+    /// The path without the agent's prefix; begins with a slash.
     pub(crate) rest: &'a str,
 }
 
 impl Site {
-    /// `Err` names two agents that would stand in the same place.
+    /// `Err` names two agents with the same prefix.
     pub(crate) fn new(
         engine: Engine,
         authenticator: Arc<dyn Authenticator>,
-        base_path: String,
+        public_url: Option<PublicUrl>,
+        trusted: Vec<IpRange>,
         mut agents: Vec<Service>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MountError> {
         agents.sort_by_key(|service| std::cmp::Reverse(service.prefix().len()));
         for (at, service) in agents.iter().enumerate() {
             if let Some(other) = agents[..at].iter().find(|other| other.prefix() == service.prefix()) {
-                let (one, two, place) = (other.id(), service.id(), service.prefix());
-                return Err(format!("agents `{one}` and `{two}` are both at `{place}/`"));
+                let [one, other, prefix] = [other.id(), service.id(), service.prefix()].map(str::to_owned);
+                return Err(MountError::SamePath { one, other, prefix });
             }
         }
         let tenant = |(at, service): (usize, &Service)| Some((Arc::clone(service.tenant()?), at));
         let by_tenant = agents.iter().enumerate().filter_map(tenant).collect();
-        Ok(Site { engine, authenticator, base_path, agents, by_tenant })
+        let is_at_root = |service: &&Service| service.prefix().is_empty() || service.tenant().is_some();
+        let at_root =
+            agents.iter().filter(is_at_root).map(|service| Arc::clone(service.shared_id())).collect();
+        let request_ids = RequestIds::default();
+        let rates = RateLimiter::new(engine.options().owners.max_counted);
+        Ok(Site {
+            engine,
+            authenticator,
+            public_url,
+            trusted,
+            agents,
+            by_tenant,
+            at_root,
+            request_ids,
+            rates,
+        })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    pub(crate) fn authenticator(&self) -> &dyn Authenticator {
-        &*self.authenticator
+    /// The address of the caller, for limits that count by address. A peer on this machine may be a proxy, so its
+    /// forwarding headers count as well, and without them the caller is not counted: all such callers look alike.
+    pub(crate) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+        let peer = peer?.to_canonical();
+        let is_proxy = |address: IpAddr| {
+            address.is_loopback() || self.trusted.iter().any(|range| range.contains(address))
+        };
+        if is_proxy(peer) { forwarded_for(headers, is_proxy) } else { Some(peer) }
+    }
+
+    /// Counts a call for its caller's rate, or refuses it.
+    pub(crate) fn admit(&self, caller: &Caller, operation: Operation) -> Result<(), Error> {
+        let admitted = self.rates.admit(&self.engine.options().owners, caller, operation);
+        admitted.inspect_err(|_| self.engine.telemetry().limited(Limited::Rate))
+    }
+
+    pub(crate) fn request_ids(&self) -> &RequestIds {
+        &self.request_ids
+    }
+
+    pub(crate) fn authenticator(&self) -> &Arc<dyn Authenticator> {
+        &self.authenticator
     }
 
     pub(crate) fn agents(&self) -> &[Service] {
@@ -69,7 +119,7 @@ impl Site {
 
     /// The agent at the root, else the one with the shortest path.
     pub(crate) fn nearest(&self) -> &Service {
-        // A server without agents is not built.
+        // `Builder::build` refuses a server without agents.
         &self.agents[self.agents.len() - 1]
     }
 
@@ -79,9 +129,15 @@ impl Site {
         }
     }
 
-    /// Below the path of the public URL everything is there once more: not every proxy strips what it matched.
+    /// The public URL's path, without a slash at the end; empty when there is none.
+    pub(crate) fn public_path(&self) -> &str {
+        self.public_url.as_ref().map_or("", PublicUrl::path)
+    }
+
+    /// The path without the public URL's path. Some proxies strip that prefix and some do not, so both are accepted.
     pub(crate) fn below_base<'a>(&self, path: &'a str) -> &'a str {
-        below(&self.base_path, path).unwrap_or(path)
+        let public = self.public_url.as_ref();
+        public.and_then(|url| below(url.path(), path)).unwrap_or(path)
     }
 
     /// The agent a path is for.
@@ -95,8 +151,23 @@ impl Site {
         Found { service: None, rest: path }
     }
 
-    /// The agent a request speaks to once its tenant is known: another one than its path leads to, if that
-    /// one's tenant is named.
+    /// The agents that a request may be for, by what its path says: the agent at that path, and the tenant.
+    pub(crate) fn candidates<'a>(
+        &'a self,
+        found: Option<&'a Service>,
+        tenant: Option<&str>,
+    ) -> &'a [Arc<str>] {
+        match found {
+            Some(service) if !service.prefix().is_empty() => std::slice::from_ref(service.shared_id()),
+            _ => match tenant.and_then(|tenant| self.by_tenant.get(tenant)) {
+                Some(at) => std::slice::from_ref(self.agents[*at].shared_id()),
+                None => &self.at_root,
+            },
+        }
+    }
+
+    /// The agent that a decoded request is for: the one whose tenant it names, or else `found`, the one its path leads
+    /// to.
     pub(crate) fn of_tenant<'a>(
         &'a self,
         found: Option<&'a Service>,
@@ -119,18 +190,18 @@ impl Site {
         found.ok_or_else(|| Error::new(ErrorKind::InvalidParams, NO_AGENT))
     }
 
-    /// The bounds on a request before its tenant is known: whoever is behind the door, or, where nobody is,
-    /// the widest.
+    /// The limit on a body before its tenant is known: that of the agent the path leads to, or else the largest of all
+    /// agents.
     pub(crate) fn body_limit(&self, found: Option<&Service>) -> usize {
         let limit = |service: &Service| service.limits().max_body_bytes;
-        let widest = || self.agents.iter().map(limit).max();
-        found.map(limit).or_else(widest).unwrap_or_default()
+        let largest = || self.agents.iter().map(limit).max();
+        found.map(limit).or_else(largest).unwrap_or_default()
     }
 }
 
 const NO_AGENT: &str = "No agent is at this address; each has its own path or tenant, as its card tells";
 
-/// What follows the prefix, from its slash on.
+/// The path without the prefix; begins with a slash. `None` if the prefix does not match whole segments.
 fn below<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
     match path.strip_prefix(prefix)? {
         "" => Some("/"),

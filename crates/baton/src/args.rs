@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! The command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ Examples:
   baton serve --profile minimal          without streams
   baton serve --exec ./greet.py          a program of yours as the agent
   baton serve --config agents.toml       the agents of a configuration file
+  baton key new ci                       a key for a caller; from then on callers need one
   baton config default                   what such a file can hold
   baton test http://127.0.0.1:3000       test any agent, this one or another
   BATON_LOG=debug baton serve            with a longer log, on stderr";
@@ -25,7 +26,7 @@ const LAYERS: &str = "\
 A value is taken from the flags, else from the environment (BATON_ and the key: BATON_LIMITS_MAX_BODY), else
 from the file (--config, BATON_CONFIG, or ./baton.toml if it exists), else it is the default.";
 
-/// Puts agents on the A2A (Agent2Agent) network. Without a command: `serve`.
+/// Serves and tests A2A (Agent2Agent) agents. The default command is `serve`.
 #[derive(Debug, Parser)]
 #[command(name = "baton", version, after_help = EXAMPLES, override_usage = "baton [COMMAND]")]
 struct Cli {
@@ -38,18 +39,23 @@ pub(crate) enum Command {
     /// Serve the agents of the configuration, or a program with `--exec`; without either, the demo agent.
     #[command(after_help = EXAMPLES)]
     Serve(Settings),
-    /// Look at the configuration.
+    /// Issue, list and revoke API keys, on a running server or in its store.
+    #[command(subcommand, after_help = crate::commands::key::EXAMPLES)]
+    Key(crate::commands::key::KeyVerb),
+    /// Show or check the configuration.
     #[command(subcommand, after_help = LAYERS)]
     Config(ConfigVerb),
-    /// Test any agent, and say plainly what is wrong.
+    /// Read a password from the standard input and print its stored form, for the users of `[auth]`.
+    HashPassword(crate::commands::hash_password::HashPassword),
+    /// Test whether any agent conforms to the A2A specification.
     Test(Box<crate::commands::test::Test>),
-    /// Put a bad network before any server: a TCP proxy that splits, delays, stalls and cuts.
+    /// Simulate a bad network: a TCP proxy in front of any server that splits, delays, stalls and cuts connections.
     FaultProxy(crate::commands::fault_proxy::FaultProxy),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Print what is in effect and where each value was said; secrets are hidden.
+    /// Print the values in effect and where each comes from; secrets are hidden.
     #[command(after_help = LAYERS)]
     Show {
         #[command(flatten)]
@@ -60,10 +66,10 @@ pub(crate) enum ConfigVerb {
         #[arg(long)]
         all: bool,
     },
-    /// Check the configuration, its cards included, as `serve` would, and do nothing else.
+    /// Check the configuration and its cards as `serve` would, without starting a server.
     #[command(after_help = LAYERS)]
     Check(Settings),
-    /// Print a file with every key, what it is for, and its default.
+    /// Print a configuration file with every key, its meaning and its default.
     Default,
 }
 
@@ -75,9 +81,9 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What can be said about the configuration on the command line.
-// Texts until the configuration reads them: it knows what each key takes, and which of them may hold a password that
-// must not be repeated.
+/// The flags that set the configuration.
+// Kept as text here; the configuration parses them: it knows the type of each key, and which may hold a password that
+// must not be shown in an error.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Settings {
     /// The configuration file; `./baton.toml` if it exists [env: BATON_CONFIG].
@@ -97,8 +103,21 @@ pub(crate) struct Settings {
     #[arg(long, value_enum)]
     profile: Option<Profile>,
 
-    /// The address that the card gives to clients, when they reach the server by another one
-    /// [env: BATON_PUBLIC_URL].
+    /// Serve HTTPS with this certificate: a PEM file that also holds the certificates between it and a known authority
+    /// [env: BATON_TLS_CERT].
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_self_signed")]
+    tls_cert: Option<String>,
+
+    /// The key of the certificate, a PEM file [env: BATON_TLS_KEY].
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+
+    /// Serve HTTPS with a certificate made for this machine, to try it out; it is kept beside the store
+    /// [env: BATON_TLS_SELF_SIGNED].
+    #[arg(long)]
+    tls_self_signed: bool,
+
+    /// The address that the card gives to clients, if it differs from the address to listen at [env: BATON_PUBLIC_URL].
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
@@ -108,32 +127,37 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", conflicts_with = "profile")]
     card: Option<String>,
 
-    /// A proxy whose `Forwarded` and `X-Forwarded-*` headers tell the address clients use: an address or a range
-    /// such as 10.0.0.0/8. May be given several times; `--public-url` wins [env: BATON_TRUSTED_PROXIES].
+    /// A proxy whose `Forwarded` and `X-Forwarded-*` headers are trusted to name the address that clients use: an
+    /// address or a range such as 10.0.0.0/8. Repeatable; `--public-url` overrides it [env: BATON_TRUSTED_PROXIES].
     #[arg(long, value_name = "ADDR")]
     trusted_proxy: Vec<String>,
 
-    /// How the log is written: `text` or `json` [env: BATON_LOG_FORMAT] [default: text].
+    /// The format of the log: `text` or `json` [env: BATON_LOG_FORMAT] [default: text].
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
 
-    /// Write a line to the log for every request, not only for those that could not be served
-    /// [env: BATON_LOG_REQUESTS].
+    /// Log every request, not only those that could not be served [env: BATON_LOG_REQUESTS].
     #[arg(long)]
     log_requests: bool,
 
-    /// Serve `/metrics` at an address of its own, to whoever reaches it. Without this it is served at the agent's
-    /// address, and to callers on this machine only [env: BATON_METRICS_LISTEN].
+    /// Serve `/metrics` at a separate address, to everybody who can reach it. Without this it is served on the main
+    /// port, to callers on this machine only [env: BATON_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<String>,
 
-    /// Send traces to this OTLP receiver, over HTTP in JSON: http://127.0.0.1:4318 [env: BATON_TRACES_OTLP, or
+    /// Send traces to this OTLP receiver (HTTP with JSON), such as http://127.0.0.1:4318 [env: BATON_TRACES_OTLP, or
     /// OTEL_EXPORTER_OTLP_ENDPOINT].
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
 
-    /// Listen at an address that other machines can reach. There is no authentication yet: whoever reaches
-    /// the port can read and change every task [env: BATON_ALLOW_PUBLIC].
+    /// Require this secret from every caller, in the header `X-API-Key`; 16 characters or more. `@FILE` reads it from a
+    /// file (`openssl rand -hex 32 > FILE`), `env:NAME` from a variable. Prefer `@FILE` or the variable: other users of this machine can read command lines. Keys for several
+    /// callers: `baton key new` [env: BATON_API_KEY].
+    #[arg(long, value_name = "SECRET")]
+    api_key: Option<String>,
+
+    /// Allow listening at an address that other machines can reach although callers are not authenticated, or
+    /// credentials would cross the network in clear text [env: BATON_ALLOW_PUBLIC].
     #[arg(long)]
     allow_public: bool,
 
@@ -147,6 +171,9 @@ impl Settings {
         let flags = [
             ("--listen", "listen", self.listen),
             ("--store", "store.url", self.store),
+            ("--tls-cert", "tls.cert", self.tls_cert),
+            ("--tls-key", "tls.key", self.tls_key),
+            ("--tls-self-signed", "tls.self_signed", self.tls_self_signed.then(|| "true".to_owned())),
             ("--public-url", "public_url", self.public_url),
             ("--card", "card.file", self.card),
             ("--trusted-proxy", "trusted_proxies", proxies),
@@ -154,6 +181,7 @@ impl Settings {
             ("--log-requests", "log.requests", self.log_requests.then(|| "true".to_owned())),
             ("--metrics-listen", "metrics.listen", self.metrics_listen),
             ("--otlp", "traces.otlp", self.otlp),
+            ("--api-key", "auth.api_key.secret", self.api_key),
             ("--allow-public", "allow_public", self.allow_public.then(|| "true".to_owned())),
         ];
         let flags = flags.into_iter().filter_map(|(name, key, text)| Some(Flag { name, key, text: text? }));
@@ -161,7 +189,7 @@ impl Settings {
     }
 }
 
-/// Reads the command line; help, version and mistakes end the process here.
+/// Parses the command line; `--help`, `--version` and mistakes end the process here.
 pub(crate) fn parse() -> Command {
     Cli::parse_from(with_default_command(std::env::args_os().collect())).command
 }

@@ -1,4 +1,4 @@
-//! How the process ends: one line on stderr and a code that scripts can tell apart. The codes are a promise;
+//! How the process ends: one line on stderr and an exit code for scripts. The codes must not change;
 //! `docs/operating.md` lists them.
 
 use std::io::{self, Write as _};
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 /// Something went wrong while running.
 const FAILED: u8 = 1;
-/// The command was not understood, or asks for what is not allowed. Clap uses the same.
+/// The command line or the configuration is wrong. Clap uses the same code.
 const USAGE: u8 = 2;
-/// The store can no longer promise that what it takes is durable (`EX_IOERR` of sysexits.h). A supervisor may start
-/// the process again; somebody should look at the disk.
+/// The store can no longer guarantee that writes are durable (`EX_IOERR` of sysexits.h). A supervisor may restart the
+/// process; an operator should check the disk.
 const STORE_LOST: u8 = 74;
-/// Stopped by a second signal, as a shell counts an interrupt.
+/// Stopped by a second signal; shells use the same code for an interrupt.
 const INTERRUPTED: u8 = 130;
 
-/// Why a command did not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -34,6 +34,12 @@ impl Failure {
         Failure { code: STORE_LOST, message: message.into() }
     }
 
+    /// The same, with more about it.
+    pub(crate) fn with(mut self, more: &str) -> Self {
+        self.message = format!("{}; {more}", self.message);
+        self
+    }
+
     pub(crate) fn interrupted() -> Self {
         Failure { code: INTERRUPTED, message: "stopped before the running turns had ended".to_owned() }
     }
@@ -43,7 +49,7 @@ pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody is left to tell when stderr is closed.
+            // If stderr is closed, there is nowhere to write.
             let _ = writeln!(io::stderr(), "error: {}", failure.message);
             ExitCode::from(failure.code)
         }

@@ -1,7 +1,7 @@
-//! How many files the process may have open: every connection is one.
+//! The limit on open files: every connection needs one.
 
-/// Takes as many as the system grants, which is often far more than a process begins with. Says how many that is;
-/// `None` where there is no bound, or none that can be asked for.
+/// Raises the soft limit to the hard limit, which is often much higher, and returns it; `None` if there is no limit, or
+/// it cannot be read.
 #[cfg(unix)]
 pub(crate) fn raise_limit() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,7 +23,7 @@ pub(crate) fn raise_limit() -> Option<u64> {
     None
 }
 
-/// How many of them may be connections: the store, programs and newcomers who are told to come back need some, too.
+/// How many of the files may be connections: the store, programs, and connections that are refused need some, too.
 pub(crate) fn for_connections(limit: u64) -> usize {
     usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX).max(1)
 }

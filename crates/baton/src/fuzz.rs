@@ -1,5 +1,4 @@
-//! What must hold for whatever people write into `baton.toml` and programs write onto stdout: targets for the fuzzers. See
-//! `fuzz/README.md`.
+//! Fuzz targets for the text of `baton.toml` and for the output of programs. See `fuzz/README.md`.
 
 use baton_lab::wire::sse::Reader;
 use baton_protocol::wire::sse::SseParser;
@@ -15,7 +14,7 @@ pub(crate) const TARGETS: &[(&str, Check)] = &[
     ("sse_twice", sse_twice),
 ];
 
-/// The client's reader of event streams and the lab's own share no code, and must not disagree.
+/// The event stream parsers of the client and of the lab share no code, and must agree.
 fn sse_twice(bytes: &[u8]) {
     let mut ours = SseParser::new(1 << 20);
     ours.feed(bytes).expect("smaller than the bound");
@@ -25,7 +24,7 @@ fn sse_twice(bytes: &[u8]) {
         let Some(our) = ours.next_event() else { panic!("only the lab saw {their:?}") };
         assert_eq!(our.data, their.data);
         assert_eq!(our.event.unwrap_or_default(), their.name.unwrap_or_default());
-        // The lab tells the event's own id, the client the last one so far.
+        // The lab returns the event's own id, the client the last id so far.
         if let Some(id) = their.id {
             assert_eq!(our.id.unwrap_or_default(), id);
         }
@@ -35,7 +34,7 @@ fn sse_twice(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    /// `libfuzzer.rs` is compiled by `cargo xtask fuzz` alone: what it lacks would be noticed late.
+    /// Only `cargo xtask fuzz` compiles `libfuzzer.rs`, so a missing module would be noticed late.
     #[test]
     fn libfuzzer_has_the_modules_of_main() {
         let modules = |text: &str| {

@@ -1,11 +1,13 @@
-//! The targets of all crates under libFuzzer: the root of `fuzz/libfuzzer`, which is no part of this crate. It is here
-//! because the targets of a binary can be reached from nowhere else: the modules below are those of `main.rs`.
+//! The fuzz targets of all crates for libFuzzer: the crate root of `fuzz/libfuzzer`, not a module of this crate. It is
+//! in this folder because the targets of a binary cannot be used from outside: the modules below are those of
+//! `main.rs`.
 //!
-//! `BATON_FUZZ_TARGET` says which target it is.
+//! `BATON_FUZZ_TARGET` names the target.
 
 #![no_main]
 #![allow(dead_code, unused_imports, unexpected_cfgs)]
 
+mod admin;
 mod agents;
 mod args;
 mod commands;
@@ -15,6 +17,7 @@ mod exit;
 mod faults;
 mod files;
 mod fuzz;
+mod live_auth;
 mod log;
 mod reload;
 mod signals;
@@ -30,6 +33,7 @@ fn find() -> Check {
     let wanted = std::env::var("BATON_FUZZ_TARGET").expect("BATON_FUZZ_TARGET names a target");
     let tables = [
         baton_protocol::fuzz::TARGETS,
+        baton_net::fuzz::TARGETS,
         baton_server::fuzz::TARGETS,
         baton_lab::fuzz::TARGETS,
         fuzz::TARGETS,

@@ -1,12 +1,14 @@
-//! What the process says about itself: its log, on stderr, and its traces.
+//! The log, on stderr, and traces.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `text` | lines for people, with nothing in them that could move a cursor |
-//! | `limit` | how much one cause may write |
-//! | `panics` | what is told of a thread that panicked |
-//! | `traces` | spans by OTLP, with the feature `otel` |
+//! | `text` | log lines as text, with control characters escaped |
+//! | `audit` | security events in a file of their own |
+//! | `limit` | limits how many lines one log statement may write |
+//! | `panics` | logs panics |
+//! | `traces` | sends spans by OTLP, with the feature `otel` |
 
+mod audit;
 mod limit;
 mod panics;
 mod text;
@@ -19,48 +21,82 @@ mod traces;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing::Subscriber;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use self::audit::AuditFile;
 use crate::config::{Config, Log, LogFormat};
 use crate::exit::Failure;
 
-/// Spans on their way out, until the process ends.
+/// The file of the audit log, if it has one.
+static AUDIT: Mutex<Option<AuditFile>> = Mutex::new(None);
+
+/// The trace exporter, until the process ends.
 static SENDING: Mutex<Option<traces::Traces>> = Mutex::new(None);
 
-/// Installs log and traces for the whole process. `service` is what it is called in traces.
+/// Installs log and traces for the whole process. `service` is the service name in traces.
 pub(crate) fn install(config: &Config, service: &str) -> Result<(), Failure> {
     let Log { filter, format, .. } = &config.log;
     let filter = EnvFilter::try_new(directives(filter.as_str()))
         .map_err(|error| Failure::usage(format!("log.filter {}: {error}", filter.as_str())))?;
     let detailed = filter.max_level_hint().is_none_or(|level| level >= tracing::Level::DEBUG);
     let (traces, spans) = traces::open(&config.traces, service, detailed)?;
+    let audit = audit_file(config)?;
+    let apart = audit.is_some();
+    // Security events are in one of the two logs.
+    let filter = filter.and(filter_fn(move |event| !(apart && event.target() == audit::TARGET)));
     tracing_subscriber::registry()
         .with(spans)
         .with(limit::Limited(lines(**format)).with_filter(filter))
+        .with(audit.clone().map(audit_lines))
         .init();
-    panics::tell();
+    *AUDIT.lock().unwrap_or_else(PoisonError::into_inner) = audit;
+    panics::install();
     traces.announce();
     *SENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(traces);
     Ok(())
 }
 
-/// A filter as `EnvFilter` reads it. A level without a name is the level of our own crates: what others have to say below
-/// `error` is their own concern, and a client may provoke it at will. They are heard where the filter names them.
+/// A filter for `EnvFilter`. A level without a target applies to our own crates only. Other crates log `error` only,
+/// unless the filter names them: clients could provoke their other messages in any number. Security events are logged at
+/// every level but `off`, unless the filter names them: a quiet log must not be one that does not tell of an attack.
 fn directives(filter: &str) -> String {
     let each = filter.split(',').map(|directive| match directive.trim().parse::<LevelFilter>() {
         Ok(level) => {
             let others = level.min(LevelFilter::ERROR);
-            format!("{others},baton={level},exec={level}")
+            let audit = if level == LevelFilter::OFF { level } else { level.max(LevelFilter::INFO) };
+            format!("{others},baton={level},exec={level},audit={audit}")
         }
         Err(_) => directive.to_owned(),
     });
-    each.collect::<Vec<_>>().join(",")
+    let mut all = each.collect::<Vec<_>>().join(",");
+    if !all.contains("audit") {
+        all += ",audit=info";
+    }
+    all
 }
 
-/// The last words; blocks for a few seconds at most.
+fn audit_file(config: &Config) -> Result<Option<AuditFile>, Failure> {
+    let Some(path) = config.log.audit.as_ref() else { return Ok(None) };
+    let opened = AuditFile::open(path.clone());
+    opened.map(Some).map_err(|error| Failure::failed(format!("log.audit: {}: {error}", path.display())))
+}
+
+/// Opens the audit log's file again: the old one may have been moved away.
+pub(crate) fn reopen() {
+    let audit = AUDIT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(audit) = audit
+        && let Err(error) = audit.reopen()
+    {
+        tracing::error!(path = %audit.path().display(), %error, "the audit log is still written to the old file");
+    }
+}
+
+/// Writes what is left; blocks for a few seconds at most.
 pub(crate) fn close() {
     limit::close();
     let traces = SENDING.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -72,13 +108,22 @@ pub(crate) fn close() {
 type Below = tracing_subscriber::layer::Layered<Option<traces::Spans>, Registry>;
 
 fn lines(format: LogFormat) -> Box<dyn Layer<Below> + Send + Sync> {
-    // Trouble with stderr would be told on stderr, of all places: with the terminal gone that would be a panic.
+    // Errors of writing to stderr would be reported on stderr, which panics if the terminal is gone.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     match format {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).fmt_fields(text::Fields).boxed(),
-        // All spans, outermost first: a store's span lies in a turn's or a request's, whose id is wanted.
+        // All spans, outermost first: a store's span is inside a turn's or a request's span, whose id is needed.
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     }
+}
+
+fn audit_lines<S>(file: AuditFile) -> impl Layer<S>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let lines = tracing_subscriber::fmt::layer().with_writer(file).log_internal_errors(false);
+    let lines = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
+    limit::Limited(lines).with_filter(filter_fn(|event| event.target() == audit::TARGET))
 }
 
 #[cfg(test)]
@@ -88,14 +133,17 @@ mod tests {
     #[test]
     fn a_level_is_that_of_our_own_crates() {
         for (filter, expected) in [
-            ("info", "error,baton=info,exec=info"),
-            ("WARN", "error,baton=warn,exec=warn"),
-            ("off", "off,baton=off,exec=off"),
+            ("info", "error,baton=info,exec=info,audit=info"),
+            ("WARN", "error,baton=warn,exec=warn,audit=info"),
+            ("error", "error,baton=error,exec=error,audit=info"),
+            ("debug", "error,baton=debug,exec=debug,audit=debug"),
+            ("warn,audit=off", "error,baton=warn,exec=warn,audit=info,audit=off"),
+            ("off", "off,baton=off,exec=off,audit=off"),
             (
                 "info,baton_server::engine=debug,h2=trace",
-                "error,baton=info,exec=info,baton_server::engine=debug,h2=trace",
+                "error,baton=info,exec=info,audit=info,baton_server::engine=debug,h2=trace",
             ),
-            ("hyper=debug", "hyper=debug"),
+            ("hyper=debug", "hyper=debug,audit=info"),
         ] {
             assert_eq!(directives(filter), expected);
             EnvFilter::try_new(directives(filter)).unwrap();

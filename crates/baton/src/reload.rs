@@ -1,74 +1,139 @@
-//! SIGHUP: the configuration is read again, and what can change while serving does: cards, limits, whether requests are
-//! logged.
+//! SIGHUP: reads the configuration again and applies what can change while serving: cards, limits, users and secrets, the
+//! certificate, whether requests are logged. Files that are written to are opened again.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use baton_protocol::domain::AgentCard;
 use baton_server::Control;
+use baton_server::tls::TlsOptions;
 
-use crate::config::{self, AgentPlan, Config, Inputs, Loaded};
+use crate::config::{self, AgentPlan, AuthPlan, Config, Inputs, Loaded, Problem, Problems};
+use crate::live_auth::LiveAuth;
+use crate::log;
 use crate::signals::{Hangup, Hangups};
 
-/// Reads again at every hangup, until one says that the terminal is gone.
+/// Reloads at every SIGHUP, until one means that the terminal has closed.
 pub(crate) async fn watch(mut hangups: Hangups, mut reload: Reload) {
     while let Hangup::Reload = hangups.next().await {
         reload.now().await;
     }
 }
 
-/// What runs, and what it was made from.
+/// The running server's configuration and its inputs.
 #[derive(Debug)]
 pub(crate) struct Reload {
     inputs: Inputs,
     control: Control,
-    /// As it was at the start: what is compared to see what a restart would change.
+    /// `None` if nobody was authenticated at the start.
+    auth: Option<Arc<LiveAuth>>,
+    /// The schemes in effect.
+    schemes: AuthPlan,
+    /// The configuration at start: compared with the new one to see what a restart would change.
     started: Loaded,
-    /// The latest that was read; its limits are in effect.
+    /// The latest valid configuration; its limits are in effect.
     current: Config,
-    /// The card that each agent is served with.
+    /// The current card of each agent.
     cards: HashMap<String, AgentCard>,
+    /// The current certificate.
+    tls: Option<TlsOptions>,
+    /// Where the server listens, which no reload changes.
+    address: SocketAddr,
 }
 
-/// What became of an agent's card.
+/// The result for an agent's card.
 enum Card {
     Same,
     Replaced,
-    /// Only a restart brings the skills it is for.
+    /// It needs a restart, because its skills differ.
     Waits,
 }
 
+/// The result for the certificate.
+enum Certificate {
+    Same,
+    Replaced,
+    /// HTTPS instead of HTTP, or the other way round, needs a restart.
+    Waits,
+}
+
+/// A key belongs to its certificate, so it need not be compared.
+fn is_same(old: &TlsOptions, new: &TlsOptions) -> bool {
+    (&old.certificate, &old.clients, old.min_version) == (&new.certificate, &new.clients, new.min_version)
+}
+
 impl Reload {
-    pub(crate) fn new(mut inputs: Inputs, control: Control, started: Loaded) -> Self {
-        // A file that has gone is a mistake to tell of, not a reason to fall back to the defaults.
+    pub(crate) fn new(
+        mut inputs: Inputs,
+        control: Control,
+        auth: Option<Arc<LiveAuth>>,
+        started: Loaded,
+        tls: Option<TlsOptions>,
+        address: SocketAddr,
+    ) -> Self {
+        // If the file is missing at a reload, that is an error; the defaults must not be used instead.
         inputs.keep_to(started.file.as_deref());
         let cards = started.agents.iter().map(|plan| (plan.id.clone(), plan.card.clone())).collect();
-        Reload { inputs, control, current: started.config.clone(), started, cards }
+        let (current, schemes) = (started.config.clone(), started.auth.clone());
+        Reload { inputs, control, auth, schemes, current, started, cards, tls, address }
     }
 
-    /// All of the new configuration that can be put into effect, or, if anything is wrong with it, nothing.
+    /// Applies everything that can change while serving, or nothing if the new configuration has a mistake.
     async fn now(&mut self) {
-        match self.inputs.load().await {
+        log::reopen();
+        match self.inputs.load().await.and_then(|loaded| self.check(loaded)) {
             Ok(loaded) => self.apply(loaded),
             Err(problems) => {
                 for problem in problems.lines() {
-                    tracing::error!(problem, "configuration not reloaded, all stays as it was");
+                    tracing::error!(problem, "configuration not reloaded, nothing was changed");
                 }
             }
         }
     }
 
+    /// What can be checked only of a running server: its address may have been a name, and is another one than the new
+    /// configuration's if `listen` was changed; its certificate may not come from a file.
+    fn check(&self, mut loaded: Loaded) -> Result<Loaded, Problems> {
+        if !self.address.ip().to_canonical().is_loopback()
+            && let Some(text) = loaded.listening.refused_at(&self.address.to_string())
+        {
+            return Err(Problem::new(loaded.config.listen.source().clone(), "listen", text).into());
+        }
+        if *self.started.config.tls.self_signed {
+            loaded.tls = match self.tls.clone() {
+                Some(own) if *loaded.config.tls.self_signed => Some(loaded.config.with_tls_clients(own)?),
+                // Another certificate needs a restart, as the key `tls.self_signed` does.
+                own => own,
+            };
+        }
+        Ok(loaded)
+    }
+
     fn apply(&mut self, loaded: Loaded) {
-        let Loaded { config: new, agents, .. } = loaded;
+        let Loaded { config: new, agents, auth, tls, .. } = loaded;
         let mut applied = config::changes(&self.current, &new).live;
         let mut waiting = config::changes(&self.started.config, &new).restart;
+        self.follow_auth(&new, &auth, &mut applied, &mut waiting);
         for plan in &agents {
             match self.replace_card(plan) {
                 Card::Same => {}
                 Card::Replaced => applied.push(card_key(plan, &new)),
                 Card::Waits => waiting.push(card_key(plan, &new)),
             }
-            // An agent that is not there yet needs a restart, and is named as such.
+            let started = self.started.agents.iter().find(|started| started.id == plan.id);
+            match started.map(|started| started.follow_extended(plan)) {
+                None | Some(Ok(false)) => {}
+                Some(Ok(true)) => applied.push(format!("{}.extended", card_key(plan, &new))),
+                Some(Err(())) => waiting.push(format!("{}.extended", card_key(plan, &new))),
+            }
+            // A new agent needs a restart, and is reported that way.
             let _ = self.control.set_limits(&plan.id, plan.limits.clone());
+        }
+        match self.replace_certificate(tls) {
+            Certificate::Same => {}
+            Certificate::Replaced => applied.push("tls".to_owned()),
+            Certificate::Waits => waiting.push("tls".to_owned()),
         }
         self.control.set_options(new.engine_options());
         self.control.log_requests(*new.log.requests);
@@ -77,6 +142,49 @@ impl Reload {
         tracing::info!(applied, "configuration reloaded");
         if !waiting.is_empty() {
             tracing::warn!(keys = waiting.join(", "), "not applied: needs a restart");
+        }
+    }
+
+    /// Replaces users, tokens, keys and throttling. From the next request on, only the new ones count: what a scheme
+    /// had cached is gone with it.
+    fn follow_auth(
+        &mut self,
+        new: &Config,
+        auth: &AuthPlan,
+        applied: &mut Vec<String>,
+        waiting: &mut Vec<String>,
+    ) {
+        let followed = self.schemes.follow(auth);
+        if let (Some(live), true) = (&self.auth, followed.replaced) {
+            live.replace(self.schemes.chain());
+        }
+        let waits = |key: &String| followed.waiting.iter().any(|table| key.starts_with(table));
+        waiting.extend(config::changes(&self.started.config, new).auth.into_iter().filter(waits));
+        let mut keys = config::changes(&self.current, new).auth;
+        keys.retain(|key| !waits(key));
+        if keys.is_empty() && followed.replaced {
+            // A secret in a file or a variable is another one; the key that names it is the same.
+            keys.push("auth".to_owned());
+        }
+        applied.extend(keys);
+    }
+
+    /// Checked when it was loaded.
+    fn replace_certificate(&mut self, new: Option<TlsOptions>) -> Certificate {
+        match (&self.tls, new) {
+            (None, None) => Certificate::Same,
+            (Some(old), Some(new)) => {
+                if is_same(old, &new) {
+                    return Certificate::Same;
+                }
+                if let Err(error) = self.control.replace_tls(&new) {
+                    tracing::error!(%error, "certificate not replaced");
+                    return Certificate::Same;
+                }
+                self.tls = Some(new);
+                Certificate::Replaced
+            }
+            _ => Certificate::Waits,
         }
     }
 
@@ -103,7 +211,7 @@ impl Reload {
     }
 }
 
-/// Where the configuration has an agent's card.
+/// The configuration key of an agent's card.
 fn card_key(plan: &AgentPlan, config: &Config) -> String {
     let listed = config.agents.iter().any(|agent| agent.id.as_ref().is_some_and(|id| id.as_str() == plan.id));
     if listed { format!("agent[{}].card", plan.id) } else { "card".to_owned() }

@@ -5,20 +5,20 @@ use std::io;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a hangup means.
+/// What a SIGHUP means.
 pub(crate) enum Hangup {
     Reload,
-    /// It was sent because the terminal that the process was started in has closed.
+    /// The terminal in which the process was started has closed.
     TerminalGone,
 }
 
-/// From now on SIGTERM and Ctrl-C are ours: they stop the server in order instead of ending the process.
+/// From now on SIGTERM and Ctrl-C no longer end the process; the server stops gracefully.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Never looked at. While it is held, a write beyond the limit on the size of files (`ulimit -f`,
-    /// `LimitFSIZE=`) fails like one to a full disk, instead of ending the process.
+    /// Never read. While it exists, a write beyond the limit on file size (`ulimit -f`, `LimitFSIZE=`) fails like one
+    /// to a full disk, instead of ending the process.
     _file_size: Signal,
 }
 
@@ -32,7 +32,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one and gives its name.
+    /// Waits for the next signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
@@ -41,7 +41,7 @@ impl Signals {
     }
 }
 
-/// SIGHUP, from now on.
+/// Receives SIGHUP from now on.
 #[cfg(unix)]
 pub(crate) struct Hangups {
     hangup: Signal,
@@ -58,7 +58,7 @@ impl Hangups {
         if self.hangup.recv().await.is_none() {
             return std::future::pending().await;
         }
-        // A closed terminal is none any more to those who hold it.
+        // A terminal that has closed is no longer reported as a terminal.
         if self.in_a_terminal && !in_a_terminal() { Hangup::TerminalGone } else { Hangup::Reload }
     }
 }
@@ -69,7 +69,7 @@ fn in_a_terminal() -> bool {
     io::stdin().is_terminal() || io::stderr().is_terminal()
 }
 
-/// Elsewhere there is Ctrl-C alone.
+/// Other systems have only Ctrl-C.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
 

@@ -1,4 +1,4 @@
-//! What a target starts from: golden files, seeds of its own, and inputs that once failed.
+//! The inputs a target starts from: golden files, its own seeds, and inputs that once failed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub name: String,
-    /// The crate whose test binary holds it.
+    /// The crate whose test binary contains it.
     pub package: String,
     /// Files and folders, from the root of the repository.
     pub seeds: Vec<String>,
 }
 
-/// Files larger than this teach nothing that a smaller one does not.
+/// Larger files are skipped, since they test nothing that smaller ones do not.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// The root of the repository. Asked at run time, since checkouts may share a target folder; every crate of ours lies
-/// two folders below.
+/// The root of the repository. Found at run time, since checkouts may share a target folder; every crate is two folders
+/// below it.
 pub(crate) fn root() -> PathBuf {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").to_owned());
     Path::new(&manifest).ancestors().nth(2).expect("a crate lies two folders below the root").to_owned()

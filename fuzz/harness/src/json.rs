@@ -1,9 +1,9 @@
-//! Changes that know JSON: values, members and items move as wholes, so that most results are JSON still and reach
-//! what is behind the parser.
+//! Mutations that understand JSON: whole values, members and items are moved, so that most results are still JSON and
+//! reach the code behind the parser.
 
 use crate::random::Random;
 
-/// Where a value is, and where the item it belongs to begins: at the key of a member, else at the value itself.
+/// The position of a value, and where its item begins: at the key of a member, else at the value itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Value {
     pub(crate) item: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Value {
     pub(crate) end: usize,
 }
 
-/// The places of one text. It need not be JSON all over: what cannot be understood is passed over.
+/// The values and keys of a text. It need not be valid JSON: what cannot be parsed is skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) values: Vec<Value>,
@@ -73,7 +73,7 @@ fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// What readers stumble over.
+/// Values that are hard for parsers.
 const ODD: &[&str] = &[
     "null",
     "true",
@@ -120,7 +120,7 @@ const ODD: &[&str] = &[
     "\"*/*\"",
 ];
 
-/// Put into the middle of strings.
+/// Inserted into strings.
 const ODD_TEXT: &[&str] = &[
     "\\u0000",
     "\\ud800",
@@ -209,7 +209,7 @@ pub(crate) fn change(random: &mut Random, pool: &Pool, text: &mut Vec<u8>) -> bo
             text.splice(inside..inside, odd.repeat(many).into_bytes());
         }
         7 => {
-            // A member of another object, at the front of this one.
+            // Insert a member of another object at the front of this one.
             let objects: Vec<_> = values.iter().filter(|value| text[value.start] == b'{').collect();
             let Some(object) = random.pick(&objects) else { return false };
             let mut member = random.pick(&pool.items).cloned().unwrap_or_default();
@@ -229,7 +229,7 @@ pub(crate) fn change(random: &mut Random, pool: &Pool, text: &mut Vec<u8>) -> bo
     true
 }
 
-/// With one of the commas around it.
+/// Removes an item together with one of the commas around it.
 fn remove_item(text: &mut Vec<u8>, start: usize, end: usize) {
     let blank = |byte: &&u8| byte.is_ascii_whitespace();
     let behind = end + text[end..].iter().take_while(blank).count();
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Cut off, unbalanced, empty: nothing of it may fail.
+    /// No input may make it fail: cut off, unbalanced, empty.
     #[test]
     fn changes_take_any_text() {
         let (mut random, mut pool) = (Random::new(1), Pool::default());

@@ -1,14 +1,14 @@
 //! Runs fuzz targets inside the crates' own test binaries.
 //!
-//! A target is a function that takes any bytes and panics when something is wrong with what the crate makes of them. The
-//! functions are in the crates, beside what they check (`fuzz` modules); `cargo xtask fuzz` gives the same functions to
-//! libFuzzer. Here they get their corpora, and then inputs made of those for a few seconds: enough to find what a change
-//! has broken, and the same on every machine with a compiler.
+//! A target is a function that takes any bytes and panics if a property does not hold. The functions are in the crates,
+//! beside the code they check (`fuzz` modules); `cargo xtask fuzz` gives the same functions to libFuzzer. Here they get
+//! their corpora, and then mutated inputs for a few seconds: enough to find what a change has broken, on every machine
+//! with a compiler.
 //!
 //! | variable | |
 //! |---|---|
 //! | `BATON_FUZZ_TIME` | how long new inputs are tried, in seconds; 5 |
-//! | `BATON_FUZZ_SEED` | what they are made from; told by a run that failed; the clock if a time was given, else 1 |
+//! | `BATON_FUZZ_SEED` | the seed of new inputs, which every run prints; default: the clock if a time was given, else 1 |
 //! | `BATON_FUZZ_INPUT` | a file: this input and no other |
 //! | `BATON_FUZZ_RESULTS` | a folder for one line of figures per target |
 
@@ -32,11 +32,11 @@ use mutate::Mutator;
 use random::Random;
 use watch::Watch;
 
-/// Panics when something is wrong.
+/// Panics if a property does not hold.
 pub type Check = fn(&[u8]);
 
 const USUAL_TIME: Duration = Duration::from_secs(5);
-/// How long an input that failed is made smaller.
+/// How long the shrinking of a failed input may take.
 const SHRINKING: Duration = Duration::from_secs(5);
 
 /// Runs one of a crate's targets.
@@ -52,7 +52,7 @@ pub fn run(targets: &[(&str, Check)], name: &str) {
     Run { row, check, watch: Watch::start(name), slowest: Duration::ZERO }.all();
 }
 
-/// Are the crate's table and `fuzz/targets.tsv` about the same targets, and is each of them run by a test?
+/// Checks that the crate's table and `fuzz/targets.tsv` have the same targets, and that a test runs each of them.
 pub fn agree(package: &str, targets: &[(&str, Check)], tested: &[&str]) {
     let listed: Vec<String> =
         rows().into_iter().filter(|row| row.package == package).map(|row| row.name).collect();
@@ -61,7 +61,7 @@ pub fn agree(package: &str, targets: &[(&str, Check)], tested: &[&str]) {
     assert_eq!(own, tested, "the table of {package}, and its tests");
 }
 
-/// One test per target, named after it, and one that none is missing.
+/// Makes one test per target, named after it, and one that checks that none is missing.
 #[macro_export]
 macro_rules! tests {
     ($targets:path: $($name:ident)+) => {
@@ -89,7 +89,7 @@ struct Run {
 impl Run {
     fn all(mut self) {
         let asked = number("BATON_FUZZ_TIME");
-        // The test command tries the same inputs each time: what it says of a change must be about the change.
+        // The test command tries the same inputs each time, so that a failure is caused by the change being tested.
         let seed = number("BATON_FUZZ_SEED").unwrap_or_else(|| match asked {
             Some(_) => {
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -112,7 +112,7 @@ impl Run {
         let inputs: Vec<Vec<u8>> = corpus.into_iter().map(|(_, input)| input).collect();
         let files = inputs.len();
         let mutator = Mutator::new(inputs);
-        // Not of the start: corpora are replayed however long they take.
+        // The time limit starts after the corpora were replayed.
         let begun = Instant::now();
         let mut count = 0_u64;
         while begun.elapsed() < time {
@@ -166,7 +166,7 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-/// A shorter input that fails as well, if not for the same reason.
+/// A shorter input that also fails, possibly for another reason.
 fn smaller(check: Check, input: &[u8]) -> Vec<u8> {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -192,7 +192,7 @@ fn smaller(check: Check, input: &[u8]) -> Vec<u8> {
     best
 }
 
-/// Where it was put. Its name is made of its bytes, so that the same failure is one file.
+/// Saves an input and returns its file. The name is a hash of the bytes, so that the same input is one file.
 fn save(name: &str, input: &[u8]) -> PathBuf {
     let hash = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -205,7 +205,7 @@ fn save(name: &str, input: &[u8]) -> PathBuf {
     file
 }
 
-/// As it could stand in a program.
+/// As a byte string literal.
 fn shown(input: &[u8]) -> String {
     const MOST: usize = 600;
     let mut text = format!("b\"{}\"", input[..input.len().min(MOST)].escape_ascii());

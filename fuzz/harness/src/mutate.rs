@@ -1,9 +1,9 @@
-//! From inputs that are known to ones that are not.
+//! Makes new inputs from known ones.
 
 use crate::json::{self, Pool};
 use crate::random::Random;
 
-/// What new inputs are made of.
+/// The known inputs, and pieces of them.
 #[derive(Debug)]
 pub(crate) struct Mutator {
     inputs: Vec<Vec<u8>>,
@@ -13,7 +13,7 @@ pub(crate) struct Mutator {
     lines: Vec<Vec<u8>>,
 }
 
-/// Longer ones are cut: they only take time.
+/// Longer inputs are cut, since they only take time.
 const MOST_BYTES: usize = 64 * 1024;
 
 impl Mutator {
@@ -93,7 +93,7 @@ impl Mutator {
                 input.splice(at..end, word);
             }
             7 => {
-                // The front of this one, the end of another.
+                // The beginning of this input and the end of another.
                 let other = random.pick(&self.inputs).map(Vec::as_slice).unwrap_or_default();
                 let from = random.below(other.len() + 1);
                 input.truncate(at);

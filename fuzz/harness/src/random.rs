@@ -1,4 +1,4 @@
-//! Numbers that a seed tells in advance, so that a run can be had again.
+//! Pseudo-random numbers from a seed, so that a run can be repeated.
 
 /// SplitMix64: small, and good enough to choose among mutations.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
-//! An input that never comes to an end must not be lost with the process that is killed for it.
+//! Saves an input whose check does not end, and then aborts the process.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long that no machine is too slow: what is looked for are loops without an end, and costs that explode.
+/// Long enough for slow machines: this finds endless loops and exploding costs.
 const LONGEST: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Watch {
                 if current.since.is_some_and(|since| since.elapsed() > LONGEST) {
                     let file = super::save(&name, &current.input);
                     eprintln!("{name}: no end after {LONGEST:?}; the input is {}", file.display());
-                    // Nothing else can stop it.
+                    // A thread that loops cannot be stopped in another way.
                     std::process::abort();
                 }
             }

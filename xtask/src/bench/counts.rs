@@ -1,7 +1,8 @@
-//! `cargo xtask bench --counts`: instructions of the hot paths, counted by valgrind, against a baseline.
+//! `cargo xtask bench --counts`: counts the instructions of the hot paths with valgrind and compares them with a
+//! baseline.
 //!
-//! Counts hardly depend on the machine or on what else runs there, so a few per cent more mean that code became slower.
-//! They do depend on the compiler: a new one is a reason to bless.
+//! The counts hardly depend on the machine or its load, so a few per cent more mean that the code became slower. They
+//! depend on the compiler: after a compiler update, store new ones with `--bless`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use super::Place;
 use crate::process::{output, run as execute};
 use crate::workspace::Workspace;
 
-/// More than this above the baseline is a failure; as much below it is worth a blessing.
+/// A larger increase is a failure; after a larger decrease the baseline should be updated.
 const TOLERANCE: f64 = 0.05;
 
 pub fn run(workspace: &Workspace, place: &Place, bless: bool) -> Result<(), String> {
@@ -38,14 +39,14 @@ pub fn run(workspace: &Workspace, place: &Place, bless: bool) -> Result<(), Stri
     compare(&read(&baseline)?, &counted)
 }
 
-/// Instructions per turn of one bench: those of many turns, less those of few.
+/// Instructions per turn of one bench: the difference between many turns and few.
 fn count(program: &Path, name: &str, scratch: &Path) -> Result<u64, String> {
     let total = |turns: u64| -> Result<u64, String> {
         let file = scratch.join("counts.out");
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--quiet", &format!("--callgrind-out-file={}", file.display())]);
         output(valgrind.arg(program).args([name, &turns.to_string()]))
-            .map_err(|reason| format!("{reason}; is valgrind there? (valgrind in Debian)"))?;
+            .map_err(|reason| format!("{reason}; is valgrind installed? (package `valgrind` in Debian)"))?;
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         summary(&text).ok_or_else(|| format!("{}: no summary", file.display()))
     };
@@ -85,7 +86,7 @@ fn compare(baseline: &BTreeMap<String, u64>, counted: &BTreeMap<String, u64>) ->
         if change > TOLERANCE {
             faults.push(format!("{name} takes {:.1} % more instructions than the baseline", change * 100.0));
         } else if change < -TOLERANCE {
-            println!("{name} became cheaper: --bless keeps it so");
+            println!("{name} became cheaper: --bless stores the new count");
         }
     }
     for name in baseline.keys().filter(|name| !counted.contains_key(*name)) {
@@ -94,7 +95,7 @@ fn compare(baseline: &BTreeMap<String, u64>, counted: &BTreeMap<String, u64>) ->
     if faults.is_empty() {
         return Ok(());
     }
-    Err(format!("{}\nMend it, or take it as the new baseline with --bless.", faults.join("\n")))
+    Err(format!("{}\nFix it, or store the new counts as the baseline with --bless.", faults.join("\n")))
 }
 
 #[cfg(test)]

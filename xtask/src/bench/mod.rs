@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: builds every server of `bench/`, gets the environments for the Python and Node ones, and runs
-//! them all. The runner itself, `bench/run`, has dependencies that xtask must not have.
+//! `cargo xtask bench`: builds every server of `bench/`, installs the packages for the Python and Node servers, and
+//! runs all of them. The runner itself is in `bench/run`, since it has dependencies that xtask must not have.
 
 mod counts;
 
@@ -11,12 +11,12 @@ use crate::process::run as execute;
 use crate::setup;
 use crate::workspace::Workspace;
 
-/// Each built by itself: built together, they would share the features that any of them asks a dependency for.
+/// Built one by one: cargo would unify the features of their dependencies if they were built together.
 const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
 const RUNNER: &str = "bench-run";
-/// Those that need hardly more than the project does. The others need other people's SDKs.
+/// Packages with hardly more dependencies than the project itself. The others need third-party SDKs.
 const OWN: &[&str] = &["baton-echo", "bench-host", "bench-load", RUNNER, "controls", "counts"];
-/// In a workspace of its own.
+/// A package in a workspace of its own.
 const APART: &str = "a2a-protocol-sdk";
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether the page is written: it holds whole runs only, and short ones only if that was said.
+    /// Whether the page is written: only for complete runs, and for quick runs only with `--write`.
     fn writes(&self) -> bool {
         (!self.quick || self.write) && self.only.is_empty() && self.servers.is_empty()
     }
@@ -97,10 +97,10 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     execute(&mut command)
 }
 
-/// A stage of the test command: what uses our crates must not rot between two benches.
+/// A stage of the test command: bench code that uses our crates must keep compiling.
 pub fn lint(workspace: &Workspace) -> Result<(), String> {
     let manifest = workspace.root.join("bench/Cargo.toml").display().to_string();
-    // Where the project's own checks are, so that dependencies are not checked twice.
+    // The target folder of the project's own checks, so that dependencies are not checked twice.
     let target = workspace.target.display().to_string();
     let mut args = vec!["clippy", "--all-targets", "--locked"];
     args.extend(["--target-dir", &target, "--manifest-path", &manifest]);
@@ -109,7 +109,7 @@ pub fn lint(workspace: &Workspace) -> Result<(), String> {
     execute(&mut workspace.cargo(&args))
 }
 
-/// Where things of the bench are.
+/// The folders of the benchmark.
 struct Place {
     sources: PathBuf,
     target: PathBuf,
@@ -141,7 +141,7 @@ fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), St
         args.extend(package.iter().flat_map(|package| ["--package", package]));
         execute(&mut workspace.cargo(&args))
     };
-    // The runner knows its rows without the servers.
+    // Listing the rows needs the runner only.
     let packages = if choice.list { &[RUNNER] } else { PACKAGES };
     for package in packages {
         build(manifest(&place.sources), Some(package))?;
@@ -171,11 +171,11 @@ fn environments(workspace: &Workspace, place: &Place) -> Result<(), String> {
         let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
         execute(Command::new("npm").args(args).current_dir(folder))
     })?;
-    // Beside its packages, where Node looks for them; always the one in the tree.
+    // Node looks for packages beside the script, so it is copied there each time.
     copy(&place.sources.join("js/echo.mjs"), &node)
 }
 
-/// Makes the folder unless its stamp says that it was made from this list. The stamp is written last.
+/// Makes the folder unless its stamp file says that it was made from this list. The stamp is written last.
 fn made(folder: &Path, list: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let wanted = fs::read_to_string(list).map_err(|error| format!("{}: {error}", list.display()))?;
     let stamp = folder.join("installed.stamp");

@@ -1,4 +1,4 @@
-//! The same targets under libFuzzer: it keeps what reaches new code, and goes on from there.
+//! Runs the targets under libFuzzer, which is guided by coverage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,8 @@ use super::{Outcome, Target, fresh, seeds};
 use crate::process::{output, run as execute};
 use crate::workspace::Workspace;
 
-/// What tells libFuzzer which code ran. No sanitizer: there is no unsafe code of ours to watch, and without one the
-/// stable compiler will do, at several times the speed.
+/// Compiler flags for coverage. No sanitizer: our code has no `unsafe`, and without a sanitizer the stable compiler is
+/// enough and inputs run several times as fast.
 const FLAGS: &[&str] = &[
     "--cfg",
     "fuzzing",
@@ -21,19 +21,19 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Of one input. An honest one takes milliseconds.
+/// The time limit of one input. Normal inputs take milliseconds.
 const LONGEST_SECONDS: u64 = 20;
-/// All of the process, its corpus included.
+/// The memory limit of the whole process, including its corpus.
 const MOST_MIB: u64 = 768;
 const MOST_BYTES: u64 = 65_536;
 
-/// The binary; `None`, and said why, where it cannot be built.
+/// Builds the binary; `None`, with a message, if it cannot be built.
 pub fn build(workspace: &Workspace) -> Option<PathBuf> {
     let host = host(workspace)?;
     let folder = workspace.results().join("fuzz/build");
     let mut cargo =
         workspace.cargo(&["build", "--release", "--locked", "--manifest-path", "fuzz/libfuzzer/Cargo.toml"]);
-    // With a target named, the flags are for the target and not for build scripts.
+    // With an explicit target, the flags do not apply to build scripts.
     cargo.args(["--target", &host]).arg("--target-dir").arg(&folder);
     cargo.env("RUSTFLAGS", FLAGS.join(" ")).env_remove("CARGO_ENCODED_RUSTFLAGS");
     match execute(&mut cargo) {
@@ -67,7 +67,7 @@ fn run_one(workspace: &Workspace, binary: &Path, target: &Target, seconds: u64) 
     let home = workspace.results().join("fuzz");
     let (corpus, start) = (home.join("corpus").join(name), home.join("start").join(name));
     let failures = home.join("failures").join(name);
-    // What it learned the last time is kept; where it starts from is made anew, for it takes folders only.
+    // The corpus of the last run is kept. The seeds are copied into a new folder, since libFuzzer accepts only folders.
     fs::create_dir_all(&corpus).map_err(|e| told(&corpus, e))?;
     fs::create_dir_all(&failures).map_err(|e| told(&failures, e))?;
     fresh(&start)?;
@@ -94,7 +94,7 @@ fn run_one(workspace: &Workspace, binary: &Path, target: &Target, seconds: u64) 
         "-print_final_stats=1".to_owned(),
         "-use_value_profile=0".to_owned(),
     ]);
-    // An empty dictionary is an error to it.
+    // libFuzzer refuses an empty dictionary.
     if !lines.is_empty() {
         fuzzer.arg(format!("-dict={}", words_file.display()));
     }
@@ -105,7 +105,7 @@ fn run_one(workspace: &Workspace, binary: &Path, target: &Target, seconds: u64) 
     outcome.seeds = files.len() as u64;
     outcome.failed = !ended.status.success();
     if outcome.failed {
-        // The panic, and where the input was put.
+        // The panic message, and the file of the input.
         let from = text.find("panicked at").or_else(|| text.find("ERROR: libFuzzer")).unwrap_or(0);
         println!("{}", &text[from..].chars().take(4000).collect::<String>());
         println!("{name} failed; its inputs are in {}", failures.display());
@@ -113,7 +113,7 @@ fn run_one(workspace: &Workspace, binary: &Path, target: &Target, seconds: u64) 
     Ok(outcome)
 }
 
-/// libFuzzer's last words.
+/// Reads libFuzzer's final statistics.
 fn figures(name: &str, text: &str) -> Outcome {
     let stat = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("stat::{name}:")));
@@ -142,7 +142,7 @@ fn figures(name: &str, text: &str) -> Outcome {
     }
 }
 
-/// Words of an input, as a dictionary of libFuzzer spells them: member names, states, headers, keys.
+/// Words of an input in the format of a libFuzzer dictionary: member names, states, headers, keys.
 fn dictionary(bytes: &[u8]) -> BTreeSet<String> {
     let words = bytes.split(|byte| !byte.is_ascii_alphanumeric() && !b"_-./".contains(byte));
     let words = words.filter(|word| (3..=32).contains(&word.len()));

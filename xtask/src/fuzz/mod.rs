@@ -1,8 +1,7 @@
-//! `cargo xtask fuzz`: every target for as long as one likes, and the page with the figures.
+//! `cargo xtask fuzz`: runs the targets for a given time, and writes the page with the figures.
 //!
-//! The targets are functions in the crates; `fuzz/targets.tsv` lists them. Guided by coverage where libFuzzer can be
-//! built (it needs a C++ compiler and nothing else: the flags are the stable compiler's own), else by the loop that the
-//! test command has, too.
+//! The targets are functions in the crates; `fuzz/targets.tsv` lists them. They run under libFuzzer if it can be built
+//! (it only needs a C++ compiler), else in the same loop as in the test command.
 
 mod libfuzzer;
 mod page;
@@ -23,16 +22,16 @@ struct Target {
     seeds: Vec<String>,
 }
 
-/// What became of a target.
+/// The result of one target.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Outcome {
     name: String,
     executions: u64,
     seconds: f64,
-    /// Inputs it started from, and all that are worth keeping by now.
+    /// Number of inputs at the start, and in the corpus at the end.
     seeds: u64,
     corpus: u64,
-    /// Places in the code that were reached; 0 where nobody counts.
+    /// Coverage points that were reached; 0 if not counted.
     coverage: u64,
     /// Milliseconds of the slowest input.
     slowest: f64,
@@ -120,7 +119,7 @@ fn target(line: &str) -> Option<Target> {
     Some(Target { name, package, seeds: fields.next()?.split_whitespace().map(str::to_owned).collect() })
 }
 
-/// All of them, or those that were named.
+/// The named targets; default: all.
 fn chosen(all: &[Target], names: &[String]) -> Result<Vec<Target>, String> {
     if names.is_empty() {
         return Ok(all.to_vec());
@@ -133,7 +132,7 @@ fn chosen(all: &[Target], names: &[String]) -> Result<Vec<Target>, String> {
     names.iter().map(find).collect()
 }
 
-/// The files a target starts from.
+/// The seed files of a target.
 fn seeds(root: &Path, target: &Target) -> Vec<PathBuf> {
     let own = [format!("fuzz/seeds/{}", target.name), format!("fuzz/regressions/{}", target.name)];
     let mut files = Vec::new();
@@ -151,7 +150,7 @@ fn collect(path: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the test command does, for longer.
+/// Runs the loop of the test command for a longer time.
 fn own_loop(workspace: &Workspace, targets: &[Target], seconds: u64) -> Result<Vec<Outcome>, String> {
     let folder = workspace.results().join("fuzz/results");
     fresh(&folder)?;
@@ -174,7 +173,7 @@ fn own_loop(workspace: &Workspace, targets: &[Target], seconds: u64) -> Result<V
         })
     });
     let results: Vec<_> = results.collect();
-    // No result and no failure: it was not run at all.
+    // Neither a result nor a failure: the target did not run.
     match ended {
         Ok(()) if results.iter().any(|result| result.failed) => Err("a target left no figures".to_owned()),
         _ => Ok(results),

@@ -1,4 +1,5 @@
-//! `docs/results/fuzz.md`: the figures of the last run, and one line for each before it. What was found is told by people.
+//! `docs/results/fuzz.md`: the figures of the last run, and one line of history per run. The findings on that page are
+//! written by hand.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +11,7 @@ use crate::workspace::Workspace;
 const PAGE: &str = "docs/results/fuzz.md";
 const BEGIN: &str = "<!-- made by `cargo xtask fuzz --write`: from here -->";
 const END: &str = "<!-- to here -->";
-/// New lines of history go above it.
+/// New lines of history are inserted above this.
 const HISTORY: &str = "<!-- more history above -->";
 
 pub fn write(workspace: &Workspace, engine: &str, outcomes: &[Outcome]) -> Result<(), String> {
@@ -24,7 +25,7 @@ pub fn write(workspace: &Workspace, engine: &str, outcomes: &[Outcome]) -> Resul
 }
 
 fn with_run(page: &str, date: &str, engine: &str, outcomes: &[Outcome]) -> Result<String, String> {
-    let lost = || format!("{PAGE} has lost its marks `{BEGIN}`, `{END}` and `{HISTORY}`");
+    let lost = || format!("{PAGE} does not contain the markers `{BEGIN}`, `{END}` and `{HISTORY}`");
     let (before, rest) = page.split_once(BEGIN).ok_or_else(lost)?;
     let (old, after) = rest.split_once(END).ok_or_else(lost)?;
     let (history, below) = after.split_once(HISTORY).ok_or_else(lost)?;
@@ -38,7 +39,7 @@ const HEADER: &str = "\
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
-/// Targets that did not run keep the row they have.
+/// Targets that did not run keep their old row.
 fn table(old: &str, date: &str, engine: &str, outcomes: &[Outcome]) -> String {
     let name_of = |row: &str| row.split('|').nth(1).unwrap_or_default().trim().to_owned();
     let rows = old.lines().filter(|row| row.starts_with("| ") && !row.starts_with("| target "));
@@ -86,7 +87,7 @@ fn history_line(date: &str, engine: &str, outcomes: &[Outcome]) -> String {
     format!("| {date} | {engine} | {} | {} | {seconds:.0} | {failed} |", outcomes.len(), grouped(executions))
 }
 
-/// For the terminal.
+/// A line for the terminal.
 pub fn line(it: &Outcome) -> String {
     let result = if it.failed { "FAILED" } else { "ok" };
     let Outcome { name, executions, seconds, corpus, coverage, .. } = it;

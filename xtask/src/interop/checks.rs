@@ -1,9 +1,9 @@
 //! The checks that scripts make, and the lines they print about them.
 
 pub struct Check {
-    /// As scripts print it; carries ids of the ledger.
+    /// The name that scripts print; it contains ids of the ledger.
     pub name: &'static str,
-    /// As the page shows it.
+    /// The column's name on the page.
     pub shown: &'static str,
     pub meaning: &'static str,
 }
@@ -44,6 +44,37 @@ pub const CHECKS: &[Check] = &[
     check("p02_push_config_refused", "no push", "a push config is refused as not supported"),
 ];
 
+/// With credentials, over HTTPS.
+pub const AUTH_CHECKS: &[Check] = &[
+    check("p05_reads_the_schemes_of_the_card", "schemes", "finds every security scheme on the card"),
+    check("p05_api_key", "API key", "sends, streams, reads and lists with an API key in a header"),
+    check("p05_api_key_in_query", "in query", "the same key as a parameter of the URL"),
+    check("p05_api_key_in_cookie", "in cookie", "the same key as a cookie"),
+    check("p05_bearer_token", "bearer", "the same calls with a bearer token"),
+    check(
+        "p05_oauth_client_credentials",
+        "OAuth 2.0",
+        "with a token of an identity provider, by the client credentials grant that the card names",
+    ),
+    check("p05_http_basic", "basic", "with a user's password"),
+    check("p05_http_digest", "digest", "with a user's password that is never sent"),
+    check("p05_client_certificate", "certificate", "with a client certificate"),
+    check(
+        "p05_certificates_of_strangers_are_refused",
+        "strangers",
+        "the client refuses a server of an unknown authority, and the server such a client",
+    ),
+    check("p05_extended_card", "extended card", "reads the card for callers that are known"),
+    check("s16_refuses_without_credential", "none", "without a credential the client reports 401"),
+    check("s16_refuses_wrong_credentials", "wrong", "with a wrong one, too"),
+    check("s16_refuses_a_missing_scope", "scope", "a token without the scope gives 403"),
+    check(
+        "s16_foreign_tasks_are_not_found",
+        "foreign",
+        "another owner's task gives the client's own error for an unknown one, and is not listed",
+    ),
+];
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict<'a> {
     Passed,
@@ -51,7 +82,7 @@ pub enum Verdict<'a> {
     Skipped(&'a str),
 }
 
-/// `(check, verdict)` of every line that is one; clients print other things besides.
+/// `(check, verdict)` of every line with a verdict; other output of clients is ignored.
 pub fn verdicts(output: &str) -> Vec<(&str, Verdict<'_>)> {
     output.lines().filter_map(verdict).collect()
 }
@@ -65,7 +96,7 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         "skip" => Verdict::Skipped(reason),
         _ => return None,
     };
-    CHECKS.iter().any(|check| check.name == name).then_some((name, verdict))
+    CHECKS.iter().chain(AUTH_CHECKS).any(|check| check.name == name).then_some((name, verdict))
 }
 
 #[cfg(test)]

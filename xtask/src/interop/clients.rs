@@ -1,4 +1,4 @@
-//! The clients under test, each once: a row here, a script, and its pinned packages are all there is to a client.
+//! The clients under test. A client consists of a row here, a script, and its pinned packages.
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,22 @@ pub enum Language {
 pub struct Client {
     /// For `--only`, and the name of its environment in the tools folder.
     pub name: &'static str,
-    /// What a user would ask a package registry for.
+    /// The package in its registry.
     pub package: &'static str,
     pub language: Language,
     /// The stem of its files: `interop/python/{stem}.py`, `interop/python/requirements/{stem}.txt`;
     /// `interop/js/{stem}.mjs`, `interop/js/packages/{stem}/package.json`.
     pub stem: &'static str,
     pub bindings: &'static [Binding],
-    /// Whether `cargo xtask test` runs it; the others are for `--all`.
+    /// Whether `cargo xtask test` runs it; the others run with `--all`.
     pub tested: bool,
-    /// What is known to fail, and why that is not ours to mend. A failure that is not listed fails the run, and so
-    /// does a listed one that passes.
+    /// Known failures, and why they are not ours to fix. A failure that is not listed fails the run, and so does a
+    /// listed one that passes.
     pub known: &'static [Known],
 }
 
 pub struct Binding {
-    /// What the script is told.
+    /// The script's argument.
     pub argument: &'static str,
     pub shown: &'static str,
 }
@@ -45,7 +45,7 @@ const fn binding(argument: &'static str, shown: &'static str) -> Binding {
 
 const V1: &[Binding] = &[binding("jsonrpc", "JSON-RPC 1.0"), binding("rest", "HTTP+JSON 1.0")];
 const V0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3"), binding("rest", "HTTP+JSON 0.3")];
-/// SDKs of 1.0 that bring transports of their own for agents of 0.3.
+/// For SDKs of 1.0 that also have transports for 0.3 agents.
 const V1_AND_0_3: &[Binding] = &[
     binding("jsonrpc", "JSON-RPC 1.0"),
     binding("rest", "HTTP+JSON 1.0"),
@@ -167,7 +167,7 @@ impl Client {
         })
     }
 
-    /// Where what it prints is kept.
+    /// The file with the script's output.
     pub fn results(&self, folder: &Path, binding: &Binding) -> PathBuf {
         folder.join(format!("{}.{}.txt", self.name, binding.argument))
     }

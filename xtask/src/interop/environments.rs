@@ -1,6 +1,6 @@
-//! Where clients live: a virtual environment or a folder with `node_modules` for each, outside the tree.
+//! Installs the clients: a virtual environment or a folder with `node_modules` for each, outside the repository.
 //!
-//! An environment is whole when its stamp holds what was asked for; the stamp is written last.
+//! An environment is complete if its stamp file has the requested packages; the stamp is written last.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::process::{output, run as execute, succeeds};
 use crate::setup::{apt_install, step};
 use crate::workspace::Workspace;
 
-/// The caller holds the lock of the tools folder.
+/// The caller must hold the lock of the tools folder.
 pub fn install(workspace: &Workspace, clients: &[&Client]) -> Result<(), String> {
     let speaks = |language| clients.iter().any(|client| client.language == language);
     if speaks(Language::Python) {
@@ -27,27 +27,27 @@ pub fn install(workspace: &Workspace, clients: &[&Client]) -> Result<(), String>
     Ok(())
 }
 
-/// Runs the client's script; the arguments are still to come.
+/// A command that runs the client's script, without arguments.
 pub fn command(workspace: &Workspace, client: &Client) -> Command {
     command_for(workspace, client, &client.script(workspace))
 }
 
-/// Runs another script that uses the client's packages.
+/// A command that runs another script with the client's packages.
 pub fn command_for(workspace: &Workspace, client: &Client, script: &Path) -> Command {
     let folder = folder(workspace, client);
     let mut command = match client.language {
         Language::Python => Command::new(python(&folder)),
         Language::JavaScript => Command::new("node"),
     };
-    // Scripts in JavaScript find their packages from here.
+    // JavaScript scripts find their packages through this variable.
     command.current_dir(folder).arg(script);
-    // Compiled copies of our scripts do not belong in the tree.
+    // Python must not write compiled files into the repository.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
 fn has_python() -> bool {
-    // The checks use what came with 3.11; Debian leaves ensurepip to a package of its own.
+    // The checks need Python 3.11; in Debian, ensurepip is in a separate package.
     let probe = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
     succeeds(Command::new("python3").args(["-c", probe]))
 }

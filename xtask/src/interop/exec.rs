@@ -1,5 +1,5 @@
-//! The programs of `examples/exec` behind `baton serve --exec`, asked by an unmodified client: streams, a cancel that
-//! leaves no process behind, and a server that is killed.
+//! Runs the programs of `examples/exec` with `baton serve --exec`, called by an unmodified client: streams, a cancel
+//! that must leave no process, and a kill of the server.
 
 use std::fs::File;
 use std::path::Path;
@@ -30,12 +30,12 @@ pub fn client() -> &'static Client {
     CLIENTS.iter().find(|client| client.name == "python-1.3.0").expect("it is in the list")
 }
 
-/// What has to be installed: the client, and the one that brings Node for `ask.mjs`.
+/// The clients to install: the Python SDK, and one that brings Node for `ask.mjs`.
 pub fn clients() -> Vec<&'static Client> {
     CLIENTS.iter().filter(|client| ["python-1.3.0", "js-1.3.0"].contains(&client.name)).collect()
 }
 
-/// All examples at once: each mostly waits.
+/// Runs all examples in parallel, since each mostly waits.
 pub fn run(workspace: &Workspace, folder: &Path, build: Build) -> Result<(), String> {
     let failed: Vec<String> = thread::scope(|scope| {
         let runs: Vec<_> = EXAMPLES

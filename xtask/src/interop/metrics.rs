@@ -1,4 +1,5 @@
-//! `/metrics`, read by the parsers of Prometheus' own library and held against what was asked before.
+//! Reads `/metrics` with the parsers of the official Prometheus library, and compares the values with the requests made
+//! before.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +10,7 @@ use super::environments;
 use crate::agent::{Agent, Build};
 use crate::workspace::Workspace;
 
-/// No client of ours: it only reads.
+/// Not an A2A client: it only reads metrics.
 pub static PARSER: Client = Client {
     name: "prometheus-client",
     package: "prometheus-client 0.26.0",
@@ -20,7 +21,7 @@ pub static PARSER: Client = Client {
     known: &[],
 };
 
-/// On a server of its own: whoever else asked would be counted too.
+/// On a separate server, since requests of others would be counted, too.
 pub fn run(workspace: &Workspace, folder: &Path, build: Build) -> Result<(), String> {
     let agent = Agent::start_with(workspace, folder, build, "metrics", &[])?;
     let log = folder.join("metrics.client.log");

@@ -1,10 +1,12 @@
-//! `cargo xtask interop`: unmodified clients that others made, against our binary.
+//! `cargo xtask interop`: runs unmodified third-party clients against our binary.
 
+mod auth;
 pub mod checks;
 pub mod clients;
 pub mod environments;
 mod exec;
 pub mod metrics;
+pub mod oidc;
 mod page;
 mod third_party;
 
@@ -22,7 +24,7 @@ use crate::workspace::Workspace;
 use checks::{Verdict, verdicts};
 use clients::{Binding, CLIENTS, Client};
 
-/// Clients mostly wait, for demo tasks that take their time.
+/// Clients mostly wait for slow demo tasks, so several run in parallel.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Default, PartialEq)]
@@ -33,11 +35,15 @@ pub struct Choice {
     url: Option<String>,
     write: bool,
     list: bool,
-    /// The example programs alone.
+    /// Only the example programs.
     exec: bool,
-    /// `/metrics` alone.
+    /// Only `/metrics`.
     metrics: bool,
-    /// The lab on other people's agents, and nothing else.
+    /// Only the identity provider.
+    oidc: bool,
+    /// Only callers with credentials.
+    auth: bool,
+    /// Only the lab on third-party agents.
     servers: bool,
 }
 
@@ -53,6 +59,8 @@ impl Choice {
                 "--list" => choice.list = true,
                 "--exec" => choice.exec = true,
                 "--metrics" => choice.metrics = true,
+                "--oidc" => choice.oidc = true,
+                "--auth" => choice.auth = true,
                 "--servers" => choice.servers = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
@@ -69,7 +77,7 @@ impl Choice {
         if choice.servers {
             return choice.about_servers();
         }
-        if choice.write && !choice.all {
+        if choice.write && !choice.all && !choice.auth {
             return Err("--write needs --all: the page shows every client".to_owned());
         }
         let others = choice.all || choice.url.is_some() || !choice.only.is_empty();
@@ -79,6 +87,12 @@ impl Choice {
         if choice.metrics && others {
             return Err("--metrics looks at /metrics and at nothing else".to_owned());
         }
+        if choice.oidc && (others || choice.metrics || choice.exec) {
+            return Err("--oidc runs an identity provider and nothing else".to_owned());
+        }
+        if choice.auth && (others || choice.metrics || choice.exec || choice.oidc) {
+            return Err("--auth runs clients with credentials and nothing else".to_owned());
+        }
         if choice.write && choice.url.is_some() {
             return Err("--write is about our own agent, not about --url".to_owned());
         }
@@ -86,8 +100,8 @@ impl Choice {
     }
 
     fn about_servers(self) -> Result<Self, String> {
-        if self.all || self.exec || self.metrics || self.url.is_some() {
-            return Err("--servers tests the agents of other people's SDKs and nothing else".to_owned());
+        if self.all || self.exec || self.metrics || self.oidc || self.auth || self.url.is_some() {
+            return Err("--servers tests the agents of third-party SDKs and nothing else".to_owned());
         }
         if self.write && !self.only.is_empty() {
             return Err("--write needs all servers: the page shows each".to_owned());
@@ -101,6 +115,12 @@ impl Choice {
         }
         if self.metrics {
             return vec![&metrics::PARSER];
+        }
+        if self.oidc {
+            return vec![&oidc::PROVIDER];
+        }
+        if self.auth {
+            return auth::clients();
         }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
@@ -126,16 +146,24 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
-    // With every client, or by themselves; somebody who asks for one client wants that one.
+    // These run with all clients, or on their own flag; not if single clients were chosen.
     let whole = choice.only.is_empty() && choice.url.is_none();
-    if whole && !choice.exec {
+    if whole && !choice.exec && !choice.oidc && !choice.auth {
         setup::clients(workspace, &[&metrics::PARSER])?;
+    }
+    if choice.oidc {
+        return oidc::run(workspace, &made(results(workspace))?);
     }
     let surprises = match &choice.url {
         Some(url) => run_all(workspace, &clients, url, &made(results(workspace).join("elsewhere"))?)?,
         None => {
             let folder = made(results(workspace))?;
             execute(&mut workspace.cargo(build.cargo_args()))?;
+            if choice.auth {
+                setup::clients(workspace, &[&oidc::PROVIDER])?;
+                auth::run(workspace, &folder, build)?;
+                return if choice.write { page::write_auth(workspace, &folder) } else { Ok(()) };
+            }
             if whole && !choice.exec {
                 metrics::run(workspace, &folder, build)?;
             }
@@ -144,6 +172,11 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
             }
             if choice.exec || choice.metrics {
                 return Ok(());
+            }
+            if whole {
+                setup::clients(workspace, &[&oidc::PROVIDER])?;
+                oidc::run(workspace, &folder)?;
+                auth::run(workspace, &folder, build)?;
             }
             let agent = Agent::start(workspace, &folder, build)?;
             let surprises = run_all(workspace, &clients, &agent.url(), &folder)?;
@@ -162,7 +195,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     }
 }
 
-/// What clients said about our own agent.
+/// The folder with the clients' output for our own agent.
 fn results(workspace: &Workspace) -> PathBuf {
     workspace.results().join("interop")
 }
@@ -172,18 +205,27 @@ fn made(folder: PathBuf) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// What tested clients said in their last run, as `(suite, output)`; nothing for those that did not run.
+/// The output of the tested clients in their last run, as `(suite, output)`, without those that did not run.
 pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
     let runs =
         clients::tested().into_iter().flat_map(|client| client.bindings.iter().map(move |b| (client, b)));
-    runs.filter_map(|(client, binding)| {
+    let plain = runs.filter_map(|(client, binding)| {
         let output = fs::read_to_string(client.results(&results(workspace), binding)).ok()?;
         Some((format!("{} {}", client.name, binding.argument), output))
-    })
-    .collect()
+    });
+    let with_credentials = auth::runs().into_iter().filter_map(|(client, binding)| {
+        let output = fs::read_to_string(auth::results(&results(workspace), client, binding)).ok()?;
+        Some((format!("{} {}", client.name, binding.argument), output))
+    });
+    plain.chain(with_credentials).collect()
 }
 
-/// Runs every client over every binding it has; returns what was not as expected.
+/// The checks with an identity provider that passed in the last run.
+pub fn oidc_results(workspace: &Workspace) -> Vec<String> {
+    oidc::passed(&results(workspace))
+}
+
+/// Runs every client over each of its bindings; returns what was not as expected.
 fn run_all(
     workspace: &Workspace,
     clients: &[&Client],
@@ -220,7 +262,7 @@ fn run_one(
     folder: &Path,
 ) -> Result<Vec<String>, String> {
     let results = client.results(folder, binding);
-    // Results of an earlier run must not stand for this one.
+    // Remove results of an earlier run.
     fs::write(&results, "").map_err(|e| format!("{}: {e}", results.display()))?;
     let log = results.with_extension("log");
     let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
@@ -248,7 +290,7 @@ fn run_one(
 fn surprises(client: &Client, binding: &Binding, output: &str) -> Vec<String> {
     let known = |check: &str| client.known.iter().any(|k| k.binding == binding.argument && k.check == check);
     let surprise = |(check, verdict): (&str, Verdict<'_>)| match verdict {
-        // The first check tells why; the others follow from it.
+        // The first check reports the reason; the others fail because of it.
         Verdict::Failed("no connection") => None,
         Verdict::Failed(reason) if !known(check) => {
             Some(format!("{} {}: {check}: {reason}", client.name, binding.argument))
@@ -295,6 +337,11 @@ mod tests {
         assert!(parse(&["--exec", "--all"]).is_err());
         assert!(parse(&["--metrics", "--all"]).is_err());
         assert!(parse(&["--metrics", "--exec"]).is_err());
+        assert!(parse(&["--oidc", "--metrics"]).is_err());
+        assert!(parse(&["--oidc", "--all"]).is_err());
+        assert!(parse(&["--auth", "--oidc"]).is_err());
+        assert!(parse(&["--auth", "--write"]).is_ok());
+        assert!(parse(&["--servers", "--oidc"]).is_err());
         assert!(parse(&["--servers", "--all"]).is_err());
         assert!(parse(&["--servers", "--only", "fasta2a"]).is_err());
         assert!(parse(&["--only", "a2a-server-lf"]).is_err());

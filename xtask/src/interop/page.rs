@@ -5,15 +5,19 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::checks::{CHECKS, Verdict, verdicts};
+use super::auth;
+use super::checks::{AUTH_CHECKS, CHECKS, Check, Verdict, verdicts};
 use super::clients::{Binding, CLIENTS, Client};
 use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/interop.md";
 /// Written by hand: what was seen on the wire.
 const NOTES: &str = "interop/what-clients-send.md";
+const WITH_CREDENTIALS: &str = "## With credentials";
+/// The heading that follows.
+const FAILS: &str = "## What fails";
 
-/// One client over one binding, with what it printed; empty if it did not run.
+/// One client over one binding, with its output; empty if it did not run.
 struct Run {
     client: &'static Client,
     binding: &'static Binding,
@@ -28,31 +32,85 @@ pub fn write(workspace: &Workspace, results: &Path) -> Result<(), String> {
             Run { client, binding, output }
         })
         .collect();
+    let known = auth_runs(results);
     let notes = workspace.root.join(NOTES);
     let notes = fs::read_to_string(&notes).map_err(|e| format!("{}: {e}", notes.display()))?;
     let page = workspace.root.join(PAGE);
-    fs::write(&page, render(&runs, &notes)).map_err(|e| format!("{}: {e}", page.display()))?;
+    fs::write(&page, render(&runs, &known, &notes)).map_err(|e| format!("{}: {e}", page.display()))?;
     println!("\n{PAGE} written");
     Ok(())
 }
 
-fn render(runs: &[Run], notes: &str) -> String {
+/// Writes only the part about credentials; the rest of the page stays.
+pub fn write_auth(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    let page = workspace.root.join(PAGE);
+    let failed = |e| format!("{}: {e}", page.display());
+    let text = fs::read_to_string(&page).map_err(failed)?;
+    let start = text.find(WITH_CREDENTIALS).or_else(|| text.find(FAILS));
+    let (before, rest) = text.split_at(start.ok_or("the page has no list of failures")?);
+    let after = rest.find(FAILS).map_or("", |at| &rest[at..]);
+    let mut new = before.to_owned();
+    with_credentials(&mut new, &auth_runs(results));
+    new.push('\n');
+    new.push_str(after);
+    fs::write(&page, new).map_err(failed)?;
+    println!("\n{PAGE} written");
+    Ok(())
+}
+
+fn auth_runs(results: &Path) -> Vec<Run> {
+    let run = |(client, binding)| {
+        let output = fs::read_to_string(auth::results(results, client, binding)).unwrap_or_default();
+        Run { client, binding, output }
+    };
+    auth::runs().into_iter().map(run).collect()
+}
+
+/// Up to the next heading.
+fn with_credentials(page: &mut String, runs: &[Run]) {
+    page.push_str(WITH_CREDENTIALS);
+    page.push_str(
+        "\n\nOver HTTPS, with a certificate made for the run and npm `oidc-provider` as identity provider. Python: \
+         the SDK's\n`AuthInterceptor`, or httpx for passwords and certificates. JavaScript: the SDK's \
+         `createAuthenticatingFetchWithRetry`.\n\n",
+    );
+    grid(page, runs, AUTH_CHECKS);
+    page.push('\n');
+    legend(page, AUTH_CHECKS);
+    for run in runs {
+        for (name, verdict) in verdicts(&run.output) {
+            if let Verdict::Failed(_) = verdict {
+                let reason = auth::reason(run.client, run.binding, name).unwrap_or("not yet understood");
+                let (client, binding) = (run.client.package, run.binding.shown);
+                line(page, format_args!("\n{client}, {binding}, {} fails: {reason}", shown(name)));
+            }
+        }
+    }
+}
+
+fn legend(page: &mut String, checks: &[Check]) {
+    page.push_str("| column | check |\n|---|---|\n");
+    for check in checks {
+        line(page, format_args!("| {} | {} (`{}`) |", check.shown, check.meaning, check.name));
+    }
+}
+
+fn render(runs: &[Run], known: &[Run], notes: &str) -> String {
     let mut page = String::from(
         "# Interop\n\n\
-         Clients that others made, unmodified, against the demo agent of Baton. Generated from results by \
+         Unmodified third-party clients against Baton's demo agent. Generated from test results by \
          `cargo xtask interop --all --write`;\n\
-         `cargo xtask test` runs those in bold. What a check asks for is said below the grid. The other way round, agents \
-         of others under our lab,\n\
-         has [a page of its own](results/third-party-servers.md).\n\n",
+         `cargo xtask test` runs those in bold. The checks are explained below the grid. The lab's results on \
+         third-party agents\n\
+         have [a page of their own](results/third-party-servers.md).\n\n",
     );
-    grid(&mut page, runs);
+    grid(&mut page, runs, CHECKS);
     page.push_str(
-        "\n`ok`: passed. `fails`: see below. `–`: the client has no way to ask for it. `?`: did not run.\n\n\
-         | column | check |\n|---|---|\n",
+        "\n`ok`: passed. `fails`: see below. `–`: the client does not support it. `?`: did not run.\n\n",
     );
-    for check in CHECKS {
-        line(&mut page, format_args!("| {} | {} (`{}`) |", check.shown, check.meaning, check.name));
-    }
+    legend(&mut page, CHECKS);
+    page.push('\n');
+    with_credentials(&mut page, known);
     failures(&mut page, runs);
     gaps(&mut page, runs);
     page.push('\n');
@@ -61,12 +119,12 @@ fn render(runs: &[Run], notes: &str) -> String {
     page
 }
 
-fn grid(page: &mut String, runs: &[Run]) {
-    let columns: Vec<&str> = CHECKS.iter().map(|check| check.shown).collect();
+fn grid(page: &mut String, runs: &[Run], checks: &[Check]) {
+    let columns: Vec<&str> = checks.iter().map(|check| check.shown).collect();
     line(page, format_args!("| client | binding | {} |", columns.join(" | ")));
     line(page, format_args!("|---|---|{}", ":-:|".repeat(columns.len())));
     for run in runs {
-        let cells: Vec<&str> = CHECKS.iter().map(|check| cell(&run.output, check.name)).collect();
+        let cells: Vec<&str> = checks.iter().map(|check| cell(&run.output, check.name)).collect();
         let bold = if run.client.tested { "**" } else { "" };
         let client = format!("{bold}{}{bold}", run.client.package);
         line(page, format_args!("| {client} | {} | {} |", run.binding.shown, cells.join(" | ")));
@@ -78,17 +136,20 @@ fn cell(output: &str, check: &str) -> &'static str {
         Some((_, Verdict::Passed)) => "ok",
         Some((_, Verdict::Failed(_))) => "**fails**",
         Some((_, Verdict::Skipped(_))) => "–",
+        // Only curl sends keys elsewhere than in a header.
+        None if check.starts_with("p05_api_key_in_") => "–",
         None => "?",
     }
 }
 
 fn failures(page: &mut String, runs: &[Run]) {
-    page.push_str("\n## What fails\n\n");
+    line(page, format_args!("\n{FAILS}\n"));
     let start = page.len();
     for run in runs {
         for (name, verdict) in verdicts(&run.output) {
             if let Verdict::Failed(_) = verdict {
-                // What the client said may hold ids and ports; the list of known failures says it for good.
+                // The client's message may contain ids and ports; the reason in the list of known failures does not
+                // change.
                 let known = |k: &&super::clients::Known| k.binding == run.binding.argument && k.check == name;
                 let reason = run.client.known.iter().find(known).map_or("not yet understood", |k| k.reason);
                 let (client, binding) = (run.client.package, run.binding.shown);
@@ -101,9 +162,9 @@ fn failures(page: &mut String, runs: &[Run]) {
     }
 }
 
-/// Why cells are empty, one line for each client and reason.
+/// Why checks were skipped, one line for each client and reason.
 fn gaps(page: &mut String, runs: &[Run]) {
-    page.push_str("\n## What clients cannot ask for\n\n");
+    page.push_str("\n## What clients do not support\n\n");
     for client in CLIENTS {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for run in runs.iter().filter(|run| run.client.name == client.name) {
@@ -125,7 +186,7 @@ fn gaps(page: &mut String, runs: &[Run]) {
 }
 
 fn shown(check: &str) -> &'static str {
-    CHECKS.iter().find(|c| c.name == check).map_or("?", |c| c.shown)
+    CHECKS.iter().chain(AUTH_CHECKS).find(|c| c.name == check).map_or("?", |c| c.shown)
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
@@ -142,11 +203,12 @@ mod tests {
         let run = |output: &str| Run { client, binding: &client.bindings[0], output: output.to_owned() };
         let output = "ok p02_discovers_card\nFAIL p02_sends: at port 4711\nskip p02_gets_task: it cannot\n\
                       skip p02_cancels: it cannot\n";
-        let page = render(&[run(output)], "## Notes\n");
+        let page = render(&[run(output)], &[run("ok p05_api_key\n")], "## Notes\n");
         let row = page.lines().find(|line| line.starts_with("| **a2a-sdk 1.3.0** | JSON-RPC 1.0 |")).unwrap();
         assert!(row.contains("| ok | **fails** | ? | ? | – |"), "{row}");
         assert!(page.contains("- a2a-sdk 1.3.0, JSON-RPC 1.0, send: not yet understood\n"), "{page}");
         assert!(page.contains("- a2a-sdk 1.3.0, get, cancel: it cannot\n"), "{page}");
+        assert!(page.contains("| **a2a-sdk 1.3.0** | JSON-RPC 1.0 | ? | ok | – |"), "{page}");
         assert!(!page.contains("4711"), "what changes from run to run stays out");
         assert!(page.ends_with("## Notes\n"));
     }

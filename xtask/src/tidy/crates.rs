@@ -1,12 +1,13 @@
-//! Which crate may know which, and how many test binaries a crate links.
+//! Which crate may depend on which, and how many test binaries a crate has.
 
 use super::Fault;
 use super::tree::Tree;
 
-/// Every edge there is. A new one needs a decision note.
+/// All allowed dependencies. A new one needs a decision note.
 const EDGES: &[(&str, &[&str])] = &[
+    ("baton-net", &[]),
     ("baton-protocol", &[]),
-    ("baton-server", &["baton-protocol"]),
+    ("baton-server", &["baton-net", "baton-protocol"]),
     ("baton-client", &["baton-protocol"]),
     ("baton-lab", &["baton-protocol"]),
     ("baton", &["baton-protocol", "baton-server", "baton-client", "baton-lab"]),
@@ -36,7 +37,7 @@ pub fn edges(tree: &Tree, faults: &mut Vec<Fault>) {
 pub fn one_integration_binary(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in &tree.files {
         let Some((name, rest)) = file.crate_path() else { continue };
-        // proptest keeps the seeds of past failures beside the binary's folder.
+        // proptest stores the seeds of past failures beside the binary's folder.
         let known = ["it/", "proptest-regressions/"];
         if rest
             .strip_prefix("tests/")
@@ -47,14 +48,14 @@ pub fn one_integration_binary(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Workspaces beside the main one, such as the benchmarks, have locks of their own, and nothing that is built every
-/// day looks at them. With a lock that does not know what our crates need, they do not build.
+/// Other workspaces, such as the benchmarks, have lock files of their own, which the daily builds do not use. If such a
+/// lock lacks a dependency of our crates, that workspace does not build.
 pub fn locks_know_our_dependencies(tree: &Tree, faults: &mut Vec<Fault>) {
     for lock in tree.files.iter().filter(|file| file.path.ends_with("/Cargo.lock")) {
         for package in lock.text.split("[[package]]\n").skip(1) {
             let named = package.lines().find_map(|line| line.strip_prefix("name = "));
             let manifest = format!("crates/{}/Cargo.toml", named.unwrap_or_default().trim_matches('"'));
-            // One that was published carries a source.
+            // A published package has a source.
             let ours = tree.files.iter().find(|file| file.path == manifest && !package.contains("source = "));
             for name in ours.iter().flat_map(|manifest| always_needed(&manifest.text)) {
                 // With its version, where there are several.
@@ -70,7 +71,7 @@ pub fn locks_know_our_dependencies(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// They made the binary five times as large. The profile `profiling` has them.
+/// Debug sections made the binary five times as large. Use the profile `profiling` for them.
 pub fn releases_carry_no_debug_sections(tree: &Tree, faults: &mut Vec<Fault>) {
     let Some(manifest) = tree.files.iter().find(|file| file.path == "Cargo.toml") else { return };
     let lines = || manifest.text.lines().enumerate();
@@ -82,7 +83,7 @@ pub fn releases_carry_no_debug_sections(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What a crate depends on everywhere and with whatever features.
+/// The dependencies of a crate on every platform and with any features.
 fn always_needed(manifest: &str) -> impl Iterator<Item = &str> {
     let lines = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
     let lines =

@@ -1,4 +1,4 @@
-//! The protocol's domain and lifecycle know no serde, clock, randomness or async: time and ids are arguments.
+//! The protocol's domain and lifecycle use no serde, clock, randomness or async: time and ids are arguments.
 
 use super::Fault;
 use super::tree::{Tree, words};
@@ -17,7 +17,7 @@ pub fn stays_pure(tree: &Tree, faults: &mut Vec<Fault>) {
             let impure = words(line).find(|word| FORBIDDEN.iter().any(|name| belongs_to(word, name)));
             if let Some(word) = impure {
                 let message =
-                    format!("`{word}` in the domain, which knows no serde, clock, randomness or async");
+                    format!("`{word}` in the domain, which must not use serde, clock, randomness or async");
                 faults.push(Fault::new(&file.path, number, message));
             }
         }

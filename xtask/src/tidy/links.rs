@@ -1,4 +1,4 @@
-//! Links in Markdown to files of this repository lead somewhere.
+//! Links in Markdown to files of this repository must resolve.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,17 @@ pub fn local_links_resolve(tree: &Tree, faults: &mut Vec<Fault>) {
         for (number, target) in links(file) {
             let found = resolve(&file.path, target).is_some_and(|path| known.contains(path.as_str()));
             if !found {
-                faults.push(Fault::new(&file.path, number, format!("the link to `{target}` leads nowhere")));
+                faults.push(Fault::new(
+                    &file.path,
+                    number,
+                    format!("the link to `{target}` does not resolve"),
+                ));
             }
         }
     }
 }
 
-/// `(line, target)` of links to files, without their fragment; code is not looked at.
+/// `(line, target)` of links to files, without their fragment; code is skipped.
 fn links(file: &File) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut in_fence = false;
@@ -33,7 +37,7 @@ fn links(file: &File) -> Vec<(usize, &str)> {
         if in_fence {
             continue;
         }
-        // Text outside of backticks is every second piece; a link's own text may hold code, so ends are kept.
+        // Every second piece is outside of backticks; a link's text may contain code, so the pieces are joined again.
         let prose = line.split('`').step_by(2);
         let inline = prose.flat_map(|piece| {
             piece
@@ -54,7 +58,7 @@ fn is_elsewhere(target: &str) -> bool {
     target.starts_with('#') || target.contains("://") || target.starts_with("mailto:")
 }
 
-/// From the root of the repository; `None` when the link climbs out of it.
+/// The path from the root of the repository; `None` if the link leaves it.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

@@ -1,11 +1,11 @@
-//! File names that say nothing, or say only that there was something before.
+//! Refuses file names that say nothing, or only that there is an older version.
 
 use super::{Fault, tree::Tree};
 
 const DRAWERS: &[&str] = &["utils", "helpers", "common"];
 const SUFFIXES: &[&str] = &["_v2", "_new", "_enhanced"];
 
-/// A drawer collects what nobody placed; give each piece a room with a name.
+/// Such a file collects unrelated code; each piece should have a file named after it.
 pub fn no_drawers(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in tree.rust() {
         let parts = file.path.trim_end_matches(".rs").split('/');
@@ -15,7 +15,7 @@ pub fn no_drawers(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// One version of a thing is in the tree; the other is in the history.
+/// Only one version of a file is in the tree; older ones are in the history.
 pub fn no_second_versions(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in &tree.files {
         let name = file.path.rsplit('/').next().expect("a split has a last part");

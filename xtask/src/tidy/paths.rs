@@ -1,4 +1,4 @@
-//! No path of one machine in the tree: nobody else has that folder.
+//! No absolute path of a developer's machine in the tree.
 
 use super::{Fault, tree::Tree};
 
@@ -8,7 +8,11 @@ pub fn none_of_one_machine(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in tree.files.iter().filter(|file| !file.path.ends_with(".lock")) {
         for (number, line) in file.lines() {
             if let Some(folder) = FOLDERS.iter().find(|folder| names(line, folder)) {
-                faults.push(Fault::new(&file.path, number, format!("a path of one machine: `/{folder}`/…")));
+                faults.push(Fault::new(
+                    &file.path,
+                    number,
+                    format!("an absolute path of one machine: `/{folder}`/…"),
+                ));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Rules on Rust source, line by line.
+//! Rules for Rust source, line by line.
 
 use super::tree::{File, Tree, code};
 use super::{Fault, tree};
@@ -7,9 +7,9 @@ const MAX_LINES: usize = 600;
 const LONG_FILE: &str = "// long file:";
 const ALLOW_SLEEP: &str = "// tidy: allow-sleep";
 
-/// No placeholder, no debugging leftover, no test that is switched off.
+/// No placeholders, no debugging code, no disabled tests.
 pub fn nothing_unfinished(tree: &Tree, faults: &mut Vec<Fault>) {
-    // Put together here, so that this file does not hold what it looks for.
+    // Concatenated, so that this file does not contain the words itself.
     let marks: Vec<String> = ["todo", "unimplemented", "dbg"]
         .iter()
         .map(|name| format!("{name}!("))
@@ -24,7 +24,7 @@ pub fn nothing_unfinished(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A file over 600 lines says in its first lines why it is one.
+/// A file over 600 lines must give the reason in its first lines.
 pub fn no_long_files(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in tree.sources() {
         let count = file.lines().count();
@@ -35,7 +35,7 @@ pub fn no_long_files(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What a module offers is named where it is offered.
+/// Public items must be named where they are re-exported.
 pub fn no_glob_reexports(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in tree.rust() {
         for (number, line) in file.lines() {
@@ -64,7 +64,7 @@ pub fn libraries_keep_to_themselves(tree: &Tree, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A test that sleeps is slow when it passes and flaky when it doesn't: wait for the thing itself.
+/// A test that sleeps is slow when it passes and flaky when it does not: tests should wait for an event.
 pub fn tests_do_not_sleep(tree: &Tree, faults: &mut Vec<Fault>) {
     let is_test = |file: &&File| file.crate_path().is_some_and(|(_, rest)| rest.starts_with("tests/"));
     for file in tree.rust().filter(is_test) {

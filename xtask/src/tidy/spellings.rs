@@ -1,15 +1,15 @@
-//! Texts that callers of every generation read name nothing that only some generations know.
+//! Error texts for callers of all generations must not contain names of a single generation.
 
 use super::Fault;
 use super::tree::{File, Tree, code};
 
-/// Where texts for callers are made. Codecs are not among these: they speak one generation each.
+/// Files that make texts for callers. Codecs are not included: each has one generation.
 const PLACES: &[(&str, &[&str])] = &[
     ("baton-server", &["src/service/", "src/engine/", "src/binding/", "src/site.rs", "src/auth.rs"]),
     ("baton-protocol", &["src/error.rs", "src/generation.rs", "src/wire/jsonrpc.rs", "src/wire/read.rs"]),
 ];
 
-/// Methods, members and values that are spelled by generation.
+/// Methods, members and values whose names depend on the generation.
 const WORDS: &[&str] = &[
     "SendMessage",
     "SendStreamingMessage",
@@ -40,8 +40,8 @@ const WORDS: &[&str] = &[
 /// which are part of its answer.
 const EXEMPT: &[&str] = &[".with_info(", "#[error("];
 
-/// An error text is written before it is known who reads it: what generations call by different names is a
-/// `baton_protocol::Name` in it.
+/// An error text is made before the reader's generation is known: names that depend on the generation must be
+/// `baton_protocol::Name`.
 pub fn error_texts_name_nothing_of_one_generation(tree: &Tree, faults: &mut Vec<Fault>) {
     let is_place = |file: &&File| {
         file.crate_path().is_some_and(|(name, rest)| {
@@ -57,7 +57,7 @@ pub fn error_texts_name_nothing_of_one_generation(tree: &Tree, faults: &mut Vec<
             if EXEMPT.iter().any(|exempt| line.contains(exempt)) {
                 continue;
             }
-            // Every second piece between quotation marks is text.
+            // Every second piece is inside quotation marks.
             for text in line.split('"').skip(1).step_by(2) {
                 for word in WORDS.iter().filter(|word| text.contains(**word)) {
                     let message =

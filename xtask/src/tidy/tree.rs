@@ -1,4 +1,4 @@
-//! The files of the repository, in memory, and the ways rules look at them.
+//! The files of the repository, in memory, and access to them for the rules.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub struct File {
 }
 
 impl Tree {
-    /// What git tracks, and what it would track after `git add`: a fault is best seen before the commit.
+    /// Files that git tracks, or would track after `git add`, so that faults are found before the commit.
     pub fn read(root: &Path) -> Result<Self, String> {
         let mut list = Command::new("git");
         list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]);
@@ -75,7 +75,7 @@ impl File {
                 in_tests = true;
                 continue;
             }
-            // Other attributes may stand between `#[cfg(test)]` and its module.
+            // Other attributes may come between `#[cfg(test)]` and its module.
             after_attribute = line == "#[cfg(test)]" || (after_attribute && line.starts_with("#["));
             lines.push((number, code(line)));
         }

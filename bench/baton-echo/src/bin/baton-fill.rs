@@ -1,5 +1,5 @@
-//! `baton-fill FILE TASKS`: puts small tasks into a SQLite store until it has so many, as the echo agent leaves them. By
-//! the store itself, in large commits that nothing waits for: a million sends would take minutes.
+//! `baton-fill FILE TASKS`: fills a SQLite store up to that number of small tasks, as the echo agent makes them. It
+//! writes to the store directly, in large commits without syncs: a million sends would take minutes.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,11 +13,11 @@ use baton_protocol::domain::{
 use baton_protocol::lifecycle::Snapshot;
 use baton_server::store::sqlite::{Options, SqliteStore, Synchronous};
 use baton_server::store::{
-    Append, Appended, Birth, EventBatch, HeadState, MessageRecord, Store, StoredSnapshot, Work,
+    Append, Appended, Birth, HeadState, MessageRecord, Store, StoredEvent, StoredSnapshot, Work,
 };
 use tokio::task::JoinSet;
 
-/// Where a server with one agent and without authentication keeps its tasks.
+/// The scope of a server with one agent and without authentication.
 const SCOPE: [&str; 3] = ["default", "", "anonymous"];
 
 const AT_ONCE: u64 = 10_000;
@@ -41,12 +41,10 @@ fn main() -> ExitCode {
 }
 
 async fn fill(file: &Path, tasks: u64) -> Result<(), String> {
-    let options = Options {
-        synchronous: Synchronous::Off,
-        write_queue: AT_ONCE as usize,
-        batch: AT_ONCE as usize,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.synchronous = Synchronous::Off;
+    options.write_queue = AT_ONCE as usize;
+    options.batch = AT_ONCE as usize;
     let store = Arc::new(SqliteStore::open(file, options).map_err(|error| error.to_string())?);
     let mut there = store.task_count().await.map_err(|error| error.to_string())?;
     while there < tasks {
@@ -73,9 +71,9 @@ async fn fill(file: &Path, tasks: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The whole life of a task in one append.
+/// All events of a task in one append.
 fn task(number: u64) -> Result<Append, String> {
-    // Ids as long as those that a server makes, and some milliseconds that several tasks share.
+    // Ids of the usual length; some tasks share the same millisecond.
     let name = |kind: u64| format!("{kind:08x}-0000-7000-8000-{number:012x}");
     let id = TaskId::parse(&name(1)).map_err(|error| error.to_string())?;
     let context_id = ContextId::parse(&name(2)).map_err(|error| error.to_string())?;
@@ -100,10 +98,10 @@ fn task(number: u64) -> Result<Append, String> {
         status(TaskState::Completed),
     ];
     let mut snapshot = Snapshot::begin(id.clone(), context_id.clone(), at);
-    let mut events = EventBatch::with_room_for(bodies.len());
+    let mut events = Vec::new();
     for (number, body) in (1..).zip(bodies) {
         let event = Event { number, at, body };
-        events.push(&id, &context_id, &event);
+        events.push(StoredEvent::encode(&id, &context_id, &event));
         snapshot.apply(event).map_err(|error| error.to_string())?;
     }
     let mut hash = [0; 32];
@@ -114,7 +112,7 @@ fn task(number: u64) -> Result<Append, String> {
         birth: Some(Birth { context_id, generation: Generation::V1, created_at: at }),
         expected: 0,
         fence: 0,
-        events: events.finish(),
+        events,
         head: HeadState {
             state: TaskState::Completed,
             status_at: at,

@@ -15,7 +15,8 @@ use crate::subjects::{BATON, Kind, PYTHON_SQLITE, Program, SDK_SQLITE, SQLITE, S
 use crate::wire::{self, COMPLETED};
 
 const PEERS: &[Subject] = &[SDK_SQLITE, PYTHON_SQLITE];
-/// On one connection, to count the syncs of each; in short runs, in long ones. Strace stops the server often.
+/// The number of sends on one connection for counting syncs, in quick and in full runs. Few, since strace slows the
+/// server down.
 const SENDS: (u64, u64) = (60, 300);
 
 pub const SEND: Row = Row {
@@ -39,7 +40,7 @@ pub const SEND: Row = Row {
         many.closed(&mut calls, expect, Stop::After(warm)).map_err(|error| error.to_string())?;
         let outcome =
             many.closed(&mut calls, expect, Stop::After(time)).map_err(|error| error.to_string())?;
-        // Peers refuse some sends when their database is busy: those are not counted as done.
+        // Peers refuse some sends when their database is busy: those are not counted.
         let good_ones = (outcome.answered - outcome.wrong) as f64;
         let mut points = vec![
             ("rate", good_ones / outcome.elapsed.as_secs_f64()),
@@ -61,7 +62,7 @@ pub const SEND: Row = Row {
         vec![
             Verdict::at_least("at least 0.45 × the probe", probe, 0.45, " ×"),
             Verdict::at_least("stretch: 10 × the best peer", ours.zip(best).map(|(a, b)| a / b), 10.0, " ×"),
-            // Checkpoints, which sync too now and then, are in the figure.
+            // The figure includes the syncs of checkpoints.
             Verdict::at_most("one connection: at most 2 fdatasync per send", syncs, 2.0, ""),
         ]
     },
@@ -87,7 +88,7 @@ fn remove(folder: &PathBuf) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// How often the disk is waited for, per send.
+/// The number of syncs per send.
 fn syncs(point: &Point<'_>) -> Result<f64, String> {
     let (server, folder) = start(point)?;
     let mut calls = wire::send_calls(&server);

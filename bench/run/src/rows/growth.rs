@@ -1,4 +1,4 @@
-//! Whether a task costs more the more of them there are.
+//! Whether a send costs more if the store has more tasks.
 
 use bench_load::{Expect, Stop};
 
@@ -27,7 +27,7 @@ pub const FLAT: Row = Row {
     },
 };
 
-/// Few enough not to make the smallest store a large one.
+/// Few enough that the smallest store stays small.
 const SENDS: u64 = 4000;
 
 fn measure(point: &Point<'_>) -> Result<Points, String> {
@@ -45,7 +45,7 @@ fn measure(point: &Point<'_>) -> Result<Points, String> {
         points.push((*name, before.until(server.cpu()?) / SENDS as f64));
         there = size + SENDS;
     }
-    // The first of all runs on cold caches: the cheapest of the small ones is what the largest is held against.
+    // The first point runs with cold caches, so the largest store is compared with the cheapest of the small ones.
     let last = points[points.len() - 1].1;
     let least = points[..points.len() - 1].iter().map(|(_, cpu)| *cpu).fold(f64::INFINITY, f64::min);
     points.push(("ratio", last / least));

@@ -1,4 +1,4 @@
-//! What one SendMessage asks of the heap and of the kernel.
+//! Heap allocations and system calls of one SendMessage.
 
 use bench_load::{Expect, Stop};
 

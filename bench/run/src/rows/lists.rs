@@ -1,4 +1,4 @@
-//! Whether a page of a list costs more the more tasks there are in a file.
+//! Whether a page of a list costs more if the database has more tasks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn measure_in(point: &Point<'_>, folder: &std::path::Path) -> Result<Points, Str
             return Err(format!("{tasks} tasks could not be put into the store: {filled}"));
         }
         let server = point.bench.start(&point.subject, Place::Own, &[("STORE", store.as_path())])?;
-        // A page of another scope, or of none, would be cheap.
+        // Check that the page has tasks: an empty page would be cheap.
         let total = format!("\"totalSize\":{tasks}");
         let cpu = |body| {
             let mut calls = wire::list_calls_of(&server, body);

@@ -1,4 +1,4 @@
-//! What a small task takes in memory.
+//! The memory of a small task.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::cores::Place;
 use crate::server::Server;
 use crate::subjects::{BATON, BATON_COUNTED, LF_COUNTED, LF_MIMALLOC, SDK_COUNTED, SDK_MIMALLOC};
 
-/// Folding is done by a sweeper that works through pages.
+/// Longest wait for the sweeper, which folds tasks page by page.
 const FOLD_PATIENCE: Duration = Duration::from_secs(60);
 
 pub const TASK: Row = Row {
@@ -26,7 +26,7 @@ pub const TASK: Row = Row {
             return counted(point, tasks / 2);
         }
         let server = point.bench.start(&point.subject, Place::Own, &[])?;
-        // Buffers, pools and the first tables are not what a task takes.
+        // Measured after some tasks, so that buffers, pools and first tables are not counted.
         fill(&server, tasks / 5)?;
         let before = server.resident()?;
         fill(&server, tasks)?;
@@ -48,7 +48,7 @@ pub const TASK: Row = Row {
     },
 };
 
-/// By the heap's own account, before and after folding.
+/// Heap bytes per task, before and after folding.
 fn counted(point: &Point<'_>, tasks: u64) -> Result<Points, String> {
     let mut server = point.bench.start(&point.subject, Place::Own, &[])?;
     let mut points = vec![("heap", per_task(&mut server, tasks, false)?)];
@@ -68,14 +68,14 @@ fn per_task(server: &mut Server, tasks: u64, folded: bool) -> Result<f64, String
     Ok((after as f64 - before as f64) / tasks as f64)
 }
 
-/// Live bytes; where tasks are folded, once that has come to an end.
+/// Live heap bytes; if tasks are folded, after folding has finished.
 fn settled(server: &mut Server, folded: bool) -> Result<u64, String> {
     let start = Instant::now();
     let (_, mut live) = server.heap()?;
     while folded && start.elapsed() < FOLD_PATIENCE {
         std::thread::sleep(Duration::from_millis(1500));
         let (_, now) = server.heap()?;
-        // A thousandth up or down is the sweeper's own page.
+        // Changes below a thousandth come from the sweeper's own buffers.
         if now.abs_diff(live) < live / 1000 {
             return Ok(now);
         }

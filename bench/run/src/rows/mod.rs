@@ -1,7 +1,8 @@
-//! The rows: what is measured on whom, and what is to be reached.
+//! The rows: what is measured on which servers, and the goals.
 
 mod durable;
 mod growth;
+mod guarded;
 mod heap;
 mod lists;
 mod memory;
@@ -17,9 +18,9 @@ use crate::subjects::Subject;
 pub struct Row {
     pub id: &'static str,
     pub work: &'static str,
-    /// What a reader must know to judge the figures.
+    /// What a reader must know to interpret the figures.
     pub remark: &'static str,
-    /// Short runs, long runs.
+    /// Rounds in quick and in full runs.
     pub rounds: (usize, usize),
     pub subjects: &'static [Subject],
     pub measure: fn(&Point<'_>) -> Result<Points, String>,
@@ -35,7 +36,7 @@ pub struct Point<'a> {
     pub bench: &'a Bench,
     pub subject: Subject,
     pub round: usize,
-    /// What the rows and rounds before gave.
+    /// The figures of earlier rows and rounds.
     pub figures: &'a Figures,
 }
 
@@ -44,17 +45,17 @@ pub struct Point<'a> {
 pub struct Verdict {
     pub goal: &'static str,
     pub measured: String,
-    /// Nothing if it was not measured.
+    /// `None` if it was not measured.
     pub reached: Option<bool>,
 }
 
 impl Verdict {
-    /// Reached if the figure is at most that.
+    /// Reached if the figure is at most the bound.
     fn at_most(goal: &'static str, value: Option<f64>, limit: f64, unit: &str) -> Self {
         Self::of(goal, value, unit, |value| value <= limit)
     }
 
-    /// Reached if the figure is at least that.
+    /// Reached if the figure is at least the bound.
     fn at_least(goal: &'static str, value: Option<f64>, limit: f64, unit: &str) -> Self {
         Self::of(goal, value, unit, |value| value >= limit)
     }
@@ -74,6 +75,7 @@ pub const ROWS: &[Row] = &[
     replies::THROUGHPUT,
     replies::LATENCY,
     replies::GET,
+    guarded::GET,
     streams::SHORT,
     streams::BURST,
     streams::FAN_OUT,

@@ -65,7 +65,7 @@ pub const THROUGHPUT: Row = Row {
     },
 };
 
-/// At a rate that the peer can still serve, so that queues do not decide.
+/// At a rate that the peer can still serve, so that the result is not dominated by queues.
 pub const LATENCY: Row = Row {
     id: "latency",
     work: "SendMessage, open loop at 70 % of the peer's maximum rate, 256 connections",
@@ -134,7 +134,7 @@ pub const LIST: Row = Row {
         fill(&server, 100_000)?;
         let many = loaded(point, &server, &mut gets, Expect::reply(COMPLETED), 8)?;
         let mut calls = wire::list_calls(&server);
-        // Few: a server that takes a second for each must answer what is under way at the end, too.
+        // Few connections: a server that needs a second per page must still answer the pending requests at the end.
         let list = loaded(point, &server, &mut calls, Expect::reply(RESULT), 2)?;
         Ok(vec![
             ("cpu", list.cpu),
@@ -159,10 +159,10 @@ pub const LIST: Row = Row {
     },
 };
 
-/// What a load cost.
+/// The cost of a load.
 pub(super) struct Load {
     pub(super) cpu: f64,
-    generator: f64,
+    pub(super) generator: f64,
     outcome: Outcome,
 }
 
@@ -177,16 +177,16 @@ impl Load {
     }
 }
 
-/// With the recorded reply, for those that need one.
+/// Starts a server, with the recorded reply for controls.
 pub(super) fn start(point: &Point<'_>, body: &std::path::Path) -> Result<Server, String> {
     point.bench.start(&point.subject, Place::Own, &[("BODY", body)])
 }
 
 pub(super) fn fleet(server: &Server, connections: usize) -> Result<Fleet, String> {
-    Fleet::connect(server.address, connections).map_err(|error| format!("cannot connect: {error}"))
+    Fleet::connect(server.target.clone(), connections).map_err(|error| format!("cannot connect: {error}"))
 }
 
-/// So that caches, pools and compilers have done what they do once.
+/// Warms up caches, pools and JIT compilers.
 pub(super) fn warm_up(point: &Point<'_>) -> Stop {
     let slow = !matches!(point.subject.program, Program::Rust(_));
     Stop::After(
@@ -218,7 +218,7 @@ fn own_cpu() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// A figure over wrong answers is none.
+/// An error if any answer was wrong: such a figure would be meaningless.
 pub(super) fn good(outcome: Outcome) -> Result<Outcome, String> {
     if outcome.wrong == 0 && outcome.aborted == 0 {
         return Ok(outcome);
@@ -230,7 +230,7 @@ pub(super) fn good(outcome: Outcome) -> Result<Outcome, String> {
     ))
 }
 
-/// Puts so many tasks into the store.
+/// Fills the store with this many tasks.
 pub(super) fn fill(server: &Server, tasks: u64) -> Result<(), String> {
     let mut calls = wire::send_calls(server);
     let filled = fleet(server, 64)?.closed(&mut calls, Expect::reply(COMPLETED), Stop::Count(tasks));

@@ -1,4 +1,4 @@
-//! Event streams: short ones, a burst, many readers of one task, and those on which nothing happens.
+//! Event streams: short ones, a burst, many readers of one task, and idle ones.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,9 @@ use super::{Point, Row, Verdict};
 use crate::callgrind;
 use crate::cores::Place;
 use crate::server::Server;
-use crate::subjects::{BATON, Kind, LF_MIMALLOC, NODE, PYTHON, Program, SDK_MIMALLOC, STREAM, STREAM_HELD};
+use crate::subjects::{
+    BATON, BATON_TLS, Kind, LF_MIMALLOC, NODE, PYTHON, Program, SDK_MIMALLOC, STREAM, STREAM_HELD,
+};
 use crate::wire::{self, COMPLETED, TEXT};
 
 const CHUNKS: usize = 1000;
@@ -67,7 +69,7 @@ pub const BURST: Row = Row {
         let outcome = run(&mut fleet, &mut calls, Stop::After(limit))?;
         let after = server.cpu()?;
         let streams = (outcome.answered + outcome.aborted).max(1) as f64;
-        // A stream that lost something is what this row looks for, so it is a figure and not an error.
+        // Lost events are a figure of this row, so they are not an error here.
         Ok(vec![
             ("cpu", before.until(after) / streams / 1000.0),
             ("wall", outcome.elapsed.as_secs_f64() * 1000.0 / streams),
@@ -140,7 +142,7 @@ pub const IDLE: Row = Row {
     work: "idle stream, resident memory, at 5,000 streams",
     remark: "Growth of resident memory from 500 streams to 5,500. Memory of the kernel's sockets is not in it.",
     rounds: (1, 3),
-    subjects: &[BATON, STREAM_HELD, LF_MIMALLOC, SDK_MIMALLOC],
+    subjects: &[BATON, BATON_TLS, STREAM_HELD, LF_MIMALLOC, SDK_MIMALLOC],
     measure: |point| {
         let own = idle(point, |server| Ok(wire::stream_calls(server, "hold")))?;
         let mut points = vec![("own", own)];
@@ -153,10 +155,12 @@ pub const IDLE: Row = Row {
     judge: |figures| {
         let own = figures.get("idle", "own", &BATON);
         let shared = figures.get("idle", "shared", &BATON);
+        let tls = figures.get("idle", "shared", &BATON_TLS);
         vec![
             Verdict::at_most("at most 16 kB, a task and its run included", own, 16.0, " kB"),
             Verdict::at_most("at most 16 kB, the stream alone", shared, 16.0, " kB"),
             Verdict::at_most("stretch: 12 kB, the stream alone", shared, 12.0, " kB"),
+            Verdict::at_most("at most 16 kB over TLS, the stream alone", tls, 16.0, " kB"),
         ]
     },
 };
@@ -169,7 +173,7 @@ fn held(server: &Server) -> Result<String, String> {
     wire::task_id(server, "hold", r#","configuration":{"returnImmediately":true}"#)
 }
 
-/// Streams that have begun, and wait.
+/// Opens streams that have had their first event and wait.
 fn subscribed(point: &Point<'_>, server: &Server, count: usize) -> Result<Fleet, String> {
     let mut calls = match point.subject.kind {
         Kind::Control => wire::subscribe_calls(server, "any"),
@@ -180,7 +184,7 @@ fn subscribed(point: &Point<'_>, server: &Server, count: usize) -> Result<Fleet,
     Ok(readers)
 }
 
-/// Kilobytes that one more stream takes, from 500 streams to 5,500.
+/// Kilobytes per additional stream, from 500 streams to 5,500.
 fn idle(
     point: &Point<'_>,
     calls: impl Fn(&Server) -> Result<bench_load::Calls, String>,
@@ -195,14 +199,14 @@ fn idle(
     Ok((after as f64 - before as f64) * 1.024 / IDLE_STREAMS as f64)
 }
 
-/// How often an artifact event was spelled out while a hundred watched, by valgrind's count of calls.
+/// How often an artifact event was encoded for a hundred subscribers, by valgrind's count of calls.
 fn encodings(point: &Point<'_>) -> Result<f64, String> {
     let mut counted = callgrind::Counted::start(point.bench, &BATON)?;
     let mut readers = subscribed(point, &counted.server, READERS)?;
     counted.server.order("go")?;
     good(readers.finish(Expect::stream(COMPLETED, CHUNKS)).map_err(|error| error.to_string())?)?;
     drop(readers);
-    // Which of them is a function of its own is the compiler's choice. The last one is called for every event, and a
-    // task has four that are no artifact.
+    // The compiler decides which of these are inlined. The last one is called for every event, and a task has four
+    // other events.
     counted.calls_of(&["v1::from_domain::write_stream_artifact", "write_artifact_event", "EventBatch::push"])
 }

@@ -29,7 +29,7 @@ pub const TWO: Row = Row {
     },
 };
 
-/// Free to use both cores in either case, so that only the number of workers differs.
+/// The server may use both cores in both cases, so that only the number of workers differs.
 fn with(point: &Point<'_>, workers: &str) -> Result<f64, String> {
     let env = [("WORKERS", Path::new(workers)), ("BODY", point.bench.recorded.send.as_path())];
     let server = point.bench.start(&point.subject, Place::Both, &env)?;

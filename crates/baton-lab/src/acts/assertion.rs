@@ -1,4 +1,4 @@
-//! What an expectation means. "Missing" is a value of its own, different from null.
+//! Evaluates expectations. "Missing" is a value of its own, different from null.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use super::document::{Named, Nodes};
 use super::path;
 
-/// Where what was got is not what was expected.
+/// A difference between the expected and the actual value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// From the assertion's root; empty for the root itself.
+    /// The path from the assertion's root; empty for the root itself.
     pub path: String,
     pub expected: String,
     pub actual: String,
@@ -40,10 +40,10 @@ const OPERATORS: &[&str] = &[
     "items",
 ];
 
-/// Most text of a value that a report shows.
+/// Longest text of a value in a report.
 const MOST_SHOWN: usize = 400;
 
-/// Does `actual` meet the expectation? `None` is a member that is not there.
+/// Checks `actual` against the expectation. `None` is a missing member.
 pub fn check(expected: &Value, actual: Option<&Value>) -> Checked {
     at("", expected, actual)
 }
@@ -91,7 +91,7 @@ fn at(path: &str, expected: &Value, actual: Option<&Value>) -> Checked {
     }
 }
 
-/// Keys such as `type` could be members, too: a `type` that names no type is one.
+/// Keys such as `type` can also be members: a `type` whose value is not a type name is a member.
 fn is_operator(name: &str, operand: &Value, map: &Map<String, Value>) -> bool {
     if !OPERATORS.contains(&name) {
         return false;
@@ -103,7 +103,7 @@ fn is_operator(name: &str, operand: &Value, map: &Map<String, Value>) -> bool {
         "gte" | "lte" | "gt" | "lt" => operand.is_number(),
         "count" | "count_gte" | "count_lte" => operand.is_u64(),
         "one_of" | "all_of" | "any_of" => operand.is_array(),
-        // An assertion may be anything; beside members these are taken for members.
+        // Their operands may have any form; next to other members they are taken for members.
         _ => map.keys().all(|key| OPERATORS.contains(&key.as_str())),
     }
 }
@@ -123,7 +123,7 @@ fn operator(path: &str, name: &str, operand: &Value, actual: Option<&Value>) -> 
             let Some((actual, pattern)) = text() else {
                 return Err(mismatch(path, format!("a string that matches /{}/", show(operand)), actual));
             };
-            // `\d` means ASCII digits in the grammar the files are written for.
+            // In the regex dialect of the files, `\d` means ASCII digits.
             let pattern = pattern.replace("\\d", "[0-9]");
             match Regex::new(&pattern) {
                 Ok(regex) => regex.is_match(actual),
@@ -153,7 +153,7 @@ fn alternatives(operand: &Value) -> &[Value] {
     operand.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A list is positional; a map is for every element.
+/// A list is compared by position; a map applies to every element.
 fn items(path: &str, operand: &Value, actual: Option<&Value>) -> Checked {
     if operand.is_array() {
         return at(path, operand, actual);
@@ -166,7 +166,7 @@ fn items(path: &str, operand: &Value, actual: Option<&Value>) -> Checked {
         .try_for_each(|(index, actual): (usize, _)| at(&format!("{path}[{index}]"), operand, Some(actual)))
 }
 
-/// An assertion on what an earlier step got; `source` is that.
+/// An assertion on the result of an earlier step, `source`.
 pub fn named(assertion: &Named, source: &Value) -> Checked {
     let broken = |reason: String| mismatch("", reason, None);
     if let Some(expected) = &assertion.matches {
@@ -205,7 +205,7 @@ pub fn named(assertion: &Named, source: &Value) -> Checked {
     Ok(())
 }
 
-/// 1 is 1.0; nothing else is converted.
+/// 1 equals 1.0; nothing else is converted.
 fn equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Number(one), Value::Number(two)) => one == two || one.as_f64() == two.as_f64(),
@@ -246,7 +246,7 @@ fn show_opt(value: Option<&Value>) -> String {
     value.map_or_else(|| "missing".to_owned(), show)
 }
 
-/// JSON, shortened where it is long.
+/// JSON, shortened if it is long.
 pub fn show(value: &Value) -> String {
     let mut text = value.to_string();
     if text.len() > MOST_SHOWN {

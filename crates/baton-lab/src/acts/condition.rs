@@ -37,7 +37,7 @@ impl Condition {
         Ok(Condition { path, is: Is::In(list.split(',').map(|item| literal(item.trim())).collect()) })
     }
 
-    /// A path that leads nowhere is unequal to everything.
+    /// A path without a value is unequal to everything.
     pub fn is_met(&self, root: &Value) -> Result<bool, String> {
         let actual = path::one(root, &self.path)?;
         Ok(match &self.is {
@@ -48,7 +48,7 @@ impl Condition {
     }
 }
 
-/// Unquoted words are text; numbers, true, false and null are themselves.
+/// Unquoted words are text; numbers, true, false and null are JSON values.
 fn literal(text: &str) -> Value {
     let quoted = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     match quoted('"').or_else(|| quoted('\'')) {

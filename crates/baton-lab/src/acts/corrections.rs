@@ -1,8 +1,8 @@
-//! What the draft and the official files get wrong, and what is done about it: a named list, printable, and off on
-//! request.
+//! The mistakes of the draft and of the official files, and their corrections: a named list that can be printed and
+//! switched off.
 //!
-//! A correction looks for the mistake it mends and does nothing where it is not found: a file that was mended since,
-//! or somebody's own test under the same id, runs as written.
+//! A correction changes a test only if it finds its mistake there: a file that was fixed since, or another test with
+//! the same id, runs as written.
 
 mod cards;
 mod client;
@@ -18,16 +18,16 @@ use serde_json::Value;
 
 use super::document::{Level, Step, Test};
 
-/// What is done about a mistake.
+/// How a mistake is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The right form is run.
+    /// The corrected form is run.
     Fix,
     /// A failure counts at a lower level.
     Soften,
     /// Skipped, with the reason.
     Off,
-    /// Read with tolerance whether corrections are on or off, or only worth knowing.
+    /// The reader tolerates it even without corrections, or it is only information.
     Note,
 }
 
@@ -42,24 +42,24 @@ impl Kind {
     }
 }
 
-/// Changes a test; says whether it found what it mends.
+/// Changes a test; returns whether it found the mistake.
 type Change = fn(&mut Test) -> bool;
 
 #[derive(Debug, Clone, Copy)]
 enum Remedy {
     None,
     Change(Change),
-    /// A native check stands for the steps, where they have the form that is wrong.
+    /// A native check replaces the steps, if they have the wrong form.
     Native(&'static str, fn(&Test) -> bool),
 }
 
 /// One line of the list.
 #[derive(Debug, Clone, Copy)]
 pub struct Correction {
-    /// `F…` for the files' format, `D…` for the draft's text, otherwise the test it is for.
+    /// `F…` for the files' format, `D…` for the draft's text, otherwise the id of the test.
     pub id: &'static str,
     pub kind: Kind,
-    /// The tests it is for; empty where the form of a test decides.
+    /// The tests it applies to; empty if the form of a test decides.
     pub tests: &'static [&'static str],
     /// What is wrong.
     pub wrong: &'static str,
@@ -69,7 +69,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    /// Under the id of its first test.
+    /// A correction whose id is that of its first test.
     const fn of(
         kind: Kind,
         tests: &'static [&'static str],
@@ -106,7 +106,7 @@ impl Correction {
     }
 }
 
-/// In this order: the format first, so that the others find every test in the same form.
+/// Applied in this order: the format first, so that the others find every test in the same form.
 const AREAS: &[&[Correction]] = &[
     format::LIST,
     operations::LIST,
@@ -123,7 +123,7 @@ pub fn list() -> impl Iterator<Item = &'static Correction> {
     AREAS.iter().copied().flatten()
 }
 
-/// Makes the corrections a test needs; answers their names.
+/// Applies the corrections that a test needs; returns their names.
 pub fn apply(test: &mut Test) -> Vec<&'static str> {
     let mut made = Vec::new();
     for correction in list() {
@@ -148,12 +148,12 @@ pub fn apply(test: &mut Test) -> Vec<&'static str> {
     made
 }
 
-/// The file says itself that its steps are not the test.
+/// The file itself says that its steps are not the real test.
 fn is_prose(test: &Test) -> bool {
     test.tags.iter().any(|tag| tag == "runner-special" || tag == "schema-validation")
 }
 
-/// Sets another level, where the test has the one that is wrong.
+/// Changes the level, if the test has one of the wrong levels.
 fn relevel(test: &mut Test, from: &[Level], to: Level) -> bool {
     let wrong = from.contains(&test.level);
     if wrong {
@@ -162,7 +162,7 @@ fn relevel(test: &mut Test, from: &[Level], to: Level) -> bool {
     wrong
 }
 
-/// Replaces what is at a place of a step's `expect`, if it is what the official file has there.
+/// Replaces a value in a step's `expect`, if it is the one of the official file.
 fn replace_in_expect(step: &mut Step, pointer: &str, wrong: &Value, right: Value) -> bool {
     let place = step.expect.as_mut().and_then(|expect| expect.pointer_mut(pointer));
     match place {

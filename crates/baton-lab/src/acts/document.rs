@@ -1,4 +1,4 @@
-//! An ACTS document as it is written: the published grammar, and what the official files use beyond it.
+//! ACTS documents: the published grammar, and what the official files use beyond it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use super::condition::Condition;
 use super::reading;
 use crate::generation::Binding;
 
-/// The part of the format we read.
+/// The major version of the format that is supported.
 const MAJOR: &str = "1";
-/// Longest chain of files that include one another.
+/// Most files that a document may include.
 const MOST_INCLUDES: usize = 64;
 
-/// A file that cannot be run. `file` says the line, too, where it is known.
+/// A file that cannot be run. `file` includes the line, if it is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct BadDocument {
@@ -52,7 +52,7 @@ pub struct Suite {
     pub tests: Vec<Test>,
 }
 
-/// How much a failure weighs.
+/// The level of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -73,7 +73,7 @@ impl Level {
     }
 }
 
-/// One test. The members after `assertions` are ours: readers of the published grammar do not know them.
+/// One test. The members after `assertions` are Baton's own additions to the published grammar.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
@@ -101,7 +101,7 @@ pub struct Test {
     #[serde(default)]
     pub assertions: Vec<Named>,
 
-    /// The section of the specification the requirement stands in.
+    /// The section of the specification with the requirement.
     #[serde(default)]
     pub section: Option<String>,
     /// The requirement, as a sentence.
@@ -113,10 +113,10 @@ pub struct Test {
     /// One of the report's categories.
     #[serde(default)]
     pub category: Option<String>,
-    /// The check is Rust: its name in the table of native checks. There are no steps then.
+    /// The name of a native check, written in Rust. Then there are no steps.
     #[serde(default)]
     pub native: Option<String>,
-    /// Why a correction switched it off. Never in a file.
+    /// Why a correction disabled it. Never in a file.
     #[serde(skip)]
     pub off: Option<String>,
 }
@@ -171,7 +171,7 @@ pub struct Step {
     pub delay_ms: Option<u64>,
 }
 
-/// `expect_error:` with nothing behind it means "some error".
+/// `expect_error:` without a value means "any error".
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -187,7 +187,7 @@ pub struct Raw {
     pub body: Option<Value>,
     #[serde(default)]
     pub body_raw: Option<String>,
-    /// Ours: the user's credentials are left out.
+    /// Baton's own member: sends the request without the user's credentials.
     #[serde(default)]
     pub anonymous: bool,
 }
@@ -247,7 +247,7 @@ pub enum Backoff {
     Exponential,
 }
 
-/// An assertion on what an earlier step got.
+/// An assertion on the result of an earlier step.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
@@ -277,7 +277,7 @@ pub struct Nodes {
     pub matches: Value,
 }
 
-/// Reads one document and checks what its types do not say.
+/// Reads one document and checks the rules that its types do not express.
 pub fn parse(file: &str, text: &str) -> Result<Document, BadDocument> {
     let bad = |reason: String| BadDocument { file: file.to_owned(), reason };
     let at_line = |line: Option<u64>, reason: String| BadDocument {
@@ -310,7 +310,7 @@ pub fn parse(file: &str, text: &str) -> Result<Document, BadDocument> {
     Ok(document)
 }
 
-/// The parser says the place once more in its text.
+/// Removes the position from the parser's message, since it is reported separately.
 fn in_one_line(text: &str) -> String {
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     match first.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
@@ -319,7 +319,7 @@ fn in_one_line(text: &str) -> String {
     }
 }
 
-/// Where a test begins; found by its id, for what the parser cannot tell any more.
+/// The line where a test begins, found by its id: the parsed document has no positions.
 fn line_of(text: &str, id: &str) -> Option<u64> {
     let begins = |line: &str| {
         let rest = line.trim_start().trim_start_matches("- ").trim_start().strip_prefix("id:");
@@ -367,7 +367,8 @@ fn check(test: &Test) -> Result<(), String> {
     Ok(())
 }
 
-/// A file and all it includes, each with its name. The variables of a master file are defaults for what it includes.
+/// A file and all files it includes, each with its name. The variables of a master file are defaults for the included
+/// files.
 pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
     let mut loaded = Vec::new();
     let mut open: Vec<(PathBuf, BTreeMap<String, Value>, Option<String>)> =
@@ -387,7 +388,7 @@ pub fn load(path: &Path) -> Result<Vec<(PathBuf, Document)>, BadDocument> {
             document.variables.entry(name).or_insert(value);
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        // Reversed: the first named is read first.
+        // Reversed, so that the first named file is read first.
         for name in document.include.iter().rev() {
             open.push((folder.join(name), document.variables.clone(), Some(shown.clone())));
         }

@@ -41,7 +41,7 @@ impl From<Unresolved> for Stop {
     }
 }
 
-/// Runs all steps; the first that does not pass decides.
+/// Runs all steps; the first that does not pass determines the verdict.
 pub async fn run(bench: &Bench, steps: &[Step], last: &[Named]) -> (Verdict, Vec<StepOutcome>) {
     let mut variables = bench.variables();
     let mut outcomes = Vec::new();
@@ -98,7 +98,7 @@ async fn one(bench: &Bench, step: &Step, id: &str, variables: &mut Variables) ->
     let judged = judge(bench, step, &answer, root.as_ref(), variables)
         .and_then(|()| keep(step, id, &answer, root.as_ref(), variables));
     match (judged, own_words(bench, step, root.as_ref())) {
-        // What an agent does with its own phrase is its own business: a case that needs more does not apply.
+        // The agent's reaction to its own example phrase is not judged: a case that needs more is skipped.
         (Err(Stop::Fail(_)), Some(did)) => Err(Stop::Skip(format!(
             "the agent does not know the test phrases, and with its skill's own example it {did}"
         ))),
@@ -106,7 +106,7 @@ async fn one(bench: &Bench, step: &Step, id: &str, variables: &mut Variables) ->
     }
 }
 
-/// What an agent did that was sent its own phrase in the place of a test phrase, where that is not to complete a task.
+/// What the agent did with its own example phrase, if it did not complete a task.
 fn own_words(bench: &Bench, step: &Step, root: Option<&Value>) -> Option<String> {
     let knows = matches!(bench.target().behaviours, Behaviours::Prefixes);
     let text = step.params.as_ref()?.pointer("/message/parts/0/text")?.as_str()?;
@@ -121,7 +121,7 @@ fn own_words(bench: &Bench, step: &Step, root: Option<&Value>) -> Option<String>
     Some(format!("ends in {state}"))
 }
 
-/// Keeps what a step got, for the steps after it.
+/// Captures values of a step's result for later steps.
 fn keep(
     step: &Step,
     id: &str,
@@ -160,11 +160,11 @@ async fn ask(bench: &Bench, step: &Step, variables: &Variables) -> Result<Answer
         (None, None) => return Err(Stop::Error("the step asks nothing".to_owned())),
     };
     let (generation, binding) = (bench.generation(), bench.binding());
-    // The card is plain JSON in every binding; a raw step looks at the whole body.
+    // The card is plain JSON in every binding; a raw step examines the whole body.
     let card = request.method == "GET" && request.url == bench.card_url();
     let binding = if card || step.raw.is_some() { Binding::Rest } else { binding };
     let mut probe = bench.probe().clone();
-    // Raw steps that are about missing or other credentials do not get the user's own.
+    // Raw steps about missing or other credentials are sent without the user's own.
     if let Some(raw) = &step.raw
         && (raw.anonymous || raw.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")))
     {
@@ -195,7 +195,7 @@ fn operation_request(bench: &Bench, name: &str, params: Value) -> Result<Request
     bench.request(operation, &params).map_err(|NoSuchRequest(reason)| Stop::Skip(reason))
 }
 
-/// An agent that does not know the prefixes is sent one of its skills' own phrases where it is only to do something.
+/// For an agent that does not know the test phrases: replaces `tck-complete-task` by an example phrase of its skills.
 fn in_words_it_knows(bench: &Bench, mut params: Value) -> Value {
     let Behaviours::Examples(examples) = &bench.target().behaviours else { return params };
     let parts = params.pointer_mut("/message/parts").and_then(Value::as_array_mut);
@@ -208,7 +208,7 @@ fn in_words_it_knows(bench: &Bench, mut params: Value) -> Value {
     params
 }
 
-/// Messages need an id; a document may leave it to the runner.
+/// Adds a message id if the document has none.
 fn with_message_id(mut params: Value, generation: Generation) -> Value {
     if generation != Generation::V0_1
         && let Some(message) = params.get_mut("message").and_then(Value::as_object_mut)
@@ -229,7 +229,7 @@ impl From<Stop> for Verdict {
     }
 }
 
-/// The request of a raw step, for native checks that stand for a file's own steps.
+/// The request of a raw step, for native checks that replace a file's own steps.
 pub(crate) fn raw_of(bench: &Bench, step: &Step) -> Result<Request, Verdict> {
     let Some(raw) = &step.raw else {
         return Err(Verdict::Error("the step is not a raw one".to_owned()));
@@ -295,7 +295,7 @@ async fn repeated(
     Err(Stop::Fail(failure))
 }
 
-/// What assertions and captures look at.
+/// The JSON that assertions and captures are applied to.
 fn root_of(answer: &Answer, raw: bool) -> Option<Value> {
     match answer {
         Answer::Reply { body, .. } if raw => body.clone(),
@@ -337,7 +337,7 @@ fn judge(
         return Ok(stream::check_events(&expected, events)?);
     }
     let Some(expected) = &step.expect else {
-        // Nothing is said: an error is still not what was asked for.
+        // Without any expectation an error still fails the step.
         return match answer {
             Answer::Error(error) if step.raw.is_none() => {
                 Err(Stop::Fail(Failure::expected("an answer", error.summary())))
@@ -350,7 +350,7 @@ fn judge(
 
 fn expect(step: &Step, expected: &Value, answer: &Answer, root: Option<&Value>) -> Result<(), Stop> {
     let members = expected.as_object().cloned().unwrap_or_default();
-    // "Some error", in the three ways the files say so.
+    // "Any error", in the three forms that the files use.
     let wants_error = members.get("status") == Some(&json!("error"))
         || members.get("error").is_some_and(|error| error == &json!({"exists": true}));
     if wants_error {
@@ -388,7 +388,7 @@ fn expect(step: &Step, expected: &Value, answer: &Answer, root: Option<&Value>) 
         }
     }
     let body = members.get("body").cloned().or_else(|| {
-        // Members of the body straight under `expect`.
+        // Members of the body directly under `expect`.
         let others: serde_json::Map<_, _> = members
             .iter()
             .filter(|(name, _)| !["status", "headers"].contains(&name.as_str()))
@@ -434,7 +434,7 @@ fn expect_error(bench: &Bench, expected: &Value, answer: &Answer) -> Result<(), 
     Ok(())
 }
 
-/// The error's name, or an assertion on it; the official files call it `code`, too.
+/// The error's name, or an assertion on it; the official files also call it `code`.
 fn wanted_name(expected: &Value) -> Option<Value> {
     expected.get("error_type").or_else(|| expected.get("code")).cloned()
 }
@@ -445,7 +445,7 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
         return Ok(assertion::check(&json!(code), actual.as_ref())
             .map_err(|found| Mismatch { path: "error code".to_owned(), ..found })?);
     }
-    // HTTP+JSON of 0.3 fixes neither body nor status of an error.
+    // HTTP+JSON of 0.3 defines neither the body nor the status of an error.
     if error.name.is_none()
         && (bench.generation(), bench.binding()) == (Generation::V0_3, Binding::Rest)
         && alternatives(wanted).any(|name| errors::fits_v0_3(name, error.status))
@@ -457,7 +457,7 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
     if assertion::check(wanted, actual.as_ref()).is_ok() {
         return Ok(());
     }
-    // HTTP+JSON has no names for JSON-RPC's own errors: their statuses tell.
+    // HTTP+JSON has no names for JSON-RPC's own errors: they are recognised by their status.
     let plain = error.name.is_none() && bench.binding() == Binding::Rest;
     let invalid = [json!("InvalidParamsError"), json!("InvalidRequestError"), json!("JSONParseError")];
     if plain
@@ -466,7 +466,7 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
     {
         return Ok(());
     }
-    // A status alone fits several names in some bindings: then it is enough that it fits the wanted one.
+    // In some bindings a status alone fits several errors: then it is enough that it fits the expected one.
     if plain
         && error.body.is_some()
         && let Some(wanted) = wanted.as_str()
@@ -484,7 +484,7 @@ fn check_name(bench: &Bench, wanted: &Value, error: &WireError) -> Result<(), St
     Err(Stop::Fail(Failure::expected(in_words(wanted), error.summary())))
 }
 
-/// An error's name, or several, as a person would say it.
+/// An error's name, or several, as text.
 fn in_words(wanted: &Value) -> String {
     let several = wanted.get("one_of").and_then(Value::as_array);
     let names: Option<Vec<&str>> = several.map(|names| names.iter().filter_map(Value::as_str).collect());
@@ -495,7 +495,7 @@ fn in_words(wanted: &Value) -> String {
     }
 }
 
-/// The names an expectation takes: one, or those of `one_of`.
+/// The names that an expectation accepts: one, or those of `one_of`.
 fn alternatives(wanted: &Value) -> impl Iterator<Item = &str> {
     let several = wanted.get("one_of").and_then(Value::as_array).into_iter().flatten();
     std::iter::once(wanted).chain(several).filter_map(Value::as_str)

@@ -31,7 +31,7 @@ fn segments(path: &str) -> Result<Vec<Segment<'_>>, String> {
     Ok(all)
 }
 
-/// The one node a path leads to, or `None` when it leads nowhere.
+/// The node at a path, or `None` if there is none.
 pub fn one<'a>(root: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut at = root;
     for segment in segments(path)? {
@@ -48,7 +48,7 @@ pub fn one<'a>(root: &'a Value, path: &str) -> Result<Option<&'a Value>, String>
     Ok(Some(at))
 }
 
-/// All nodes a path leads to; branches that lead nowhere give none.
+/// All nodes that match a path.
 pub fn every<'a>(root: &'a Value, path: &str) -> Result<Vec<&'a Value>, String> {
     let mut at = vec![root];
     for segment in segments(path)? {

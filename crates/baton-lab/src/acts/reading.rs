@@ -1,14 +1,14 @@
-//! What the files' abstract operations mean on the wire.
+//! Maps the files' abstract operations to the wire.
 //!
-//! The draft and the official files spell several operations and parameters in their own way. That is a matter of
-//! reading, not of correcting: without it those tests could not be run at all, so it is the same with corrections off.
+//! The draft and the official files have their own names for several operations and parameters. Reading them is not a
+//! correction: without it those tests could not run at all, so it also applies with corrections off.
 
 use serde_json::{Map, Value, json};
 
 use crate::generation::Generation;
 use crate::wire::request::Operation;
 
-/// Names the official files use beside those of the draft.
+/// Names that the official files use in addition to those of the draft.
 const ALIASES: &[(&str, Operation)] = &[
     ("set_push_notification_config", Operation::CreatePushConfig),
     ("create_push_notification_config", Operation::CreatePushConfig),
@@ -17,15 +17,15 @@ const ALIASES: &[(&str, Operation)] = &[
     ("delete_push_notification_config", Operation::DeletePushConfig),
 ];
 
-/// By any of its names.
+/// Finds an operation by any of its names.
 pub fn operation(name: &str) -> Option<Operation> {
     let alias = || ALIASES.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation);
     Operation::named(name).or_else(alias)
 }
 
-/// The operation and its parameters as the wire has them; `None` for an unknown name.
+/// The operation and its parameters in wire form; `None` for an unknown name.
 ///
-/// Only 1.0 is read this way: files of the older generations are our own and say what they mean.
+/// Only 1.0 is read this way: files of the older generations are our own and use the wire names.
 pub fn read(generation: Generation, name: &str, mut params: Value) -> Option<(Operation, Value)> {
     let mut found = operation(name)?;
     if generation != Generation::V1 {

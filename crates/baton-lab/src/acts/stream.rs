@@ -1,11 +1,11 @@
-//! `expect_stream`: how many events, which, in what order.
+//! `expect_stream`: checks number, content and order of events.
 
 use serde_json::{Map, Value, json};
 
 use super::assertion::{self, Checked, Mismatch, check, show};
 use super::document::ExpectStream;
 
-/// Members of a 1.0 stream response, in both spellings the files use.
+/// Members of a 1.0 stream response, in both spellings that the files use.
 const WRAPPERS: &[(&str, &str)] = &[
     ("status_update", "statusUpdate"),
     ("artifact_update", "artifactUpdate"),
@@ -69,7 +69,7 @@ fn check_listed(position: usize, wanted: &Map<String, Value>, events: &[Value]) 
     check_one(&wanted, events.get(index)).map_err(|found| at(&format!("events[{index}]"), found))
 }
 
-/// An assertion that speaks of wrappers is about the whole event, any other about what is inside.
+/// An assertion that names a wrapper applies to the whole event, any other to the wrapped object.
 fn check_one(wanted: &Value, event: Option<&Value>) -> Checked {
     let wanted = camel(wanted);
     if names_wrappers(&wanted) {
@@ -104,7 +104,7 @@ fn camel(wanted: &Value) -> Value {
     }
 }
 
-/// What a wrapper holds; events without one (0.3, 0.1) are themselves.
+/// The wrapped object; events without a wrapper (0.3, 0.1) are returned unchanged.
 pub fn inner(event: &Value) -> &Value {
     let members = event.as_object().filter(|members| members.len() == 1);
     let wrapped = members.and_then(|members| {
@@ -114,7 +114,7 @@ pub fn inner(event: &Value) -> &Value {
     wrapped.unwrap_or(event)
 }
 
-/// What kind of event it is, in the words of its generation.
+/// The kind of an event, as its generation names it.
 pub fn kind_of(event: &Value) -> String {
     if let Some(kind) = event.get("kind").and_then(Value::as_str) {
         return kind.to_owned();
@@ -123,7 +123,7 @@ pub fn kind_of(event: &Value) -> String {
     known.map_or_else(|| assertion::type_of(event).to_owned(), |(_, member)| (*member).to_owned())
 }
 
-/// The state an event tells of, without the 1.0 prefix, in capitals.
+/// The state in an event, without the 1.0 prefix, in capitals.
 pub fn state_of(event: &Value) -> Option<String> {
     let state = inner(event).get("status")?.get("state")?.as_str()?;
     Some(state.trim_start_matches("TASK_STATE_").replace('-', "_").to_ascii_uppercase())
@@ -133,7 +133,7 @@ pub fn is_terminal(state: &str) -> bool {
     matches!(state, "COMPLETED" | "FAILED" | "CANCELED" | "CANCELLED" | "REJECTED")
 }
 
-/// Two things are banned: going back to submitted, and leaving an end.
+/// Two transitions are refused: back to submitted, and out of a terminal state.
 fn check_states(events: &[Value]) -> Checked {
     let mut last: Option<String> = None;
     for (index, event) in events.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// Names the official files use without ever giving them a value: whoever runs the tests must.
+/// Names that the official files use without defining them: the user must give their values.
 pub const GIVEN_BY_THE_RUNNER: &[&str] =
     &["SUT_BASE_URL", "insufficientAuthToken", "otherUserTaskId", "webhookUrl"];
 
@@ -13,7 +13,7 @@ const MOST_DEEP: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
-    /// Only the person who runs the tests can know it: the test is skipped.
+    /// Only the user can know the value: the test is skipped.
     Runner(String),
     /// A mistake in the document.
     Unknown(String),
@@ -30,10 +30,10 @@ impl std::fmt::Display for Unresolved {
     }
 }
 
-/// What names stand for in one test.
+/// The values of names in one test.
 #[derive(Debug, Clone, Default)]
 pub struct Variables {
-    /// From the command line; above all others.
+    /// From the command line; overrides all others.
     pub given: BTreeMap<String, Value>,
     pub document: BTreeMap<String, Value>,
     pub environment: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ impl Variables {
         self.captured.entry(step.to_owned()).or_default().insert(name.to_owned(), value);
     }
 
-    /// Fills in every reference in a value. A string that is exactly one reference keeps the value's type.
+    /// Replaces every reference in a value. A string that is exactly one reference keeps the type of its value.
     pub fn resolve(&self, value: &Value) -> Result<Value, Unresolved> {
         self.resolve_at(value, 0)
     }

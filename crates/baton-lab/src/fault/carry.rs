@@ -1,4 +1,4 @@
-//! One direction of one connection: reads, does what the plan says, writes.
+//! One direction of one connection: reads, applies the planned faults, writes.
 
 use std::io;
 use std::time::Duration;
@@ -9,38 +9,38 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use super::draw::Draw;
 use super::kind::{Action, Fault, Side};
 
-/// Most bytes held at a time, for each direction of each connection.
+/// Buffer size, for each direction of each connection.
 const ROOM: usize = 64 * 1024;
-/// Most pieces of one burst that are kept apart by time; without the time between them the receiver might find them all
-/// at once, as if nothing had been split.
+/// Most pieces of one burst that are sent with a pause between them; without pauses the receiver might read them all at
+/// once, as if nothing had been split.
 const APART: usize = 48;
 const BETWEEN: Duration = Duration::from_millis(1);
-/// Pieces that a slow second is made of.
+/// Pieces per second of a slowed connection.
 const TRICKLES: usize = 20;
 
 /// How a direction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The sender had said all, or one of the two has gone: the other direction may go on.
+    /// The sender has finished, or one side is gone: the other direction may go on.
     Over,
     /// The plan cuts the connection here.
     Cut,
     Reset,
 }
 
-/// What a direction is carried with.
+/// The parameters of one direction.
 pub(super) struct Way<'a> {
     pub(super) side: Side,
     pub(super) faults: Vec<Fault>,
     pub(super) draw: Draw,
-    /// Told of what is done, and after how many bytes.
+    /// Called for each injected fault, with the number of bytes before it.
     pub(super) tell: &'a (dyn Fn(Fault, Side, u64) + Send + Sync),
     pub(super) count: &'a (dyn Fn(Side, usize) + Send + Sync),
 }
 
-/// Carries until the sender has said all or a fault ends it.
+/// Forwards until the sender has finished or a fault ends it.
 pub(super) async fn carry(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, way: &mut Way<'_>) -> End {
-    // An error on either side is the end of this direction; the other one finds out by itself.
+    // An error on either side ends this direction; the other direction detects it by itself.
     match carried(from, to, way).await {
         Ok(end) => end,
         Err(_) => {
@@ -75,7 +75,7 @@ async fn carried(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, way: &mut Wa
         let mut burst = &room[..length];
         while !burst.is_empty() {
             let (now, later) = burst.split_at(burst.len().min(until_next(so_far, &way.faults)));
-            // Counted first: whoever gets it may be asked about it before this goes on.
+            // Counted before the write, since a test may read the count as soon as the receiver has the bytes.
             (way.count)(way.side, now.len());
             write(to, now, way).await?;
             so_far += u64::try_from(now.len()).unwrap_or(u64::MAX);
@@ -87,14 +87,14 @@ async fn carried(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, way: &mut Wa
     }
 }
 
-/// Bytes up to the next place where something happens.
+/// Bytes up to the next fault.
 fn until_next(so_far: u64, faults: &[Fault]) -> usize {
     let left = faults.iter().filter_map(|fault| fault.action.at()?.checked_sub(so_far));
     let next = left.filter(|left| *left > 0).min();
     next.and_then(|next| usize::try_from(next).ok()).unwrap_or(usize::MAX)
 }
 
-/// Does what is due at this place.
+/// Applies the faults that are due at this position.
 async fn due(
     so_far: u64,
     from: &mut OwnedReadHalf,
@@ -109,7 +109,7 @@ async fn due(
             Action::Reset { .. } => return Ok(Some(End::Reset)),
             Action::HalfClose { .. } => {
                 to.shutdown().await?;
-                // What still comes this way goes nowhere; the sender must not be stuck with it.
+                // Further bytes are read and dropped, so that the sender is not blocked.
                 tokio::io::copy(from, &mut tokio::io::sink()).await?;
                 return Ok(Some(End::Over));
             }
@@ -119,7 +119,7 @@ async fn due(
     Ok(None)
 }
 
-/// Writes, in pieces if the plan says so.
+/// Writes, in pieces if the plan requires it.
 async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::Result<()> {
     let split = way.faults.iter().find_map(|fault| match fault.action {
         Action::Split { most } => Some(most),
@@ -133,7 +133,7 @@ async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::
         return trickle(to, bytes, rate).await;
     }
     let Some(most) = split else { return to.write_all(bytes).await };
-    // Without a size the burst is spread over the pieces that time keeps apart.
+    // Without a size, the burst is divided into the largest number of pieces with pauses.
     let most = most
         .map_or_else(|| bytes.len().div_ceil(APART / 2), |most| usize::try_from(most).unwrap_or(usize::MAX));
     let (mut rest, mut pieces) = (bytes, 0);
@@ -150,7 +150,7 @@ async fn write(to: &mut OwnedWriteHalf, bytes: &[u8], way: &mut Way<'_>) -> io::
     Ok(())
 }
 
-/// Writes no faster than so many bytes in a second.
+/// Writes at most `rate` bytes per second.
 async fn trickle(to: &mut OwnedWriteHalf, bytes: &[u8], rate: u32) -> io::Result<()> {
     let rate = usize::try_from(rate).unwrap_or(usize::MAX).max(1);
     for piece in bytes.chunks((rate / TRICKLES).max(1)) {

@@ -1,5 +1,5 @@
-//! Numbers that look random and are the same for the same seed, on every machine and in every version: a report that
-//! names its seed can be had again.
+//! Pseudo-random numbers that are the same for the same seed, on every machine and in every version, so that a run can
+//! be repeated with the seed in its report.
 
 /// SplitMix64: small, and every seed is a good one.
 #[derive(Debug, Clone)]
@@ -10,7 +10,7 @@ impl Draw {
         Draw(seed)
     }
 
-    /// The numbers of one thing among many that share a seed: a connection, a group of cases.
+    /// An independent sequence for one of many things that share a seed: a connection, a group of cases.
     pub fn of(seed: u64, number: u64) -> Self {
         let mut draw = Draw(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
         draw.number();
@@ -30,7 +30,7 @@ impl Draw {
         1 + self.number() % most.max(1)
     }
 
-    /// A place in a list of this length; 0 when it is empty.
+    /// An index into a list of this length; 0 if it is empty.
     pub fn index(&mut self, length: usize) -> usize {
         let length = u64::try_from(length.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.number() % length).unwrap_or_default()
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(drawn(7, 1), drawn(7, 1));
         assert_ne!(drawn(7, 1), drawn(7, 2));
         assert_ne!(drawn(7, 1), drawn(8, 1));
-        // What other versions must draw, too.
+        // Other versions must produce the same numbers.
         assert_eq!(Draw::new(42).number(), 13_679_457_532_755_275_413);
     }
 

@@ -1,12 +1,12 @@
-//! What can be done to a connection, and how people write it: `split`, `delay=20ms`, `stall=2s@4096`, `cut@1000/up`.
+//! The faults, and their text form: `split`, `delay=20ms`, `stall=2s@4096`, `cut@1000/up`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Longest time a fault may take: a proxy that hangs for a day is no test.
+/// Longest time of a fault: a proxy that hangs for a day tests nothing.
 const LONGEST: Duration = Duration::from_secs(600);
-/// What `delay` and `stall` mean without a time.
+/// The default times of `delay` and `stall`.
 const USUAL_DELAY: Duration = Duration::from_millis(20);
 const USUAL_STALL: Duration = Duration::from_secs(1);
 
@@ -30,22 +30,22 @@ impl Side {
     }
 }
 
-/// One thing that networks do. Where no place is given, it is drawn for each connection.
+/// One kind of fault. If no position is given, it is random for each connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Bytes go on in small pieces, each pushed by itself; of at most so many bytes where that is said.
+    /// Forwards in small pieces, each in a write of its own, of at most `most` bytes if given.
     Split { most: Option<u32> },
-    /// Everything is held for a time.
+    /// Delays everything.
     Delay { time: Duration },
-    /// At most so many bytes go on in a second.
+    /// Forwards at most `rate` bytes per second.
     Slow { rate: u32 },
-    /// After so many bytes nothing goes on for a time, once.
+    /// After `at` bytes, forwards nothing for a time, once.
     Stall { time: Duration, at: Option<u64> },
-    /// After so many bytes both ends are told that the other has gone (FIN).
+    /// After `at` bytes, closes both connections (FIN).
     Cut { at: Option<u64> },
-    /// The same without manners (RST).
+    /// After `at` bytes, resets both connections (RST).
     Reset { at: Option<u64> },
-    /// After so many bytes no more go this way, while the other direction goes on.
+    /// After `at` bytes, closes this direction and keeps the other open.
     HalfClose { at: Option<u64> },
 }
 
@@ -62,7 +62,7 @@ impl Action {
         }
     }
 
-    /// The place it happens at, where it has one.
+    /// The position of the fault, if it has one.
     pub fn at(self) -> Option<u64> {
         match self {
             Self::Split { .. } | Self::Delay { .. } | Self::Slow { .. } => None,
@@ -75,13 +75,13 @@ impl Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     pub action: Action,
-    /// `None`: each direction for itself; of a cut, whichever gets there first.
+    /// `None`: both directions, each with its own position; for a cut, the first to reach it.
     pub side: Option<Side>,
 }
 
 impl Fault {
     pub fn new(action: Action) -> Self {
-        // A client that has said all and closes its side is what half closing usually is.
+        // Half-closing usually means that a client has sent everything and closes its side.
         let side = matches!(action, Action::HalfClose { .. }).then_some(Side::Up);
         Fault { action, side }
     }
@@ -91,7 +91,7 @@ impl Fault {
     }
 }
 
-/// What one connection gets: one fault, or several together (`split+delay=20ms`).
+/// The faults of one connection: one, or several together (`split+delay=20ms`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe(pub Vec<Fault>);
 

@@ -1,15 +1,15 @@
-//! A TCP proxy that does what networks do: splits, delays, stalls, cuts, half closes.
+//! A TCP proxy that simulates a bad network: splits, delays, stalls, cuts, half-closes.
 //!
-//! It forwards bytes and knows nothing of HTTP, so it fits before any server and any client. What happens to a connection
-//! is a function of the seed and the connection's number, nothing else: the same run can be had again.
+//! It forwards bytes without parsing HTTP, so it works with any server and any client. What happens to a connection
+//! depends only on the seed and the connection's number, so a run can be repeated.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`kind`](mod@kind) | what can be done to a connection, and how it is written |
-//! | [`plan`](mod@plan) | which connection gets what |
-//! | [`proxy`] | the listener, its bounds, its end |
+//! | [`kind`](mod@kind) | the faults, and their text form |
+//! | [`plan`](mod@plan) | which connection gets which faults |
+//! | [`proxy`] | the listener, its limits, its shutdown |
 //! | `carry` | one direction of one connection |
-//! | [`trial`] | the lab's cases through it: are the verdicts the same? |
+//! | [`trial`] | runs the lab's cases through it and compares the verdicts |
 
 mod carry;
 pub mod draw;
@@ -17,6 +17,7 @@ pub mod kind;
 pub mod plan;
 pub mod proxy;
 pub mod trial;
+mod tunnel;
 
 pub use kind::{Action, Fault, Recipe, Side};
 pub use plan::{Injected, Plan};

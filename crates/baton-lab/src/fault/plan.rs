@@ -1,9 +1,10 @@
-//! Which connection gets what: a function of the seed and the connection's number.
+//! Which connection gets which faults: a function of the seed and the connection's number.
 
 use super::draw::Draw;
 use super::kind::{Action, Fault, Recipe, Side};
 
-/// Where something happens when nobody says: within the head of most requests and replies, or soon after.
+/// Faults without a position happen within this many bytes: within the head of most requests and replies, or soon
+/// after.
 const USUAL_PLACES: u64 = 512;
 
 /// The faults of a run.
@@ -11,12 +12,12 @@ const USUAL_PLACES: u64 = 512;
 pub struct Plan {
     /// One of these is drawn for each connection that gets any.
     pub recipes: Vec<Recipe>,
-    /// Every so many connections gets one; 1 is all of them, the first is always among them.
+    /// Every `every`-th connection gets one, beginning with the first; 1 means all.
     pub every: u64,
     pub seed: u64,
 }
 
-/// What one connection gets, with nothing left to draw but the sizes of pieces.
+/// The faults of one connection, with their positions; only the sizes of pieces are still random.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injected {
     pub faults: Vec<Fault>,
@@ -38,7 +39,7 @@ impl Plan {
     }
 }
 
-/// The fault with its place.
+/// The fault with its position.
 fn placed(fault: Fault, draw: &mut Draw) -> Fault {
     let mut here = |at: Option<u64>| Some(at.unwrap_or_else(|| draw.up_to(USUAL_PLACES)));
     let action = match fault.action {
@@ -56,7 +57,7 @@ impl Injected {
         self.faults.is_empty()
     }
 
-    /// What of it is for one direction.
+    /// The faults of one direction.
     pub(super) fn on(&self, side: Side) -> Vec<Fault> {
         self.faults.iter().copied().filter(|fault| fault.hits(side)).collect()
     }

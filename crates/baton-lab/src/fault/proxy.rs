@@ -1,4 +1,4 @@
-//! The proxy: takes connections, gives each what the plan says, and ends in order.
+//! The proxy: accepts connections, applies the planned faults, and shuts down gracefully.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,21 +17,21 @@ use super::draw::Draw;
 use super::kind::{Fault, Side};
 use super::plan::Plan;
 
-/// Connections at a time; those beyond wait to be taken.
+/// Most connections at a time; further ones wait to be accepted.
 pub const MOST_CONNECTIONS: usize = 1024;
-/// How long the server may take to answer the telephone.
+/// Time limit for connecting to the server.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long connections may go on after the proxy was told to stop.
+/// How long connections may go on after the proxy was asked to stop.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long the ends of a cut connection are listened to: closing with bytes unread would be a reset.
-const LAST_WORDS: Duration = Duration::from_millis(250);
-/// After an accept that failed: the usual reason is that there are no files left.
-const BREATH: Duration = Duration::from_millis(50);
+/// How long a cut connection is still read: closing it with unread bytes would send RST instead of FIN.
+const LINGER: Duration = Duration::from_millis(250);
+/// Pause after a failed accept; the usual reason is that there are no file descriptors left.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the proxy tells while it works.
+/// What the proxy reports while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happened {
-    /// A fault was injected on a connection after so many bytes in that direction.
+    /// A fault was injected into a connection, after that many bytes in that direction.
     Injected { connection: u64, fault: Fault, side: Side, at: u64 },
     /// The server could not be reached for a connection.
     Unreachable { connection: u64, why: String },
@@ -66,18 +66,18 @@ struct Counts {
     injected: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// What a proxy has done.
+/// The statistics of a proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     pub connections: u64,
-    /// Connections on which something was done.
+    /// Connections with at least one injected fault.
     pub faulted: u64,
     /// Connections for which the server could not be reached.
     pub unreachable: u64,
-    /// Bytes carried to the server, and back.
+    /// Bytes forwarded to the server, and back.
     pub up: u64,
     pub down: u64,
-    /// By name of fault, how often; a fault of both directions counts for each.
+    /// Number of injected faults by name; a fault in both directions counts twice.
     pub injected: BTreeMap<&'static str, u64>,
 }
 
@@ -87,7 +87,7 @@ impl Proxy {
         Proxy { to: to.into(), plan, most: MOST_CONNECTIONS, tell, counts: Arc::default() }
     }
 
-    /// Connections at a time.
+    /// Sets the largest number of connections at a time.
     #[must_use]
     pub fn at_most(mut self, connections: usize) -> Self {
         self.most = connections.max(1);
@@ -100,7 +100,7 @@ impl Proxy {
         self
     }
 
-    /// What it has done so far.
+    /// The statistics so far.
     pub fn tally(&self) -> Tally {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &self.counts;
@@ -114,7 +114,7 @@ impl Proxy {
         }
     }
 
-    /// Serves until `shutdown`; then open connections have a moment to end by themselves.
+    /// Serves until `shutdown`; then open connections have a short time to end by themselves.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let places = Arc::new(Semaphore::new(self.most));
         let mut running = JoinSet::new();
@@ -125,7 +125,7 @@ impl Proxy {
                 let client = match listener.accept().await {
                     Ok((client, _)) => client,
                     Err(_) => {
-                        tokio::time::sleep(BREATH).await;
+                        tokio::time::sleep(RETRY_PAUSE).await;
                         continue;
                     }
                 };
@@ -143,7 +143,7 @@ impl Proxy {
         }
         drop(listener);
         let ended = async { while running.join_next().await.is_some() {} };
-        // What is left after that is dropped with the set, and so closed.
+        // Dropping the set closes the remaining connections.
         let _ = tokio::time::timeout(DRAIN, ended).await;
     }
 
@@ -160,13 +160,13 @@ impl Proxy {
                 return;
             }
         };
-        // The client may be gone by now; then there is nothing to carry.
+        // Fails if the client is gone; then there is nothing to forward.
         let _ = self.carry_both(client, server, number).await;
     }
 
     async fn carry_both(&self, client: TcpStream, server: TcpStream, number: u64) -> io::Result<()> {
         for stream in [&client, &server] {
-            // Pieces must leave as they are written.
+            // Pieces must be sent as they are written.
             stream.set_nodelay(true)?;
         }
         let injected = self.plan.of(number);
@@ -207,14 +207,14 @@ impl Proxy {
         match end {
             End::Over => {}
             End::Reset => {
-                // Together again: a half that is dropped alone closes with manners.
+                // The halves are reunited first: a half that is dropped alone would close with FIN.
                 let ends = [from_client.reunite(to_client), from_server.reunite(to_server)];
                 for stream in ends.into_iter().flatten() {
                     stream.set_zero_linger()?;
                 }
             }
             End::Cut => {
-                // Whoever has gone already cannot be told.
+                // Fails if that side is gone already.
                 let _ = tokio::join!(to_client.shutdown(), to_server.shutdown());
                 let mut nowhere = (tokio::io::sink(), tokio::io::sink());
                 let listen = async {
@@ -223,7 +223,7 @@ impl Proxy {
                         tokio::io::copy(&mut from_server, &mut nowhere.1)
                     );
                 };
-                let _ = tokio::time::timeout(LAST_WORDS, listen).await;
+                let _ = tokio::time::timeout(LINGER, listen).await;
             }
         }
         Ok(())

@@ -1,14 +1,15 @@
-//! The lab's cases under faults: does a bad network change what an agent is found to do?
+//! Runs the lab's cases under faults: the verdicts must not depend on the network.
 //!
-//! Two kinds of faults, two expectations:
+//! There are two kinds of faults, with different expectations:
 //!
-//! - **What TCP allows** (pieces, delays, a short stall) is no reason to answer differently. The cases are run through
-//!   the proxy, and every verdict must be the one it was without.
-//! - **What ends a connection** (cut, reset, half close) ends the exchange, and no specification says what a server owes to
-//!   a client that has gone; HTTP lets it drop a half-closed one, too. But the agent must live, and the next client must not
-//!   notice. The cases are run through the proxy, whatever comes of that, then again without, and those verdicts count.
+//! - **Normal behaviour of TCP** (pieces, delays, a short stall) must not change an answer. The cases are run through
+//!   the proxy, and every verdict must be the same as without.
+//! - **The end of a connection** (cut, reset, half-close) ends the exchange. No specification says what a server must
+//!   do for a client that is gone, and HTTP lets it drop a half-closed one, too. But the agent must keep running, and
+//!   the next client must not be affected. So the cases are run through the proxy, ignoring the result, then again
+//!   without it, and those verdicts are compared.
 //!
-//! A verdict that differs is tried once more before it is held against anybody.
+//! A case whose verdict differs is run once more before it is reported.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,15 +25,16 @@ use super::draw::Draw;
 use super::kind::Recipe;
 use super::plan::Plan;
 use super::proxy::{Proxy, Tally};
+use super::tunnel;
 use crate::case::{Category, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 use crate::plan::{Decision, Planned};
 use crate::run::{self, Options};
 use crate::target::Target;
-use crate::wire::detour::{Detour, authority_of};
+use crate::wire::detour::{Detour, place_of};
 use crate::wire::{Exchange, Probe};
 
-/// How long an answer may take while connections are cut: whoever waits longer waits in vain.
+/// Time limit for an answer while connections are cut: a longer wait would be in vain.
 const CUT_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// What is done, and what is expected of it.
+    /// What the fault does, and what is expected.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Split => "bytes come in small pieces",
@@ -72,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Does it leave every exchange whole?
+    /// True if every exchange stays complete.
     pub fn is_harmless(self) -> bool {
         matches!(self, Self::Split | Self::Delay | Self::Stall)
     }
@@ -87,7 +89,7 @@ impl Kind {
             Self::HalfClose => &["half-close"],
         };
         let recipes = recipes.iter().map(|text| text.parse::<Recipe>().expect("they are written here"));
-        // Were all of them cut, no case would get beyond its first request.
+        // If all connections were cut, no case would get past its first request.
         let every = if self.is_harmless() { 1 } else { 2 };
         Plan { recipes: recipes.collect(), every, seed }
     }
@@ -109,36 +111,36 @@ impl FromStr for Kind {
     }
 }
 
-/// What is run under which faults.
+/// Which cases are run under which faults.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub kinds: Vec<Kind>,
-    /// All cases; otherwise one of each category, generation and binding, drawn by the seed.
+    /// All cases; otherwise one of each category, generation and binding, chosen by the seed.
     pub all: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Default)]
 pub struct UnderFaults {
     /// The cases that were run.
     pub checks: Vec<(String, Generation, Binding)>,
-    /// Up to the one that ended the agent, if any did.
+    /// Results by kind of fault, up to the one that crashed the agent, if any did.
     pub kinds: Vec<UnderKind>,
 }
 
 #[derive(Debug, Clone)]
 pub struct UnderKind {
     pub kind: Kind,
-    /// Verdicts that are the same.
+    /// Number of equal verdicts.
     pub same: usize,
     pub different: Vec<Difference>,
-    /// Verdicts that say nothing: a lost race, or a case that is not steady by itself.
+    /// Verdicts without meaning: a lost race, or a case whose verdict also varies without faults.
     pub open: Vec<Difference>,
     pub tally: Tally,
     pub duration: Duration,
 }
 
-/// A case whose verdict is another one under faults.
+/// A case whose verdict differs under faults.
 #[derive(Debug, Clone)]
 pub struct Difference {
     pub before: Verdict,
@@ -156,7 +158,7 @@ impl UnderKind {
         self.different.is_empty()
     }
 
-    /// Did the agent stop answering?
+    /// True if the agent stopped answering.
     pub fn is_gone(&self) -> bool {
         self.different.iter().any(|found| found.after.crashed)
     }
@@ -190,23 +192,23 @@ impl UnderFaults {
     }
 }
 
-/// Why nothing could be tried, in a sentence that says what to do.
+/// Why nothing could be run, in a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CannotTry(pub String);
 
-/// What a trial works with.
+/// The parameters of a trial.
 #[derive(Debug, Clone)]
 pub struct Trial {
     pub target: Arc<Target>,
-    /// Straight to the agent.
+    /// Sends directly to the agent.
     pub probe: Probe,
     pub options: Options,
     pub wanted: Wanted,
 }
 
 impl Trial {
-    /// Runs cases of a plan again under each kind of fault; `plain` is how they ended without.
+    /// Runs cases of a plan again under each kind of fault; `plain` are their results without faults.
     pub async fn run(
         &self,
         plan: &[Planned],
@@ -241,7 +243,7 @@ impl Trial {
         let started = Instant::now();
         let proxies = Proxies::start(ways, &kind.plan(self.options.seed)).await;
         let proxies = proxies.map_err(|error| CannotTry(format!("no proxy on loopback: {error}")))?;
-        let through = self.probe.by(proxies.detour.clone()).map_err(|error| CannotTry(error.0))?;
+        let through = self.probe.by(proxies.detour.clone()).map_err(|error| CannotTry(error.why))?;
         let mut under = UnderKind {
             kind,
             same: 0,
@@ -256,14 +258,14 @@ impl Trial {
             let mut short = self.options.clone();
             short.timeout = short.timeout.min(2 * CUT_PATIENCE);
             let cut = self.outcomes(chosen, &through.within(CUT_PATIENCE), &short).await;
-            // An agent that went may have been started again, and answer now; it went all the same.
+            // A crashed agent may have been restarted and answer now; it still counts as crashed.
             if cut.iter().any(|outcome| outcome.crashed) {
                 cut
             } else {
                 self.outcomes(chosen, &self.probe, &self.options).await
             }
         };
-        // Once the agent is gone, what is left was not run, and looking again would only take time.
+        // After a crash the remaining cases were not run, and running them again would only take time.
         let gone = after.iter().any(|outcome: &Outcome| outcome.crashed);
         for (one, after) in chosen.iter().zip(after) {
             let compared = compare(&one.before, &after);
@@ -282,14 +284,15 @@ impl Trial {
         Ok(under)
     }
 
-    /// A verdict that is different only once, or is another one without faults, too, is nobody's fault.
+    /// Runs a case again: a verdict that differs only once, or that also varies without faults, is not reported as
+    /// different.
     async fn look_again(&self, one: &Chosen, after: Outcome, through: &Probe, under: &mut UnderKind) {
         let is_different = |outcome: Option<Outcome>| {
             outcome.is_some_and(|outcome| compare(&one.before, &outcome) == Compared::Different)
         };
         let alone = std::slice::from_ref(one);
         let straight = self.outcomes(alone, &self.probe, &self.options).await.pop();
-        // After a cut the agent is asked straight anyway: that this fails again is the finding.
+        // After a cut the second run was already without the proxy, so if it fails again, that is the finding.
         let steady = if under.kind.is_harmless() {
             !is_different(straight) && is_different(self.outcomes(alone, through, &self.options).await.pop())
         } else {
@@ -316,20 +319,20 @@ fn compare(before: &Verdict, after: &Outcome) -> Compared {
     match (before, &after.verdict) {
         _ if after.crashed => Compared::Different,
         (Verdict::Pass, Verdict::Pass) | (Verdict::Fail(_), Verdict::Fail(_)) => Compared::Same,
-        // A race that is lost on a slow way, and what the runner could not do, says nothing of the agent.
+        // A race that is lost on a slow connection, and errors of the runner, say nothing about the agent.
         (_, Verdict::Inconclusive(_) | Verdict::Error(_)) => Compared::Open,
         _ => Compared::Different,
     }
 }
 
-/// A case to be tried, and how it ended without faults.
+/// A case to run, and its verdict without faults.
 #[derive(Debug, Clone)]
 struct Chosen {
     planned: Planned,
     before: Verdict,
 }
 
-/// The cases to try: those that ran to a verdict, all or one of each sort.
+/// The cases to run: those with a verdict, all or one of each kind.
 fn chosen(plan: &[Planned], plain: &[Outcome], all: bool, seed: u64) -> Vec<Chosen> {
     let mut sorts: BTreeMap<(Generation, Binding, Category), Vec<Chosen>> = BTreeMap::new();
     for outcome in plain {
@@ -350,7 +353,7 @@ fn chosen(plan: &[Planned], plain: &[Outcome], all: bool, seed: u64) -> Vec<Chos
         if all {
             return sort;
         }
-        // What fails without faults has little left to lose.
+        // Cases that passed are preferred.
         let (passed, failed): (Vec<_>, Vec<_>) =
             sort.into_iter().partition(|one| one.before == Verdict::Pass);
         let mut among = if passed.is_empty() { failed } else { passed };
@@ -359,7 +362,7 @@ fn chosen(plan: &[Planned], plain: &[Outcome], all: bool, seed: u64) -> Vec<Chos
     drawn.collect()
 }
 
-/// The hosts of the agent, and of the second one: each gets a proxy.
+/// The hosts of the agent and of the second agent: each gets a proxy.
 fn ways(target: &Target) -> Result<Vec<String>, CannotTry> {
     let mut ways = Vec::new();
     let second = target.second.as_ref().map(|second| &second.target);
@@ -369,10 +372,8 @@ fn ways(target: &Target) -> Result<Vec<String>, CannotTry> {
         own.chain([target.base.as_str()])
     });
     for url in urls {
-        let Some(authority) = authority_of(url) else {
-            return Err(CannotTry(format!(
-                "faults need plain http:// addresses, and {url} is none: put `baton fault-proxy` before the agent instead"
-            )));
+        let Some((authority, _)) = place_of(url) else {
+            return Err(CannotTry(format!("faults need http:// or https:// addresses, and {url} is none")));
         };
         if !ways.contains(&authority) {
             ways.push(authority);
@@ -381,7 +382,7 @@ fn ways(target: &Target) -> Result<Vec<String>, CannotTry> {
     Ok(ways)
 }
 
-/// A proxy per host, until it is stopped.
+/// One running proxy per host.
 struct Proxies {
     detour: Detour,
     running: Vec<(Proxy, tokio::task::JoinHandle<()>)>,
@@ -391,24 +392,29 @@ struct Proxies {
 impl Proxies {
     async fn start(ways: &[String], plan: &Plan) -> io::Result<Self> {
         let stop = CancellationToken::new();
-        let (mut running, mut around) = (Vec::new(), Vec::new());
+        let (mut running, mut around, mut tunnels) = (Vec::new(), Vec::new(), Vec::new());
         for way in ways {
             let listener = TcpListener::bind("127.0.0.1:0").await?;
-            around.push((way.clone(), listener.local_addr()?));
+            let address = listener.local_addr()?;
+            around.push((way.clone(), address));
+            let door = TcpListener::bind("127.0.0.1:0").await?;
+            tunnels.push((way.clone(), door.local_addr()?));
+            let until = stop.clone();
+            tokio::spawn(async move { tunnel::serve(door, address, until.cancelled()).await });
             let proxy = Proxy::new(way.clone(), plan.clone());
             let (serving, until) = (proxy.clone(), stop.clone());
             let serve = async move { serving.serve(listener, until.cancelled()).await };
             running.push((proxy, tokio::spawn(serve)));
         }
-        Ok(Proxies { detour: Detour::new(around), running, stop })
+        Ok(Proxies { detour: Detour::new(around).through(tunnels), running, stop })
     }
 
-    /// Ends them, and says what they did.
+    /// Stops them, and returns their statistics.
     async fn stop(mut self) -> Tally {
         self.stop.cancel();
         let mut all = Tally::default();
         for (proxy, task) in std::mem::take(&mut self.running) {
-            // It ends by itself; a panic in there has been told by then.
+            // It ends by itself; a panic in it was already reported.
             let _ = task.await;
             let tally = proxy.tally();
             all.connections += tally.connections;

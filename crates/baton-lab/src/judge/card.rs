@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Face, Script};
+use super::script::{CardKind, Script};
 use super::variant::Variant;
 use crate::generation::Generation;
 
-/// The interface that the card gives; others lead nowhere good.
-pub(super) const DOOR: &str = "a2a";
-/// Like it, but later in the card.
+/// The path of the right interface in the card; the others are wrong.
+pub(super) const INTERFACE: &str = "a2a";
+/// An equivalent interface, later in the card.
 pub(super) const SECOND: &str = "second";
-/// Of a version that nobody speaks.
+/// An interface of an unknown version.
 pub(super) const FUTURE: &str = "future";
-/// Of a binding that nobody speaks.
+/// An interface of an unknown binding.
 pub(super) const PIGEON: &str = "pigeon";
-/// Where a redirect leads.
+/// The target of a redirect.
 pub(super) const MOVED: &str = "moved";
 
 pub(super) const TENANT: &str = "acme-7";
@@ -24,13 +24,13 @@ const MANY_SKILLS: usize = 1500;
 
 /// The tenant of the script's interface.
 pub(super) fn tenant(script: &Script) -> Option<&'static str> {
-    (script.face == Face::Tenant).then_some(TENANT)
+    (script.card_kind == CardKind::Tenant).then_some(TENANT)
 }
 
-/// `base` is the script's own address, `down` one where nobody listens.
+/// `base` is the script's own address, `down` an address where nothing listens.
 pub(super) fn card(variant: Variant, script: &Script, base: &str, down: &str) -> Value {
-    let streaming = script.face != Face::NoStreaming;
-    let tour = script.face == Face::Tour;
+    let streaming = script.card_kind != CardKind::NoStreaming;
+    let tour = script.card_kind == CardKind::Tour;
     let mut card = json!({
         "name": format!("Judge of {}", script.name),
         "description": script.about,
@@ -43,32 +43,32 @@ pub(super) fn card(variant: Variant, script: &Script, base: &str, down: &str) ->
     match variant.generation {
         Generation::V1 => card["supportedInterfaces"] = interfaces(variant, script, base, down),
         Generation::V0_3 | Generation::V0_1 => {
-            card["url"] = json!(format!("{base}/{DOOR}"));
+            card["url"] = json!(format!("{base}/{INTERFACE}"));
         }
     }
     if variant.generation == Generation::V0_3 {
         older(&mut card, variant, script, base, down);
     }
     let capabilities = &mut card["capabilities"];
-    match (script.face, variant.generation) {
-        (Face::Extended, Generation::V1) => capabilities["extendedAgentCard"] = json!(true),
-        (Face::Extended, Generation::V0_3) => card["supportsAuthenticatedExtendedCard"] = json!(true),
-        (Face::Extension, _) => {
+    match (script.card_kind, variant.generation) {
+        (CardKind::Extended, Generation::V1) => capabilities["extendedAgentCard"] = json!(true),
+        (CardKind::Extended, Generation::V0_3) => card["supportsAuthenticatedExtendedCard"] = json!(true),
+        (CardKind::Extension, _) => {
             capabilities["extensions"] = json!([{"uri": EXTENSION, "required": true, "description": "Nothing is asked but to name it."}]);
         }
-        (Face::Huge, _) => {
+        (CardKind::Huge, _) => {
             card["skills"] = (0..MANY_SKILLS).map(|number| skill(&format!("s{number}"))).collect()
         }
-        (Face::UnknownMembers, _) => {
+        (CardKind::UnknownMembers, _) => {
             card["weather"] = json!({"today": ["sun", 7, null]});
             card["capabilities"]["telepathy"] = json!(true);
             card["skills"][0]["colour"] = json!("blue");
         }
-        (Face::Bearer, _) => secure(&mut card, variant, "Bearer", None),
-        (Face::ApiKey, _) => secure(&mut card, variant, "apiKey", Some(KEY_HEADER)),
+        (CardKind::Bearer, _) => secure(&mut card, variant, "Bearer", None),
+        (CardKind::ApiKey, _) => secure(&mut card, variant, "apiKey", Some(KEY_HEADER)),
         _ => {}
     }
-    if script.face == Face::Extended {
+    if script.card_kind == CardKind::Extended {
         secure(&mut card, variant, "Bearer", None);
     }
     card
@@ -83,18 +83,18 @@ fn interfaces(variant: Variant, script: &Script, base: &str, down: &str) -> Valu
     let entry = |url: String, binding: &str, version: &str| json!({"url": url, "protocolBinding": binding, "protocolVersion": version});
     let ours = variant.binding.in_cards();
     let at = |door: &str| format!("{base}/{door}");
-    let mut right = entry(at(DOOR), ours, variant.generation.version());
-    match script.face {
-        Face::Interfaces => json!([
+    let mut right = entry(at(INTERFACE), ours, variant.generation.version());
+    match script.card_kind {
+        CardKind::Interfaces => json!([
             entry(at(PIGEON), "https://example.com/bindings/carrier-pigeon", "1.0"),
             entry(at(FUTURE), ours, "9.9"),
             right,
             entry(at(SECOND), ours, variant.generation.version()),
         ]),
-        Face::FirstDown => {
-            json!([entry(format!("{down}/{DOOR}"), ours, variant.generation.version()), right])
+        CardKind::FirstDown => {
+            json!([entry(format!("{down}/{INTERFACE}"), ours, variant.generation.version()), right])
         }
-        Face::Tenant => {
+        CardKind::Tenant => {
             right["tenant"] = json!(TENANT);
             json!([right])
         }
@@ -108,24 +108,24 @@ fn older(card: &mut Value, variant: Variant, script: &Script, base: &str, down: 
     card["protocolVersion"] = json!("0.3.0");
     card["preferredTransport"] = json!(ours);
     let entry = |url: String| json!({"url": url, "transport": ours});
-    match script.face {
-        Face::Interfaces => {
+    match script.card_kind {
+        CardKind::Interfaces => {
             card["url"] = json!(format!("{base}/{PIGEON}"));
             card["preferredTransport"] = json!("CARRIER-PIGEON");
             card["additionalInterfaces"] = json!([
                 {"url": format!("{base}/{PIGEON}"), "transport": "CARRIER-PIGEON"},
-                entry(format!("{base}/{DOOR}"))]);
+                entry(format!("{base}/{INTERFACE}"))]);
         }
-        Face::FirstDown => {
-            card["url"] = json!(format!("{down}/{DOOR}"));
+        CardKind::FirstDown => {
+            card["url"] = json!(format!("{down}/{INTERFACE}"));
             card["additionalInterfaces"] =
-                json!([entry(format!("{down}/{DOOR}")), entry(format!("{base}/{DOOR}"))]);
+                json!([entry(format!("{down}/{INTERFACE}")), entry(format!("{base}/{INTERFACE}"))]);
         }
         _ => {}
     }
 }
 
-/// Asks for a credential: an HTTP scheme, or an API key in a header.
+/// Requires a credential: an HTTP scheme, or an API key in a header.
 fn secure(card: &mut Value, variant: Variant, scheme: &str, header: Option<&str>) {
     match (variant.generation, header) {
         (Generation::V1, None) => {

@@ -1,4 +1,4 @@
-//! Events as bytes, in every way that the standard for server-sent events allows.
+//! Writes events in all forms that the standard for server-sent events allows.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::script::Framing;
 
 const LARGE: usize = 1024 * 1024;
 
-/// The pieces of the body, in the order they are written; each is a chunk of its own.
+/// The pieces of the body, in order; each is sent as a chunk of its own.
 pub(super) fn pieces(framing: Framing, events: &[Value]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for (number, event) in (1..).zip(events) {
@@ -34,7 +34,7 @@ pub(super) fn pieces(framing: Framing, events: &[Value]) -> Vec<Vec<u8>> {
     if framing == Framing::Split { split(&bytes.concat()) } else { bytes }
 }
 
-/// Cuts at places where it hurts: after `da`, inside every character that takes several bytes, before the empty line.
+/// Splits at difficult positions: after `da`, inside every multi-byte character, before the empty line.
 fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     const MOST: usize = 24;
     let mut cuts = vec![2];
@@ -54,7 +54,7 @@ fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// Text that makes an event large.
+/// Padding for a large event.
 pub(super) fn padding(framing: Framing) -> String {
     if framing == Framing::Large { "x".repeat(LARGE) } else { String::new() }
 }

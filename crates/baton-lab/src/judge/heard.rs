@@ -1,4 +1,4 @@
-//! What a client sent, and what of the protocol it is.
+//! A client's requests, and the operations they stand for.
 
 use std::time::Instant;
 
@@ -9,46 +9,46 @@ use crate::generation::Generation;
 use crate::wire::Received;
 use crate::wire::request::Operation;
 
-/// One request, and the answer it was given.
+/// One request and its answer.
 #[derive(Debug, Clone)]
 pub struct Heard {
     pub at: Instant,
     pub method: String,
-    /// As it was sent: path and query.
+    /// Path and query, as sent.
     pub target: String,
     pub host: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub json: Option<Value>,
-    /// What of the agent it went to.
+    /// The part of the agent that was addressed.
     pub place: Place,
-    /// It came to the other origin.
+    /// The request went to the other origin.
     pub foreign: bool,
     pub call: Option<Call>,
-    /// It is about a task that had ended before.
+    /// The request is about a task that had already ended.
     pub late: bool,
     pub answer: Option<Received>,
 }
 
-/// Where a request went.
+/// The part of the agent that a request addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A well-known file.
     Card(String),
     /// An address below the agent's base; `a2a` is the one its card gives.
     Door { name: String, rest: String },
-    /// The base itself, or nothing that is there.
+    /// The base itself, or an unknown path.
     Elsewhere,
 }
 
-/// An operation, as far as it can be understood.
+/// An operation, as far as it can be recognised.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub operation: Operation,
-    /// Body, path and query together, in the words of JSON-RPC.
+    /// Parameters from body, path and query, with the names of JSON-RPC.
     pub params: Value,
     pub id: Value,
-    /// In front of a path.
+    /// The tenant at the beginning of a path.
     pub tenant: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Heard {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// All of a header's values, those in one line, too.
+    /// All values of a header, also those separated by commas.
     pub fn listed(&self, name: &str) -> Vec<&str> {
         let lines = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         lines.flat_map(|(_, value)| value.split(',')).map(str::trim).collect()
@@ -75,7 +75,7 @@ impl Heard {
             .collect()
     }
 
-    /// The operation's params; an empty object where there is none.
+    /// The operation's params; `null` if there is no operation.
     pub fn params(&self) -> &Value {
         static NONE: Value = Value::Null;
         self.call.as_ref().map_or(&NONE, |call| &call.params)
@@ -85,12 +85,12 @@ impl Heard {
         self.call.as_ref().map(|call| call.operation)
     }
 
-    /// Is it a message, with or without a stream?
+    /// True for a message, with or without a stream.
     pub fn sends(&self) -> bool {
         matches!(self.operation(), Some(Operation::SendMessage | Operation::SendStreamingMessage))
     }
 
-    /// Went to an interface of the agent: everything but cards.
+    /// True for a request to an interface of the agent, not to a card.
     pub fn is_call(&self) -> bool {
         !matches!(self.place, Place::Card(_))
     }
@@ -108,7 +108,7 @@ impl Heard {
     }
 }
 
-/// What a request asks for. `rest` is its path below the interface's address.
+/// The operation of a request. `rest` is its path below the interface's address.
 pub(super) fn understand(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) -> Option<Call> {
     let mut call = if variant.is_rest() {
         rest_call(variant, heard, rest, tenant)?
@@ -119,7 +119,7 @@ pub(super) fn understand(variant: Variant, heard: &Heard, rest: &str, tenant: Op
     Some(call)
 }
 
-/// Members as they should have been named. Who misspells them is told so by one rule, and not by all the others, too.
+/// Renames members to camelCase, so that a client that misspells them fails one rule, and not all the others, too.
 fn in_camel_case(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(in_camel_case),
@@ -163,7 +163,7 @@ fn rest_call(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) 
         (Some(Value::Object(members)), "POST") => members.clone(),
         _ => Map::new(),
     };
-    // The field of the proto, whose name in JSON is the other.
+    // The proto's field is called `request`; its JSON name is `message`.
     if let Some(message) = params.remove("request").filter(|_| variant.generation == Generation::V0_3) {
         params.entry("message").or_insert(message);
     }
@@ -202,7 +202,7 @@ fn rest_call(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) 
                     put("id", task);
                     O::SubscribeToTask
                 }
-                // Whatever else stands there, a client that forgot to encode an id meant this.
+                // Probably an id that the client did not encode.
                 ("GET", None, _) => {
                     put("id", task);
                     O::GetTask
@@ -215,7 +215,7 @@ fn rest_call(variant: Variant, heard: &Heard, rest: &str, tenant: Option<&str>) 
     Some(Call { operation, params: Value::Object(params), id: Value::Null, tenant })
 }
 
-/// Without percent signs; what is no UTF-8 is replaced.
+/// Percent-decoded; invalid UTF-8 is replaced.
 pub(super) fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);

@@ -1,16 +1,16 @@
-//! Judging clients: agents that follow a script, right or faulty, and say of the client that called them whether it
-//! kept to the protocol.
+//! Tests clients: serves scripted agents, correct or faulty ones, and judges whether the client that calls them follows
+//! the protocol.
 //!
-//! Each script has an address of its own and a task for the client (*send any message*, *answer the question*). What
-//! comes over the wire is kept, and judged in the end by [`rules`]: a rule is a case like those of the suites, with
-//! requirement, section and remedy, so that reports are the same. Some rules ask how the client came out of it; they
-//! need a command that can be run (see [`Ran`]), everything else can be seen from here.
+//! Each script has an address of its own and an instruction for the client (*send any message*, *answer the question*).
+//! The requests are recorded, and judged at the end by [`rules`]: a rule is a case like those of the suites, with
+//! requirement, section and remedy, so that the reports are the same. Some rules need the exit code and output of the
+//! client's command (see [`Ran`]); the others only need the requests.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`script`], `card`, `play`, `frames`, `spell` | the scripted agents |
-//! | `server`, `stage`, [`heard`] | their sockets, their state, what they heard |
-//! | [`rules`], `verdict` | what is judged |
+//! | `server`, `stage`, [`heard`] | their sockets, their state, the recorded requests |
+//! | [`rules`], `verdict` | the rules, and their results |
 
 mod card;
 mod frames;
@@ -37,25 +37,25 @@ pub use script::{Credential, Does, Ends, SCRIPTS, Script};
 pub use stage::Ran;
 pub use variant::Variant;
 
-/// Scripted agents, being served.
+/// The running scripted agents.
 #[derive(Debug)]
 pub struct Judge {
-    house: Arc<server::House>,
+    running: Arc<server::ScriptServer>,
 }
 
-/// One script, as a client has to know it.
+/// What a client needs to know about one script.
 #[derive(Debug, Clone)]
 pub struct Play {
     pub variant: Variant,
     pub script: &'static Script,
     /// The agent's address.
     pub url: String,
-    /// The secret the client is given, where the script asks for one.
+    /// The client's credential, if the script requires one.
     pub secret: Option<(Credential, String)>,
 }
 
 impl Judge {
-    /// Serves the scripts that fit each of the variants.
+    /// Serves the scripts that exist for each of the variants.
     pub async fn start(
         listener: TcpListener,
         variants: &[Variant],
@@ -63,28 +63,28 @@ impl Judge {
     ) -> io::Result<Self> {
         let plays = variants.iter().flat_map(|variant| scripts.iter().map(|script| (*variant, *script)));
         let fitting: Vec<_> = plays.filter(|(variant, script)| script.fits(*variant)).collect();
-        Ok(Judge { house: server::open(listener, fitting).await? })
+        Ok(Judge { running: server::open(listener, fitting).await? })
     }
 
-    /// Where it is; `/` there lists the scripts.
+    /// Its address; `/` lists the scripts.
     pub fn url(&self) -> &str {
-        &self.house.home
+        &self.running.home
     }
 
-    /// All scripts with what a client is to do, as text.
+    /// All scripts with the instructions for the client, as text.
     pub fn index(&self) -> String {
-        self.house.index()
+        self.running.index()
     }
 
-    /// What there is, in the order of the scripts.
+    /// All scripts, in order.
     pub fn plays(&self) -> Vec<Play> {
         let mut plays: Vec<Play> = self
-            .house
+            .running
             .stages()
             .map(|stage| {
                 let stage = server::held(stage);
                 let (variant, script) = (stage.variant, stage.script);
-                let url = format!("{}/{variant}/{}", self.house.home, script.name);
+                let url = format!("{}/{variant}/{}", self.running.home, script.name);
                 let secret = script.credential().map(|credential| (credential, stage.secret()));
                 Play { variant, script, url, secret }
             })
@@ -94,30 +94,30 @@ impl Judge {
         plays
     }
 
-    /// Puts one script's card at the root, too: some clients look nowhere else.
+    /// Serves one script's card at the root, too, for clients that look only there.
     pub fn put_at_root(&self, play: Option<&Play>) {
-        self.house.put_at_root(play.map(|play| (play.variant, play.script)));
+        self.running.put_at_root(play.map(|play| (play.variant, play.script)));
     }
 
-    /// How the client's command ended on a script.
+    /// Records how the client's command ended on a script.
     pub fn ended(&self, play: &Play, ran: Ran) {
-        if let Some(stage) = self.house.stage(play.variant, play.script.name) {
+        if let Some(stage) = self.running.stage(play.variant, play.script.name) {
             server::held(stage).ran = Some(ran);
         }
     }
 
-    /// How long nobody has called; `None` before the first call.
+    /// The time since the last call; `None` before the first call.
     pub fn quiet_for(&self) -> Option<Duration> {
-        self.house.last_heard().map(|last| last.elapsed())
+        self.running.last_heard().map(|last| last.elapsed())
     }
 
-    /// What is to be said of the client, by the rules that are wanted.
+    /// The outcomes of the selected rules.
     pub fn outcomes(&self, wanted: impl Fn(&Case) -> bool) -> Vec<Outcome> {
-        verdict::outcomes(&self.house, wanted)
+        verdict::outcomes(&self.running, wanted)
     }
 
     /// Closes all connections.
     pub async fn stop(&self) {
-        self.house.close().await;
+        self.running.close().await;
     }
 }

@@ -1,18 +1,18 @@
-//! What the scripted agent answers.
+//! The answers of the scripted agents.
 
 use serde_json::{Value, json};
 
-use super::card::{self, DOOR, EXTENSION, KEY_HEADER, MOVED};
+use super::card::{self, EXTENSION, INTERFACE, KEY_HEADER, MOVED};
 use super::frames;
 use super::heard::{Call, Heard, Place};
 use super::refusal::{self, Refusal};
-use super::script::{Act, Face, Framing};
+use super::script::{Behaviour, CardKind, Framing};
 use super::spell;
-use super::stage::{ASKS, CANCELED, COMPLETED, Stage, WORKING, status};
+use super::stage::{ASKS, CANCELED, COMPLETED, ScriptState, WORKING, status};
 use crate::generation::Generation;
 use crate::wire::request::Operation;
 
-/// What goes back.
+/// An answer.
 pub(super) enum Reply {
     Plain {
         status: u16,
@@ -28,17 +28,17 @@ pub(super) enum Reply {
     Nothing,
 }
 
-/// Addresses that answers name.
+/// Addresses that are used in answers.
 pub(super) struct Addresses<'a> {
     /// The script's own.
     pub(super) base: &'a str,
-    /// The script's, at the other origin.
+    /// The script's address at the other origin.
     pub(super) foreign: &'a str,
-    /// Where nobody listens.
+    /// An address where nothing listens.
     pub(super) down: &'a str,
 }
 
-pub(super) fn answer(stage: &mut Stage, heard: &Heard, addresses: &Addresses<'_>) -> Reply {
+pub(super) fn answer(stage: &mut ScriptState, heard: &Heard, addresses: &Addresses<'_>) -> Reply {
     let Place::Door { name, rest } = &heard.place else {
         return match &heard.place {
             Place::Card(_) => {
@@ -70,42 +70,42 @@ fn json_reply(status: u16, body: &Value) -> Reply {
     Reply::Plain { status, headers: vec![json_type()], body: body.to_string().into_bytes() }
 }
 
-/// Nothing that is there was asked for.
-fn lost(stage: &Stage, heard: &Heard) -> Reply {
+/// The answer to a request for an unknown path.
+fn lost(stage: &ScriptState, heard: &Heard) -> Reply {
     let id = heard.json.as_ref().map_or(Value::Null, |json| json["id"].clone());
     refused(stage, &refusal::UNKNOWN_METHOD, &id)
 }
 
-fn refused(stage: &Stage, refusal: &Refusal, id: &Value) -> Reply {
+fn refused(stage: &ScriptState, refusal: &Refusal, id: &Value) -> Reply {
     json_reply(refusal.http(stage.variant), &refusal.body(stage.variant, id))
 }
 
-fn redirect(stage: &Stage, door: &str, rest: &str, addresses: &Addresses<'_>) -> Option<Reply> {
-    let base = match stage.script.act {
-        Act::Redirect => addresses.base,
-        Act::RedirectAway => addresses.foreign,
+fn redirect(stage: &ScriptState, door: &str, rest: &str, addresses: &Addresses<'_>) -> Option<Reply> {
+    let base = match stage.script.behaviour {
+        Behaviour::Redirect => addresses.base,
+        Behaviour::RedirectAway => addresses.foreign,
         _ => return None,
     };
-    (door == DOOR).then(|| Reply::Plain {
+    (door == INTERFACE).then(|| Reply::Plain {
         status: 307,
         headers: vec![("location", format!("{base}/{MOVED}{rest}"))],
         body: Vec::new(),
     })
 }
 
-fn shows_credential(stage: &Stage, heard: &Heard) -> bool {
-    // Who has been sent away must not show anything there.
+fn shows_credential(stage: &ScriptState, heard: &Heard) -> bool {
+    // After a redirect to the other origin, no credential is expected.
     if heard.foreign {
         return true;
     }
     let secret = stage.secret();
-    match stage.script.face {
-        Face::Bearer | Face::Extended => heard.header("authorization").is_some_and(|value| {
+    match stage.script.card_kind {
+        CardKind::Bearer | CardKind::Extended => heard.header("authorization").is_some_and(|value| {
             value.split_once(' ').is_some_and(|(scheme, token)| {
                 scheme.eq_ignore_ascii_case("bearer") && token.trim() == secret
             })
         }),
-        Face::ApiKey => heard.header(KEY_HEADER) == Some(secret.as_str()),
+        CardKind::ApiKey => heard.header(KEY_HEADER) == Some(secret.as_str()),
         _ => true,
     }
 }
@@ -114,30 +114,33 @@ fn names_extension(heard: &Heard) -> bool {
     ["a2a-extensions", "x-a2a-extensions"].iter().any(|name| heard.listed(name).contains(&EXTENSION))
 }
 
-fn send(stage: &mut Stage, heard: &Heard, call: &Call, streams: bool) -> Reply {
+fn send(stage: &mut ScriptState, heard: &Heard, call: &Call, streams: bool) -> Reply {
     let before = stage.heard.iter().filter(|heard| heard.sends()).count();
-    match stage.script.act {
-        Act::Refuse(refusal) => return refused(stage, refusal, &call.id),
-        Act::Dropped if before == 0 => return Reply::Nothing,
-        Act::Busy(status) if before == 0 => {
+    match stage.script.behaviour {
+        Behaviour::Refuse(refusal) => return refused(stage, refusal, &call.id),
+        Behaviour::Dropped if before == 0 => return Reply::Nothing,
+        Behaviour::Busy(status) if before == 0 => {
             let body = json!({"error": {"code": status, "message": "too busy, come back later"}});
             let headers = vec![("retry-after", "1".to_owned()), json_type()];
             return Reply::Plain { status, headers, body: body.to_string().into_bytes() };
         }
-        Act::Html(status) => {
+        Behaviour::Html(status) => {
             let page = "<!doctype html><title>It works!</title><p>This is no agent.";
             let headers = vec![("content-type", "text/html; charset=utf-8".to_owned())];
             return Reply::Plain { status, headers, body: page.as_bytes().to_vec() };
         }
-        Act::EmptyReply => return json_reply(200, &json!({})),
+        Behaviour::EmptyReply => return json_reply(200, &json!({})),
         _ => {}
     }
-    if stage.script.face == Face::Extension && !names_extension(heard) {
+    if stage.script.card_kind == CardKind::Extension && !names_extension(heard) {
         return refused(stage, &refusal::NO_EXTENSION, &call.id);
     }
     let at = stage.task_for(&call.params);
-    let asks = matches!(stage.script.act, Act::Talk | Act::Tour) && stage.tasks[at].state == WORKING;
-    let halts = matches!(stage.script.act, Act::Cut | Act::EarlyEnd | Act::StreamError) && streams;
+    let asks = matches!(stage.script.behaviour, Behaviour::Talk | Behaviour::Tour)
+        && stage.tasks[at].state == WORKING;
+    let halts =
+        matches!(stage.script.behaviour, Behaviour::Cut | Behaviour::EarlyEnd | Behaviour::StreamError)
+            && streams;
     stage.tasks[at].state = if asks {
         ASKS
     } else if halts {
@@ -149,26 +152,26 @@ fn send(stage: &mut Stage, heard: &Heard, call: &Call, streams: bool) -> Reply {
 }
 
 /// A reply without a stream.
-fn once(stage: &Stage, call: &Call, at: usize) -> Reply {
+fn once(stage: &ScriptState, call: &Call, at: usize) -> Reply {
     let task = &stage.tasks[at];
     let mut shown = stage.shown(task);
-    match stage.script.act {
-        Act::Message => {
+    match stage.script.behaviour {
+        Behaviour::Message => {
             let reply = spell::reply(stage.variant, call.operation, json!({"message": said(stage)}));
             return enveloped(stage, call, &reply);
         }
-        Act::UnknownMembers => strange(&mut shown),
-        Act::Sparse => sparse(stage, &mut shown),
-        Act::AllParts => shown["artifacts"][0]["parts"] = every_part(stage),
-        Act::NoArtifacts => shown["artifacts"] = json!([]),
+        Behaviour::UnknownMembers => strange(&mut shown),
+        Behaviour::Sparse => sparse(stage, &mut shown),
+        Behaviour::AllParts => shown["artifacts"][0]["parts"] = every_part(stage),
+        Behaviour::NoArtifacts => shown["artifacts"] = json!([]),
         _ => {}
     }
     let reply = spell::reply(stage.variant, call.operation, json!({ "task": shown }));
     enveloped(stage, call, &reply)
 }
 
-/// A message that is all there is: no task.
-fn said(stage: &Stage) -> Value {
+/// A message reply without a task.
+fn said(stage: &ScriptState) -> Value {
     json!({"messageId": format!("message-{}", stage.nonce), "role": "ROLE_AGENT",
         "contextId": format!("context-{}", stage.nonce), "parts": [{"text": stage.text()}]})
 }
@@ -180,7 +183,7 @@ fn strange(shown: &mut Value) {
     shown["artifacts"][0]["parts"][0]["smell"] = json!(null);
 }
 
-fn sparse(stage: &Stage, shown: &mut Value) {
+fn sparse(stage: &ScriptState, shown: &mut Value) {
     if let Some(members) = shown.as_object_mut() {
         // 0.3 needs it.
         if stage.variant.generation != Generation::V0_3 {
@@ -193,7 +196,7 @@ fn sparse(stage: &Stage, shown: &mut Value) {
     }
 }
 
-fn every_part(stage: &Stage) -> Value {
+fn every_part(stage: &ScriptState) -> Value {
     json!([
         {"text": stage.text()},
         {"raw": "aGVsbG8=", "mediaType": "application/octet-stream", "filename": "hello.bin"},
@@ -205,16 +208,20 @@ fn every_part(stage: &Stage) -> Value {
     ])
 }
 
-fn enveloped(stage: &Stage, call: &Call, result: &Value) -> Reply {
+fn enveloped(stage: &ScriptState, call: &Call, result: &Value) -> Reply {
     let variant = stage.variant;
     let body = if variant.is_rest() {
         result.clone()
     } else {
-        let id = if stage.script.act == Act::WrongId { json!("somebody-else") } else { call.id.clone() };
+        let id = if stage.script.behaviour == Behaviour::WrongId {
+            json!("somebody-else")
+        } else {
+            call.id.clone()
+        };
         json!({"jsonrpc": "2.0", "id": id, "result": result})
     };
-    let kind = match (stage.script.act, variant.is_rest() && variant.generation == Generation::V1) {
-        (Act::WrongType, _) => "text/plain",
+    let kind = match (stage.script.behaviour, variant.is_rest() && variant.generation == Generation::V1) {
+        (Behaviour::WrongType, _) => "text/plain",
         (_, true) => "application/a2a+json",
         (_, false) => "application/json",
     };
@@ -222,8 +229,8 @@ fn enveloped(stage: &Stage, call: &Call, result: &Value) -> Reply {
     Reply::Plain { status: 200, headers, body: body.to_string().into_bytes() }
 }
 
-/// What a stream of this script's holds, in the words of 1.0.
-fn events(stage: &Stage, at: usize) -> Vec<Value> {
+/// The events of this script's stream, in 1.0 form.
+fn events(stage: &ScriptState, at: usize) -> Vec<Value> {
     let task = &stage.tasks[at];
     let about = |mut update: Value| {
         update["taskId"] = json!(task.id);
@@ -240,23 +247,23 @@ fn events(stage: &Stage, at: usize) -> Vec<Value> {
     let mut first = stage.shown(&first);
     first["status"] = status("TASK_STATE_SUBMITTED");
     let mut events = vec![json!({ "task": first }), state(WORKING)];
-    match stage.script.act {
-        Act::Message => return vec![json!({"message": said(stage)})],
-        Act::Cut | Act::EarlyEnd | Act::StreamError => return events,
-        Act::Talk | Act::Tour if task.state == ASKS => {
+    match stage.script.behaviour {
+        Behaviour::Message => return vec![json!({"message": said(stage)})],
+        Behaviour::Cut | Behaviour::EarlyEnd | Behaviour::StreamError => return events,
+        Behaviour::Talk | Behaviour::Tour if task.state == ASKS => {
             let mut asks = state(ASKS);
             asks["statusUpdate"]["status"]["message"] = stage.message(task, "Which one?");
             events.push(asks);
             return events;
         }
-        Act::UnknownState => events.push(state("TASK_STATE_DAYDREAMING")),
-        Act::Chunks => {
+        Behaviour::UnknownState => events.push(state("TASK_STATE_DAYDREAMING")),
+        Behaviour::Chunks => {
             let chunks = stage.chunks();
             for (number, text) in (1..).zip(&chunks) {
                 events.push(artifact(json!([{"text": text}]), number > 1, number == chunks.len()));
             }
         }
-        Act::Frames(framing @ Framing::Large) => {
+        Behaviour::Frames(framing @ Framing::Large) => {
             events.push(artifact(
                 json!([{"text": stage.text()}, {"text": frames::padding(framing)}]),
                 false,
@@ -265,28 +272,29 @@ fn events(stage: &Stage, at: usize) -> Vec<Value> {
         }
         _ => {}
     }
-    if !matches!(stage.script.act, Act::Chunks | Act::Frames(Framing::Large)) {
+    if !matches!(stage.script.behaviour, Behaviour::Chunks | Behaviour::Frames(Framing::Large)) {
         events.push(artifact(json!([{"text": stage.text()}]), false, true));
     }
     events.push(state(COMPLETED));
     events
 }
 
-fn stream(stage: &Stage, call: &Call, at: usize) -> Reply {
+fn stream(stage: &ScriptState, call: &Call, at: usize) -> Reply {
     let events = events(stage, at);
-    let last = !matches!(stage.script.act, Act::Cut | Act::EarlyEnd | Act::StreamError);
-    let framing = match stage.script.act {
-        Act::Frames(framing) => framing,
+    let last =
+        !matches!(stage.script.behaviour, Behaviour::Cut | Behaviour::EarlyEnd | Behaviour::StreamError);
+    let framing = match stage.script.behaviour {
+        Behaviour::Frames(framing) => framing,
         _ => Framing::Plain,
     };
     let mut pieces = framed(stage, call, events, framing, last);
-    match stage.script.act {
-        Act::StreamError => {
+    match stage.script.behaviour {
+        Behaviour::StreamError => {
             let body = refusal::INTERNAL.body(stage.variant, &call.id);
             let name = if stage.variant.is_rest() { "event: error\n" } else { "" };
             pieces.push(format!("{name}data: {body}\n\n").into_bytes());
         }
-        Act::Cut => {
+        Behaviour::Cut => {
             let half = br#"data: {"jsonrpc":"2.0","result":{"artifactUpd"#;
             pieces.push(half.to_vec());
             return Reply::Stream { pieces, cut: true };
@@ -296,7 +304,13 @@ fn stream(stage: &Stage, call: &Call, at: usize) -> Reply {
     Reply::Stream { pieces, cut: false }
 }
 
-fn framed(stage: &Stage, call: &Call, events: Vec<Value>, framing: Framing, last: bool) -> Vec<Vec<u8>> {
+fn framed(
+    stage: &ScriptState,
+    call: &Call,
+    events: Vec<Value>,
+    framing: Framing,
+    last: bool,
+) -> Vec<Vec<u8>> {
     let count = events.len();
     let events: Vec<Value> = (1..)
         .zip(events)
@@ -312,8 +326,8 @@ fn framed(stage: &Stage, call: &Call, events: Vec<Value>, framing: Framing, last
     frames::pieces(framing, &events)
 }
 
-/// Everything but messages.
-fn other(stage: &mut Stage, call: &Call, addresses: &Addresses<'_>) -> Reply {
+/// Answers all operations except sends.
+fn other(stage: &mut ScriptState, call: &Call, addresses: &Addresses<'_>) -> Reply {
     use Operation as O;
     let text = |name: &str| call.params[name].as_str().unwrap_or_default().to_owned();
     let result = match call.operation {
@@ -324,7 +338,7 @@ fn other(stage: &mut Stage, call: &Call, addresses: &Addresses<'_>) -> Reply {
             if call.operation == O::CancelTask {
                 stage.tasks[at].state = CANCELED;
             } else if stage.tasks[at].state == WORKING {
-                // Whoever comes back finds it done.
+                // A client that asks again finds it completed.
                 stage.tasks[at].state = COMPLETED;
             }
             if call.operation == O::SubscribeToTask {
@@ -356,12 +370,12 @@ fn other(stage: &mut Stage, call: &Call, addresses: &Addresses<'_>) -> Reply {
     enveloped(stage, call, &result)
 }
 
-fn deleted(stage: &Stage, call: &Call) -> Reply {
+fn deleted(stage: &ScriptState, call: &Call) -> Reply {
     if stage.variant.is_rest() { json_reply(200, &json!({})) } else { enveloped(stage, call, &Value::Null) }
 }
 
-/// The task as it is, and its end.
-fn subscribed(stage: &Stage, call: &Call, at: usize) -> Reply {
+/// A subscription: the current task, and its end.
+fn subscribed(stage: &ScriptState, call: &Call, at: usize) -> Reply {
     let task = &stage.tasks[at];
     let mut working = task.clone();
     working.state = WORKING;

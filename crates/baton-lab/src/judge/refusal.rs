@@ -1,4 +1,4 @@
-//! The protocol's errors, as a scripted agent answers with them.
+//! The protocol's errors, as scripted agents send them.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::generation::Generation;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: i32,
-    /// As SDKs call it.
+    /// The name in SDKs.
     pub(super) name: &'static str,
     pub(super) reason: &'static str,
     pub(super) message: &'static str,
@@ -39,7 +39,7 @@ refusals! {
 }
 
 impl Refusal {
-    /// The status line's number: JSON-RPC carries its errors in a 200.
+    /// The HTTP status: 200 for JSON-RPC errors.
     pub(super) fn http(&self, variant: Variant) -> u16 {
         if variant.is_rest() { self.status } else { 200 }
     }
@@ -60,7 +60,7 @@ impl Refusal {
         json!({"jsonrpc": "2.0", "id": id, "error": error})
     }
 
-    /// Does a client that prints this tell which error it was?
+    /// True if a client's output identifies this error.
     pub(super) fn is_told_in(&self, text: &str) -> bool {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()

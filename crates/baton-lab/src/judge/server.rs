@@ -24,28 +24,28 @@ use super::card;
 use super::heard::{Heard, Place, understand};
 use super::play::{self, Addresses, Reply};
 use super::script::{Credential, Script};
-use super::stage::{MOST_HEARD, Stage};
+use super::stage::{MOST_HEARD, ScriptState};
 use super::variant::Variant;
 use crate::wire::Received;
 use crate::wire::evidence::shown;
 
 const MOST_CONNECTIONS: usize = 256;
 const MOST_BODY: usize = 4 * 1024 * 1024;
-/// Between the pieces of a stream, so that each gets onto the wire on its own.
-const BREATH: Duration = Duration::from_millis(4);
+/// Pause between the pieces of a stream, so that each is sent on its own.
+const PAUSE: Duration = Duration::from_millis(4);
 
 type Key = (Variant, &'static str);
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 #[derive(Debug)]
-pub(super) struct House {
+pub(super) struct ScriptServer {
     pub(super) home: String,
     foreign: String,
     down: String,
-    /// Bound, but never listening: whoever connects to it is refused, and nobody else can take the port.
+    /// Bound, but never listening: connections to it are refused, and no other process can take the port.
     _nobody: TcpSocket,
-    stages: BTreeMap<Key, Mutex<Stage>>,
-    /// Whose card is at the root, for clients that look nowhere else.
+    stages: BTreeMap<Key, Mutex<ScriptState>>,
+    /// The script whose card is at the root, for clients that look only there.
     root: Mutex<Option<Key>>,
     last: Mutex<Option<Instant>>,
     stop: CancellationToken,
@@ -56,21 +56,21 @@ pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens the doors.
+/// Starts serving.
 pub(super) async fn open(
     listener: TcpListener,
     plays: impl IntoIterator<Item = (Variant, &'static Script)>,
-) -> io::Result<Arc<House>> {
+) -> io::Result<Arc<ScriptServer>> {
     let address = listener.local_addr()?;
     let other = TcpListener::bind(SocketAddr::new(address.ip(), 0)).await?;
     let nobody = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     nobody.bind(SocketAddr::new(address.ip(), 0))?;
-    let stages: BTreeMap<Key, Mutex<Stage>> = plays
+    let stages: BTreeMap<Key, Mutex<ScriptState>> = plays
         .into_iter()
-        .map(|(variant, script)| ((variant, script.name), Mutex::new(Stage::new(variant, script))))
+        .map(|(variant, script)| ((variant, script.name), Mutex::new(ScriptState::new(variant, script))))
         .collect();
     let root = if stages.len() == 1 { stages.keys().next().copied() } else { None };
-    let house = Arc::new(House {
+    let running = Arc::new(ScriptServer {
         home: format!("http://{}", reachable(address)),
         foreign: format!("http://{}", reachable(other.local_addr()?)),
         down: format!("http://{}", reachable(nobody.local_addr()?)),
@@ -82,12 +82,12 @@ pub(super) async fn open(
         connections: TaskTracker::new(),
     });
     for (listener, foreign) in [(listener, false), (other, true)] {
-        house.connections.spawn(accept(Arc::clone(&house), listener, foreign));
+        running.connections.spawn(accept(Arc::clone(&running), listener, foreign));
     }
-    Ok(house)
+    Ok(running)
 }
 
-/// An address that can be dialled from here.
+/// An address that can be connected to from this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let mut address = address;
     if address.ip().is_unspecified() {
@@ -100,28 +100,28 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     address
 }
 
-async fn accept(house: Arc<House>, listener: TcpListener, foreign: bool) {
+async fn accept(running: Arc<ScriptServer>, listener: TcpListener, foreign: bool) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let permit = Arc::clone(&room).acquire_owned().await;
         let socket = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = house.stop.cancelled() => return,
+            () = running.stop.cancelled() => return,
         };
         let Ok((socket, _)) = socket else {
-            // Out of file descriptors, or a connection that was gone at once.
+            // Out of file descriptors, or a connection that was closed immediately.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        // Small pieces must not wait for one another.
+        // Small pieces must not be delayed by Nagle's algorithm.
         let _ = socket.set_nodelay(true);
-        let served = Arc::clone(&house);
-        house.connections.spawn(async move {
+        let served = Arc::clone(&running);
+        running.connections.spawn(async move {
             let service = service_fn(|request| serve(Arc::clone(&served), request, foreign));
             let connection =
                 hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
             tokio::select! {
-                // A connection that breaks is part of some plays, and the client's business in others.
+                // Some scripts break the connection; otherwise the client may close it.
                 _ = connection => {}
                 () = served.stop.cancelled() => {}
             }
@@ -132,7 +132,7 @@ async fn accept(house: Arc<House>, listener: TcpListener, foreign: bool) {
 
 /// An error makes hyper close the connection.
 async fn serve(
-    house: Arc<House>,
+    running: Arc<ScriptServer>,
     request: Request<Incoming>,
     foreign: bool,
 ) -> Result<Response<Body>, io::Error> {
@@ -145,10 +145,10 @@ async fn serve(
         .collect();
     let body = Limited::new(body, MOST_BODY).collect().await;
     let Ok(body) = body.map(|body| body.to_bytes()) else { return Ok(plain(413, "this is too long\n")) };
-    *held(&house.last) = Some(Instant::now());
+    *held(&running.last) = Some(Instant::now());
     let method = head.method.to_string();
-    let Some((key, below)) = house.find(&target) else { return Ok(house.front_page(&target)) };
-    let Some(stage) = house.stages.get(&key) else { return Ok(plain(404, "no such script\n")) };
+    let Some((key, below)) = running.find(&target) else { return Ok(running.front_page(&target)) };
+    let Some(stage) = running.stages.get(&key) else { return Ok(plain(404, "no such script\n")) };
     let host =
         headers.iter().find(|(name, _)| name == "host").map(|(_, value)| value.clone()).unwrap_or_default();
     let heard = Heard {
@@ -165,7 +165,7 @@ async fn serve(
         late: false,
         answer: None,
     };
-    respond(house.played(stage, heard, &host)).map_err(|()| io::Error::other("closed as the script says"))
+    respond(running.played(stage, heard, &host)).map_err(|()| io::Error::other("closed as the script says"))
 }
 
 fn place(below: &str) -> Place {
@@ -178,7 +178,7 @@ fn place(below: &str) -> Place {
             let below = below.strip_prefix('/').unwrap_or(below);
             let end = below.find(['/', '?']).unwrap_or(below.len());
             let (name, rest) = below.split_at(end);
-            let known = [card::DOOR, card::SECOND, card::FUTURE, card::PIGEON, card::MOVED];
+            let known = [card::INTERFACE, card::SECOND, card::FUTURE, card::PIGEON, card::MOVED];
             if known.contains(&name) {
                 Place::Door { name: name.to_owned(), rest: rest.to_owned() }
             } else {
@@ -188,8 +188,8 @@ fn place(below: &str) -> Place {
     }
 }
 
-impl House {
-    /// Which script an address belongs to, and what is left of it.
+impl ScriptServer {
+    /// The script that an address belongs to, and the rest of the path.
     fn find<'a>(&self, target: &'a str) -> Option<(Key, &'a str)> {
         if target.starts_with("/.well-known/") {
             return held(&self.root).map(|key| (key, target));
@@ -201,8 +201,8 @@ impl House {
         Some(((variant, script.name), &rest[end..]))
     }
 
-    /// Hears it, plays, and keeps both.
-    fn played(&self, stage: &Mutex<Stage>, mut heard: Heard, host: &str) -> Reply {
+    /// Records the request, answers it, and records the answer.
+    fn played(&self, stage: &Mutex<ScriptState>, mut heard: Heard, host: &str) -> Reply {
         let mut stage = held(stage);
         let stage = &mut *stage;
         if let Place::Door { rest, .. } = &heard.place {
@@ -236,7 +236,7 @@ impl House {
         plain(200, &self.index())
     }
 
-    /// What there is to be called, and what with.
+    /// The list of scripts, with addresses and credentials.
     pub(super) fn index(&self) -> String {
         let mut text = "Scripted agents that judge the client that calls them.\n".to_owned();
         for ((variant, name), stage) in &self.stages {
@@ -253,11 +253,11 @@ impl House {
         text
     }
 
-    pub(super) fn stages(&self) -> impl Iterator<Item = &Mutex<Stage>> {
+    pub(super) fn stages(&self) -> impl Iterator<Item = &Mutex<ScriptState>> {
         self.stages.values()
     }
 
-    pub(super) fn stage(&self, variant: Variant, script: &str) -> Option<&Mutex<Stage>> {
+    pub(super) fn stage(&self, variant: Variant, script: &str) -> Option<&Mutex<ScriptState>> {
         let found = self.stages.iter().find(|((known, name), _)| *known == variant && *name == script);
         found.map(|(_, stage)| stage)
     }
@@ -326,16 +326,16 @@ fn respond(reply: Reply) -> Result<Response<Body>, ()> {
     Ok(response)
 }
 
-/// Piece by piece; an error instead of the end breaks the connection.
+/// A body of several pieces; an error instead of the end breaks the connection.
 fn body_of(pieces: Vec<Vec<u8>>, cut: bool) -> Body {
     let frames = stream::unfold((pieces.into_iter(), cut), |(mut pieces, cut)| async move {
         match pieces.next() {
             Some(piece) => {
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(PAUSE).await;
                 Some((Ok(Frame::data(Bytes::from(piece))), (pieces, cut)))
             }
             None if cut => {
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(PAUSE).await;
                 Some((Err(io::Error::other("cut as the script says")), (pieces, false)))
             }
             None => None,

@@ -1,7 +1,7 @@
-//! Answers are thought in the words of 1.0; here they are put into those of the older generations.
+//! Converts answers from their 1.0 form to the older generations.
 //!
-//! Written for this place alone: the server's and the client's codecs must not vouch for themselves. Members that no
-//! generation knows stay where they are: some scripts send them on purpose.
+//! Written separately on purpose: the lab must not use the codecs of Baton's server or client, which it tests. Unknown
+//! members are kept: some scripts send them on purpose.
 
 use serde_json::{Map, Value, json};
 
@@ -34,10 +34,10 @@ pub(super) fn reply(variant: Variant, operation: Operation, value: Value) -> Val
     }
 }
 
-/// An event of a stream; `last` is what the older generations call final.
+/// An event of a stream; `last` is the older generations' `final`.
 pub(super) fn event(variant: Variant, value: Value, last: bool) -> Value {
     let mut value = value;
-    // The oldest has no task in its streams.
+    // Streams of 0.1 have no task.
     if variant.generation == Generation::V0_1
         && let Some(task) = value.get("task")
     {
@@ -96,7 +96,7 @@ fn wrapped(variant: Variant, mut value: Value) -> Value {
     }
 }
 
-/// The one member's value, changed.
+/// Changes the value of the only member.
 fn unwrapped(value: Value, change: impl Fn(&str, &mut Map<String, Value>)) -> Value {
     let Value::Object(members) = value else { return value };
     let mut inner = Value::Null;
@@ -118,7 +118,7 @@ fn first_generation(name: &str, inner: &mut Map<String, Value>) {
         rename(inner, "taskId", "id");
     }
     if name == "artifactUpdate" {
-        // The flags stand in the artifact.
+        // In 0.1 the flags are inside the artifact.
         for flag in ["append", "lastChunk"] {
             if let (Some(value), Some(Value::Object(artifact))) =
                 (inner.remove(flag), inner.get_mut("artifact"))
@@ -208,7 +208,7 @@ fn part_of(part: &Value, style: Style) -> Value {
         file(&mut out, "url", uri);
         "file"
     } else {
-        // An object only, here, and nothing that says its type.
+        // In 0.3 and 0.1, data is an object without a media type.
         for name in ["mediaType", "filename"] {
             out.remove(name);
         }

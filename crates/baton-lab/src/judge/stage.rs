@@ -1,22 +1,22 @@
-//! One script's state while clients call it: what was heard, and which tasks there are.
+//! One script's state while clients call it: the recorded requests, and its tasks.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::heard::Heard;
-use super::script::{Act, Script};
+use super::script::{Behaviour, Script};
 use super::variant::Variant;
 use crate::generation::Generation;
 
-/// Most requests of one script that are kept.
+/// Most requests that are recorded per script.
 pub(super) const MOST_HEARD: usize = 500;
 
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct ScriptState {
     pub(super) variant: Variant,
     pub(super) script: &'static Script,
-    /// New for every run: no client can know it beforehand.
+    /// Random for every run, so that no client can know it beforehand.
     pub(super) nonce: String,
     pub(super) heard: Vec<Heard>,
     pub(super) tasks: Vec<Issued>,
@@ -34,9 +34,9 @@ pub(super) struct Issued {
 /// How the client's command ended.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// `None` when it was ended by a signal, or by us.
+    /// `None` if it was ended by a signal, or by the lab.
     pub code: Option<i32>,
-    /// It had not ended when its time was over.
+    /// It did not end in time.
     pub hung: bool,
     pub stdout: String,
     pub stderr: String,
@@ -54,31 +54,31 @@ impl Issued {
     }
 }
 
-impl Stage {
+impl ScriptState {
     pub(super) fn new(variant: Variant, script: &'static Script) -> Self {
         let nonce = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
-        Stage { variant, script, nonce, heard: Vec::new(), tasks: Vec::new(), ran: None }
+        ScriptState { variant, script, nonce, heard: Vec::new(), tasks: Vec::new(), ran: None }
     }
 
-    /// What begins every text of this agent's.
+    /// The beginning of every text of this agent.
     pub(super) fn marker(&self) -> String {
         format!("judged-{}", self.nonce)
     }
 
-    /// The text that must arrive as it is.
+    /// The text that must arrive unchanged.
     pub(super) fn text(&self) -> String {
-        if self.script.act == Act::Chunks {
+        if self.script.behaviour == Behaviour::Chunks {
             return self.chunks().concat();
         }
         format!("{} größer als 日本 𝄞 end-{}", self.marker(), self.nonce)
     }
 
-    /// The same in pieces.
+    /// The same text in chunks.
     pub(super) fn chunks(&self) -> Vec<String> {
         (1..=5).map(|number| format!("{}.{number};", self.marker())).collect()
     }
 
-    /// What the client has to show, where the script asks for a credential.
+    /// The client's credential, if the script requires one.
     pub(super) fn secret(&self) -> String {
         format!("secret-{}", self.nonce)
     }
@@ -87,14 +87,14 @@ impl Stage {
         self.tasks.iter().find(|task| task.id == id)
     }
 
-    /// The task that a message was answered with.
+    /// The task with which a message was answered.
     pub(super) fn task_of_message(&self, heard: &Heard) -> Option<&str> {
         let answer = heard.answer.as_ref()?;
         let shown = |task: &&Issued| answer.body.contains(&format!("\"{}\"", task.id));
         self.tasks.iter().find(shown).map(|task| task.id.as_str())
     }
 
-    /// Is a request about a task that is over?
+    /// True if a request is about a task that has ended.
     pub(super) fn is_late(&self, heard: &Heard) -> bool {
         let params = heard.params();
         let named = match (heard.sends(), self.variant.generation) {
@@ -104,7 +104,7 @@ impl Stage {
         named.as_str().and_then(|id| self.task(id)).is_some_and(Issued::is_over)
     }
 
-    /// The task that a message is for: one that there is, or a new one.
+    /// The task of a message: an existing one, or a new one.
     pub(super) fn task_for(&mut self, params: &Value) -> usize {
         let named = match self.variant.generation {
             Generation::V0_1 => &params["id"],
@@ -115,17 +115,17 @@ impl Stage {
             return at;
         }
         let number = self.tasks.len() + 1;
-        let id = match (self.script.act, self.variant.generation, named) {
-            // It is the client who names tasks there.
+        let id = match (self.script.behaviour, self.variant.generation, named) {
+            // In 0.1 the client chooses the task's id.
             (_, Generation::V0_1, Some(id)) => id.to_owned(),
-            (Act::OddIds, ..) => format!("odd/{} ä?x=1#y%41", self.nonce),
+            (Behaviour::OddIds, ..) => format!("odd/{} ä?x=1#y%41", self.nonce),
             _ => format!("task-{}-{number}", self.nonce),
         };
         self.tasks.push(Issued { id, context: format!("context-{}-{number}", self.nonce), state: WORKING });
         self.tasks.len() - 1
     }
 
-    /// The task in the words of 1.0.
+    /// The task in 1.0 form.
     pub(super) fn shown(&self, task: &Issued) -> Value {
         let mut shown = json!({"id": task.id, "contextId": task.context, "status": status(task.state)});
         if task.state == ASKS {

@@ -1,4 +1,4 @@
-//! What a scripted agent speaks: one generation in one binding.
+//! A generation in one binding, as a scripted agent speaks it.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl Variant {
         variant(Generation::V0_1, Binding::Jsonrpc),
     ];
 
-    /// By its name in addresses.
+    /// Finds a variant by its name in addresses.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|variant| variant.to_string() == name)
     }
@@ -32,7 +32,7 @@ impl Variant {
         self.binding == Binding::Rest
     }
 
-    /// What the binding's own paths begin with; 0.3 has its version there.
+    /// The beginning of the binding's paths; in 0.3 it is the version.
     pub fn prefix(self) -> &'static str {
         match (self.generation, self.binding) {
             (Generation::V0_3, Binding::Rest) => "/v1",

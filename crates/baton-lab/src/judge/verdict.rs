@@ -1,4 +1,4 @@
-//! From what was heard to outcomes: every rule on every script it looks at, told together.
+//! Makes outcomes from the recorded requests: each rule is applied to its scripts, and the results are combined.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use super::heard::Heard;
 use super::rules::{self, Basics, Finding, Rule, Trial};
-use super::server::{House, held};
-use super::stage::{Ran, Stage};
+use super::server::{ScriptServer, held};
+use super::stage::{Ran, ScriptState};
 use super::variant::Variant;
 use crate::case::{Case, Outcome, StepOutcome, Verdict};
 use crate::generation::Binding;
 use crate::wire::Secrets;
 use crate::wire::evidence::{self, Exchange, Sent};
 
-/// Headers whose values nobody needs to see.
+/// Headers whose values are hidden.
 const SECRET: &[&str] = &["authorization", "proxy-authorization", "cookie", "x-api-key", "x-judge-key"];
-/// Most exchanges that are shown for a failure of a client as a whole.
+/// Most exchanges that are shown for a failure without a single request.
 const MOST_EXCHANGES: usize = 6;
-/// Most characters of a command's own words.
+/// Longest excerpt of a command's output.
 const MOST_WORDS: usize = 600;
 
-pub(super) fn outcomes(house: &House, wanted: impl Fn(&Case) -> bool) -> Vec<Outcome> {
-    let stages: Vec<_> = house.stages().map(held).collect();
+pub(super) fn outcomes(running: &ScriptServer, wanted: impl Fn(&Case) -> bool) -> Vec<Outcome> {
+    let stages: Vec<_> = running.stages().map(held).collect();
     let mut basics: BTreeMap<Variant, Basics> = BTreeMap::new();
     for stage in &stages {
         let basics = basics.entry(stage.variant).or_default();
@@ -72,7 +72,7 @@ fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]
                 let failure = failure.in_step(name);
                 if failed.is_none() {
                     evidence = exchanges(trial.stage, at);
-                    notes.extend(trial.ran().filter(|_| at.is_none()).and_then(last_words));
+                    notes.extend(trial.ran().filter(|_| at.is_none()).and_then(last_output));
                     failed = Some(failure.clone());
                 } else {
                     notes.push(format!("also in {name}: {}", failure.message));
@@ -80,7 +80,7 @@ fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]
                 Verdict::Fail(failure)
             }
             Finding::NotSeen(why) => {
-                // The reasons of scripts that were called say more than those of others.
+                // Reasons of scripts that were called are preferred.
                 if unseen.is_none() || !trial.stage.heard.is_empty() {
                     unseen = Some(why.clone());
                 }
@@ -102,15 +102,15 @@ fn outcome(rule: &Rule, case: &Arc<Case>, binding: Binding, trials: &[Trial<'_>]
     Outcome { case: Arc::clone(case), binding, verdict, notes, steps, evidence, duration, crashed: false }
 }
 
-/// The end of what the command said of its trouble.
-fn last_words(ran: &Ran) -> Option<String> {
+/// The end of the command's error output.
+fn last_output(ran: &Ran) -> Option<String> {
     let said = ran.stderr.trim_end();
     let from = said.char_indices().rev().nth(MOST_WORDS).map_or(0, |(at, _)| at);
     (!said.is_empty()).then(|| format!("the command said: {}", &said[from..]))
 }
 
-/// The request that shows it, or the last ones.
-fn exchanges(stage: &Stage, at: Option<usize>) -> Vec<Exchange> {
+/// The request that shows the failure, or the last ones.
+fn exchanges(stage: &ScriptState, at: Option<usize>) -> Vec<Exchange> {
     match at {
         Some(at) => stage.heard.get(at).map(exchange).into_iter().collect(),
         None => {

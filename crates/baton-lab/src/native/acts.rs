@@ -1,5 +1,5 @@
-//! Checks that only official ACTS files have: what an agent refuses whoever brings no credentials, or not enough of
-//! them. [`corrections`](crate::acts::corrections) puts each in its test's place.
+//! Checks for the official ACTS files only: requests without credentials, or without enough rights, must be refused.
+//! [`corrections`](crate::acts::corrections) replaces the steps of their tests with these.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) const CHECKS: Checks = checks! {
     "acts.extended-card" => extended_card,
 };
 
-/// An id nobody has.
+/// An unknown id.
 const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The file's own request, without the user's credentials: HTTP 401 or 403, or an error of JSON-RPC.
@@ -27,7 +27,7 @@ async fn refused(bench: &Bench) -> Done {
     judge(bench, &as_written(bench).await?)
 }
 
-/// SEC-EXTCARD-002: refused, or a card made for those with fewer rights.
+/// SEC-EXTCARD-002: refused, or a card for users with fewer rights.
 async fn lesser_card(bench: &Bench) -> Done {
     let answer = as_written(bench).await?;
     if let Answer::Reply { body: Some(body), .. } = &answer
@@ -59,7 +59,7 @@ fn judge(bench: &Bench, answer: &Answer) -> Done {
     }
 }
 
-/// SEC-AUTH-003, CORE-ERR-009: somebody else's task and a missing one cannot be told apart.
+/// SEC-AUTH-003, CORE-ERR-009: another user's task must look like a missing one.
 async fn foreign_task(bench: &Bench) -> Done {
     let id = match bench.variables().resolve_text("{{otherUserTaskId}}") {
         Ok(id) => id,
@@ -72,7 +72,7 @@ async fn foreign_task(bench: &Bench) -> Done {
 }
 
 fn alike((id, foreign): (&str, &WireError), (nobodys, missing): (&str, &WireError)) -> Done {
-    // What names the id may differ in it, and in nothing else.
+    // The two errors may differ in the id only.
     let form = |id: &str, error: &WireError| {
         let message = error.message.as_deref().unwrap_or_default().replace(id, "{id}");
         (error.name.clone(), error.code, error.status, message)

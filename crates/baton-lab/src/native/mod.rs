@@ -1,10 +1,11 @@
-//! Checks the document format cannot say: Rust, behind the same case ids.
+//! Checks that the document format cannot express, written in Rust.
 //!
-//! A check is an `async fn(&Bench) -> Done`, named in a document's `native:`. One file per area, each with its own list of
-//! checks; the areas are listed below. Whoever needs the second agent, a webhook receiver or raw sockets says so in the
-//! case's `runner_requirements`.
+//! A check is an `async fn(&Bench) -> Done`, named in a document's `native:`. One file per area, each with its own list
+//! of checks; the areas are listed below. A case that needs the second agent, a webhook receiver or raw sockets names
+//! it in its `runner_requirements`.
 
 mod acts;
+mod callers;
 mod older;
 mod receiver;
 mod shape;
@@ -24,13 +25,13 @@ use crate::run::Bench;
 use crate::wire::request::Operation;
 use crate::wire::{Answer, WireError};
 
-/// Passed, or the verdict instead.
+/// `Ok` if passed, otherwise the verdict.
 pub type Done<T = ()> = Result<T, Verdict>;
 pub type Check = for<'a> fn(&'a Bench) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 /// The checks of one area, by name.
 pub type Checks = &'static [(&'static str, Check)];
 
-/// `checks! { "name" => function, … }`: the list of an area.
+/// `checks! { "name" => function, … }`: the list of checks of an area.
 macro_rules! checks {
     ($($name:literal => $function:path),* $(,)?) => {
         &[$(($name, |bench| Box::pin(async move {
@@ -85,6 +86,7 @@ const AREAS: &[Checks] = &[
     v1::rpc::CHECKS,
     v1::send::CHECKS,
     v1::streams::CHECKS,
+    v1::tls::CHECKS,
     v1::versions::CHECKS,
     v1::watchers::CHECKS,
 ];
@@ -108,19 +110,19 @@ pub fn differs(expected: impl Into<String>, actual: impl Into<String>) -> Verdic
 }
 
 impl Bench {
-    /// What an operation is called in this case's generation.
+    /// The name of an operation in this case's generation.
     pub fn called(&self, operation: Operation) -> &'static str {
         operation.method(self.generation()).unwrap_or_else(|| operation.name())
     }
 
-    /// Asks for an operation; no answer at all is a failure.
+    /// Calls an operation; no answer at all is a failure.
     pub async fn call(&self, operation: Operation, params: &Value) -> Done<Answer> {
         let request = self.request(operation, params).map_err(|none| Verdict::Skip(none.0))?;
         let asked = self.ask(operation, &request).await;
         asked.map_err(|error| fail(format!("{}: no answer: {error}", self.called(operation))))
     }
 
-    /// The object an operation answers with; an error is a failure.
+    /// The object in an operation's answer; an error is a failure.
     pub async fn reply(&self, operation: Operation, params: &Value) -> Done<Value> {
         match self.call(operation, params).await? {
             Answer::Reply { root: Some(root), .. } => Ok(root),
@@ -128,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// The error an operation is refused with; anything else is a failure.
+    /// The error with which an operation is refused; anything else is a failure.
     pub async fn refusal(&self, operation: Operation, params: &Value) -> Done<WireError> {
         match self.call(operation, params).await? {
             Answer::Error(error) => Ok(error),
@@ -146,7 +148,7 @@ impl Bench {
         }
     }
 
-    /// The task (or message) a send answered with, without the 1.0 wrapper.
+    /// The task or message in the reply to a send, without the 1.0 wrapper.
     pub async fn send(&self, text: &str, more: Value) -> Done<Value> {
         let params = crate::speak::send_params(self.generation(), text, more);
         let root = self.reply(Operation::SendMessage, &params).await?;

@@ -1,4 +1,4 @@
-//! A webhook receiver: a small HTTP server that keeps what it is sent.
+//! A webhook receiver: a small HTTP server that records its calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use crate::run::Bench;
 
 /// Largest call that is read.
 const MOST: usize = 4 * 1024 * 1024;
-/// Most calls that are kept.
+/// Most calls that are recorded.
 const MOST_CALLS: usize = 1000;
 /// How long one call may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long another case may hold an address that was given by hand.
+/// How long to wait for another case that uses the same configured address.
 const TURN: Duration = Duration::from_secs(30);
 
 /// One call of the webhook.
@@ -52,7 +52,7 @@ struct Kept {
 /// Listens until it is dropped.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// What the agent is to call; different for each case.
+    /// The URL for the agent to call; different for each case.
     pub(super) url: String,
     path: String,
     kept: Arc<Kept>,
@@ -60,7 +60,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// On loopback, or where the command line says that the agent can reach us.
+    /// Listens on loopback, or at the address that the user gave because the agent can reach it.
     pub(super) async fn open(bench: &Bench) -> Done<Self> {
         let given = |name: &str| bench.options().given.get(name).and_then(Value::as_str).map(str::to_owned);
         let (listener, base) = match (given("webhookUrl"), given("webhookListen")) {
@@ -92,7 +92,7 @@ impl Receiver {
         calls.iter().filter(|call| call.path.ends_with(&self.path)).cloned().collect()
     }
 
-    /// Waits for a call that fits; `None` when none came in time.
+    /// Waits for a matching call; `None` if there was none in time.
     pub(super) async fn wait(&self, time: Duration, fits: impl Fn(&Call) -> bool) -> Option<Call> {
         let deadline = Instant::now() + time;
         loop {
@@ -113,7 +113,7 @@ fn port_of(url: &str) -> u16 {
     port.unwrap_or(if url.starts_with("https://") { 443 } else { 80 })
 }
 
-/// An address given by hand serves one case at a time.
+/// A configured address serves one case at a time.
 async fn listen_in_turn(address: &str) -> Done<TcpListener> {
     let started = Instant::now();
     loop {
@@ -128,7 +128,7 @@ async fn listen_in_turn(address: &str) -> Done<TcpListener> {
 }
 
 async fn listen(listener: TcpListener, kept: Arc<Kept>) {
-    // Bounded: an agent that floods its webhook is told to wait by TCP.
+    // Bounded: an agent that floods its webhook has to wait.
     let slots = Arc::new(tokio::sync::Semaphore::new(64));
     while let (Ok((stream, _)), Ok(slot)) =
         (listener.accept().await, Arc::clone(&slots).acquire_owned().await)
@@ -166,7 +166,7 @@ async fn serve(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-/// The call, once all of it is there.
+/// The call, if it is complete.
 fn parse(bytes: &[u8]) -> Option<Call> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();

@@ -1,4 +1,4 @@
-//! What an object must look like: members, kinds, what has to be there. A small table language, not JSON Schema: the
+//! Describes objects: their members, types and which are required. A small table language instead of JSON Schema: the
 //! specification is a `.proto`, and its rules (one-of, REQUIRED, times, bytes) are few.
 
 use base64::Engine as _;
@@ -14,15 +14,15 @@ use crate::native::Done;
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) members: &'static [(&'static str, Need, Kind)],
-    /// Exactly one of these is there.
+    /// Exactly one of these members must be present.
     pub(super) one_of: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// REQUIRED: there, and for texts and lists not empty.
+    /// REQUIRED; texts and lists must not be empty.
     Filled,
-    /// REQUIRED, though it may be empty.
+    /// REQUIRED, but may be empty.
     There,
     May,
 }
@@ -34,24 +34,24 @@ pub(super) enum Kind {
     Number,
     /// ISO 8601 in UTC, ending in `Z`.
     Time,
-    /// ISO 8601 with any zone, or none: the older generations say no more.
+    /// ISO 8601 with any zone, or none: the older generations require no more.
     Iso,
     /// Standard base64.
     Bytes,
-    /// An object whose names are the user's.
+    /// An object with free content.
     Free,
-    /// An object or a list, the user's own.
+    /// An object or a list with free content.
     Structured,
     Word(&'static [&'static str]),
     Object(&'static Shape),
     List(&'static Kind),
-    /// Names are the user's, values are not.
+    /// An object with free names and values of one kind.
     Map(&'static Kind),
-    /// The member of this name says which of the shapes it is.
+    /// The member of this name selects the shape.
     Tagged(&'static str, &'static [(&'static str, &'static Shape)]),
 }
 
-/// Objects, written down as a table: what has to be filled, what has to be there, what may be.
+/// Defines objects as a table: members that must not be empty, that must be present, that are optional.
 ///
 /// ```text
 /// PART = text | raw { May text Text, raw Bytes; }         exactly one of `text` and `raw`
@@ -100,17 +100,17 @@ macro_rules! kind {
 
 pub(super) use {kind, shapes};
 
-/// Most faults one report shows.
+/// Most faults in one message.
 const MOST_FAULTS: usize = 8;
 
-/// Everything about `value` that is not as the shape says.
+/// All differences between `value` and the shape.
 pub(super) fn faults(shape: &Shape, value: &Value, path: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     object(shape, value, path, &mut found);
     found
 }
 
-/// Members the shape does not have, which strict readers refuse.
+/// Members that the shape does not have, which strict readers refuse.
 pub(super) fn strangers(shape: &Shape, value: &Value, path: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     for (name, member) in value.as_object().into_iter().flatten() {
@@ -135,14 +135,14 @@ fn strangers_in(kind: &Kind, value: &Value, path: &str) -> Vec<Mismatch> {
     }
 }
 
-/// Everything that is wrong with a value that is not of one shape.
+/// All faults of a value of a kind.
 pub(super) fn kind_faults(kind: &Kind, value: &Value, path: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     value_of(kind, value, path, &mut found);
     found
 }
 
-/// Passes without faults; with some, all of them are told.
+/// Passes without faults; otherwise the failure lists them.
 pub(super) fn judge(found: Vec<Mismatch>) -> Done {
     let count = found.len();
     let lines: Vec<String> = found
@@ -172,7 +172,7 @@ fn object(shape: &Shape, value: &Value, path: &str, found: &mut Vec<Mismatch>) {
     for (name, need, kind) in shape.members {
         let place = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
         match (members.get(*name), need) {
-            // ProtoJSON readers take null for "not set".
+            // ProtoJSON treats null as "not set".
             (None | Some(Value::Null), Need::May) => {}
             (None, _) => found.push(fault(&place, "to be there", None)),
             (Some(Value::String(text)), Need::Filled) if text.is_empty() => {

@@ -1,4 +1,4 @@
-//! What a check says to an agent, and what it gets: sends, tasks, open streams.
+//! Helps checks to talk to an agent: sends, tasks, open streams.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,13 @@ use crate::wire::probe::Open;
 use crate::wire::request::Operation;
 use crate::wire::{Answer, WireError, errors};
 
-/// The test phrase that any agent can be sent: one that does not know it gets its own skill's example instead.
+/// The test phrase for any agent: one that does not know it is sent an example phrase of its skills instead.
 pub(super) const COMPLETE: &str = "tck-complete-task";
 
-/// How long a check waits for something that a working agent does at once.
+/// How long a check waits for something that a correct agent does at once.
 pub(super) const SOON: Duration = Duration::from_secs(10);
 
-/// A message about to be sent: put together in the words of 1.0, sent in those of the case's generation.
+/// A message to send: built in 1.0 form, and converted to the case's generation when sent.
 #[derive(Debug, Clone)]
 pub(super) struct Say(Value);
 
@@ -35,7 +35,7 @@ impl Say {
         Say(json!({"message": {"messageId": fresh_id(), "role": "ROLE_USER", "parts": parts}}))
     }
 
-    /// To a task that exists.
+    /// Addresses an existing task.
     pub(super) fn to(self, task: &Value) -> Self {
         let id = task["id"].clone();
         self.member("taskId", id)
@@ -50,7 +50,7 @@ impl Say {
         self
     }
 
-    /// Without waiting for the work.
+    /// Asks for an immediate reply.
     pub(super) fn at_once(self) -> Self {
         self.configured("returnImmediately", json!(true))
     }
@@ -64,7 +64,7 @@ impl Say {
         &self.0["message"]["messageId"]
     }
 
-    /// The params, in words the agent knows.
+    /// The params, with a phrase that the agent knows.
     pub(super) fn params(&self, bench: &Bench) -> Value {
         let mut params = crate::speak::spelled(bench.generation(), &self.0);
         if let Behaviours::Examples(examples) = &bench.target().behaviours
@@ -78,7 +78,7 @@ impl Say {
     }
 }
 
-/// What a send was answered with.
+/// The reply to a send.
 #[derive(Debug, Clone)]
 pub(super) enum Said {
     Task(Value),
@@ -89,7 +89,7 @@ pub(super) fn fresh_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Without the prefix; empty where there is none.
+/// The state without its prefix; empty if there is none.
 pub(super) fn state(task: &Value) -> String {
     state_of(task).unwrap_or_default()
 }
@@ -106,12 +106,12 @@ pub(super) fn skip(reason: impl Into<String>) -> Verdict {
     Verdict::Skip(reason.into())
 }
 
-/// The last state that events tell.
+/// The last state in the events.
 pub(super) fn last_state(events: &[Value]) -> String {
     events.iter().rev().find_map(state_of).unwrap_or_else(|| "no state".to_owned())
 }
 
-/// A text that is there and not empty.
+/// A member that is a non-empty text.
 pub(super) fn filled<'a>(object: &'a Value, member: &str) -> Option<&'a str> {
     object.get(member)?.as_str().filter(|text| !text.is_empty())
 }
@@ -130,13 +130,13 @@ impl Bench {
                 Some("message") => Ok(Said::Message(root)),
                 _ => Err(differs("a reply of the kind `task` or `message`", show(&root))),
             },
-            // The oldest has tasks alone.
+            // 0.1 has only tasks.
             Generation::V0_1 if root["status"]["state"].is_string() => Ok(Said::Task(root)),
             Generation::V0_1 => Err(differs("a task", show(&root))),
         }
     }
 
-    /// The task a send makes. An agent that answers with messages cannot be tested with tasks.
+    /// The task of a send; skipped if the agent answers with a message.
     pub(super) async fn task(&self, say: &Say) -> Done<Value> {
         match self.say(say).await? {
             Said::Task(task) => Ok(task),
@@ -159,7 +159,7 @@ impl Bench {
         Err(skip(format!("this case needs a task that has ended; the agent's stops at {state}")))
     }
 
-    /// The task once it has ended or waits for somebody.
+    /// Waits until the task has ended or needs input.
     pub(super) async fn settled(&self, task: &Value) -> Done<Value> {
         let (started, mut pause) = (Instant::now(), Duration::from_millis(20));
         let mut now = task.clone();
@@ -184,8 +184,7 @@ impl Bench {
         self.task(&Say::text("tck-cancel").at_once()).await
     }
 
-    /// Ends what a check has begun; how that goes, and whether it is ever answered, is not its business, nor in its
-    /// evidence.
+    /// Cancels the task of a check. The result is ignored and not part of the evidence.
     pub(super) async fn clean_up(&self, task: &Value) {
         if let Ok(request) = self.request(Operation::CancelTask, &json!({ "id": task["id"] })) {
             let probe = self.probe().fresh();
@@ -194,8 +193,8 @@ impl Bench {
         }
     }
 
-    /// Is the error the one with this name? HTTP+JSON has only a status for JSON-RPC's own; and an error that names
-    /// no reason may be any that has its status (that it has to name one is a case of its own).
+    /// True if the error has this name. HTTP+JSON has only a status for JSON-RPC's own errors; an error without a
+    /// reason matches every error with its status (another case checks that there is a reason).
     pub(super) fn is_named(&self, error: &WireError, name: &str) -> bool {
         if error.name.as_deref() == Some(name) {
             return true;
@@ -203,7 +202,7 @@ impl Bench {
         if self.binding() != Binding::Rest || error.name.is_some() {
             return false;
         }
-        // 0.3 has neither a table of statuses nor a form of errors.
+        // 0.3 defines neither the statuses nor the form of errors.
         if self.generation() == Generation::V0_3 {
             return errors::fits_v0_3(name, error.status);
         }
@@ -252,14 +251,14 @@ fn said(answer: &Answer) -> String {
     format!("{} ({kind})", answer.summary())
 }
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Debug)]
 pub(super) struct Watch {
     open: Open,
     bench: Bench,
 }
 
-/// What a stream did within some time.
+/// What happened on a stream within some time.
 #[derive(Debug)]
 pub(super) enum Next {
     Event(Value),
@@ -286,7 +285,7 @@ impl Watch {
         }
     }
 
-    /// The first event, or one that has to come.
+    /// The next event, which must come.
     pub(super) async fn event(&mut self) -> Done<Value> {
         match self.within(SOON.min(self.bench.probe().timeout())).await? {
             Next::Event(event) => Ok(event),
@@ -295,7 +294,7 @@ impl Watch {
         }
     }
 
-    /// All events up to the end, which must come.
+    /// All events up to the end of the stream, which must come.
     pub(super) async fn rest(&mut self) -> Done<Vec<Value>> {
         let (mut events, started) = (Vec::new(), Instant::now());
         let patience = self.bench.probe().timeout();
@@ -312,7 +311,7 @@ impl Watch {
         }
     }
 
-    /// Events up to the first that fits.
+    /// Events up to the first that matches.
     pub(super) async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Done<Vec<Value>> {
         let mut events = Vec::new();
         let started = Instant::now();

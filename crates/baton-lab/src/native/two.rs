@@ -1,7 +1,7 @@
-//! Two agents: each finds the other, takes what the other made, and keeps to itself what is its own.
+//! Two agents: each can be found from the other, accepts the other's output, and keeps its own tasks separate.
 //!
-//! The lab stands between them as a client does that uses both. Whether one calls the other by itself no client can make
-//! happen: A2A has no word for it. Who knows a phrase that does gives it with `--var callPhrase`.
+//! The lab is a client of both. A2A has no way to make one agent call another; a user who knows a phrase that does it
+//! can give it with `--var callPhrase`.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -30,11 +30,11 @@ pub(super) const CHECKS: Checks = checks! {
     "two.calls" => calls,
 };
 
-/// Tasks at a time on each of the two.
+/// Parallel tasks on each of the two.
 const TASKS: usize = 8;
-/// Where every answer may cost somebody money.
+/// Fewer, since the answers of a model may cost money.
 const FEW_TASKS: usize = 3;
-/// Most of one agent's words that are passed on to the other.
+/// Longest text of one agent that is sent to the other.
 const MOST_PASSED_ON: usize = 16 * 1024;
 
 /// The same case on the other agent.
@@ -44,7 +44,7 @@ fn second(bench: &Bench) -> Done<Bench> {
     })
 }
 
-/// Whoever knows an agent's address finds its card, and by the card the agent.
+/// The card is at the agent's address, and the card's address leads to the agent.
 async fn discovery(bench: &Bench) -> Done {
     let other = second(bench)?;
     if bench.interface().url == other.interface().url {
@@ -59,12 +59,12 @@ async fn discovery(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// `one` looks for `two`.
+/// Discovers `two` as `one` would.
 async fn found_by(one: &Bench, two: &Bench) -> Done {
     let url = two.card_url();
     let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
     let request = Request { method: "GET".to_owned(), url: url.clone(), headers, body: None, streams: false };
-    let lost = |error: crate::wire::probe::NoAnswer| fail(format!("{url}: no answer: {error}"));
+    let lost = |error: crate::wire::NoAnswer| fail(format!("{url}: no answer: {error}"));
     let mut open = two.probe().stranger().open(&request).await.map_err(lost)?;
     let body = open.rest().await.map_err(lost)?;
     let status = open.received.status;
@@ -76,7 +76,7 @@ async fn found_by(one: &Bench, two: &Bench) -> Done {
         return Err(differs(format!("a card with a name at {url}"), "one without"));
     }
     let declared = target::interfaces(&card);
-    // Cards of 0.1 have an address and no more to say about it.
+    // Cards of 0.1 have an address without further details.
     let declared = declared.get(&(two.generation(), two.binding())).map(|interface| interface.url.as_str());
     let address = declared.or_else(|| card["url"].as_str()).unwrap_or_default();
     if is_loopback(address) && !is_loopback(&two.target().base) {
@@ -119,7 +119,7 @@ async fn back(bench: &Bench) -> Done {
     passed_on(&other, bench).await
 }
 
-/// What the one answers is a message to the other, which gets it as it was.
+/// The answer of one agent is sent to the other, which must receive it unchanged.
 async fn passed_on(from: &Bench, to: &Bench) -> Done {
     let made = match from.say(&Say::text(COMPLETE)).await? {
         Said::Task(task) => from.settled(&task).await?,
@@ -139,7 +139,7 @@ async fn passed_on(from: &Bench, to: &Bench) -> Done {
     };
     let reply = root.get("task").or_else(|| root.get("message")).unwrap_or(&root);
     if reply["status"].is_null() {
-        // A message: nothing is kept that could be looked at.
+        // A message reply: there is no task to examine.
         return Ok(());
     }
     let task = to.settled(reply).await?;
@@ -147,7 +147,7 @@ async fn passed_on(from: &Bench, to: &Bench) -> Done {
     arrived(&task, say.id(), &words)
 }
 
-/// The words in the history are those that were sent; an agent may keep none.
+/// The text in the history must be the one that was sent; an agent may keep no history.
 fn arrived(task: &Value, message: &Value, words: &str) -> Done {
     let history = task["history"].as_array().into_iter().flatten();
     let own = history.filter(|kept| kept["messageId"] == *message).collect::<Vec<_>>();
@@ -161,7 +161,7 @@ fn arrived(task: &Value, message: &Value, words: &str) -> Done {
     Ok(())
 }
 
-/// What an answer says: of its artifacts, else of its status, else of the message it is.
+/// The text of an answer: of its artifacts, else of its status, else of the message itself.
 fn words(made: &Value) -> Option<String> {
     let artifacts = made["artifacts"].as_array().into_iter().flatten().map(|artifact| &artifact["parts"]);
     let places = artifacts.chain([&made["status"]["message"]["parts"], &made["parts"]]);
@@ -177,14 +177,14 @@ fn words(made: &Value) -> Option<String> {
     texts.next().map(|text| text.chars().take(MOST_PASSED_ON).collect())
 }
 
-/// A task of the one is not a task of the other.
+/// A task of one agent must not be known to the other.
 async fn apart(bench: &Bench) -> Done {
     let other = second(bench)?;
     for (own, foreign) in [(bench, &other), (&other, bench)] {
         let say = Say::text(COMPLETE);
         let task = own.task(&say).await?;
         match foreign.call(Operation::GetTask, &json!({ "id": task["id"] })).await? {
-            // Which error it is, other cases say.
+            // Other cases check which error it is.
             Answer::Error(_) => {}
             Answer::Reply { root: Some(root), .. } if is_the_same(&root, &task, say.id()) => {
                 let known = format!("the task of {}", own.target().base);
@@ -199,7 +199,7 @@ async fn apart(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Agents that count have the same ids; a context or a message tells their tasks apart.
+/// Agents that number their tasks may have equal ids; context and messages distinguish such tasks.
 fn is_the_same(seen: &Value, task: &Value, message: &Value) -> bool {
     let context = |task: &Value| task.get("contextId").or_else(|| task.get("sessionId")).cloned();
     let history = seen["history"].as_array().into_iter().flatten();
@@ -207,16 +207,16 @@ fn is_the_same(seen: &Value, task: &Value, message: &Value) -> bool {
         || history.into_iter().any(|kept| kept["messageId"] == *message)
 }
 
-/// One of many tasks, and what came of it.
+/// One of many tasks, and its result.
 struct Talk {
     agent: &'static str,
     marker: String,
     message_id: Value,
-    /// What the send and what a later read answered.
+    /// The reply to the send, and to a later read.
     seen: Vec<Value>,
 }
 
-/// Many tasks on both at once: nobody gets what is somebody else's.
+/// Many tasks on both at once: no task may contain anything of another.
 async fn many(bench: &Bench) -> Done {
     let other = second(bench)?;
     let examples = |bench: &Bench| bench.target().behaviours != Behaviours::Prefixes;
@@ -242,7 +242,7 @@ async fn one_of_many(agent: &'static str, bench: &Bench) -> Done<Talk> {
     Ok(Talk { agent, marker, message_id: say.id().clone(), seen })
 }
 
-/// Ids that are there twice at one agent, words and messages of another task.
+/// Duplicate ids at one agent, and texts or messages of another task.
 fn crossed(talks: &[Talk]) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let id = |talk: &Talk| {
@@ -271,7 +271,7 @@ fn crossed(talks: &[Talk]) -> Vec<Mismatch> {
     found
 }
 
-/// The same contextId at both is two contexts.
+/// The same contextId at both agents names two separate contexts.
 async fn context(bench: &Bench) -> Done {
     let other = second(bench)?;
     let shared = json!(fresh_id());
@@ -302,7 +302,7 @@ async fn context(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The first agent is told to call the second, by a phrase of its user; the call is seen on its way.
+/// Sends the user's phrase to the first agent, and checks by a proxy that it calls the second.
 async fn calls(bench: &Bench) -> Done {
     let other = second(bench)?;
     let phrase = bench.options().given.get("callPhrase").and_then(Value::as_str);

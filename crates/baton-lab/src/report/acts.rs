@@ -1,5 +1,5 @@
-//! The report the ACTS draft describes (its section 13): one per binding. Members it does not know are ours, and
-//! readers may pass over them.
+//! The report of the ACTS draft (its section 13): one per binding. Additional members are our own, and readers may
+//! ignore them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::acts::document::Level;
 use crate::case::{Failure, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 
-/// The reports of a run, each with the generation and binding it is for.
+/// The reports of a run, each with its generation and binding.
 pub fn of(run: &Run) -> Vec<((Generation, Binding), Value)> {
     let mut places: Vec<_> =
         run.outcomes.iter().map(|outcome| (outcome.case.generation, outcome.binding)).collect();
@@ -27,7 +27,7 @@ pub fn render(run: &Run) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&value).map(|text| text + "\n")
 }
 
-/// `acts-report-{agent}-{binding}-{time}.json`, as the draft names files.
+/// `acts-report-{agent}-{binding}-{time}.json`, as the draft specifies.
 pub fn file_name(run: &Run, (generation, binding): (Generation, Binding)) -> String {
     let name: String = run
         .agent
@@ -37,7 +37,7 @@ pub fn file_name(run: &Run, (generation, binding): (Generation, Binding)) -> Str
         .collect();
     let name = name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     let name = if name.is_empty() { "agent".to_owned() } else { name };
-    // The draft knows one generation only.
+    // The draft has only one generation.
     let generation = if generation == Generation::V1 { String::new() } else { format!("-{generation}") };
     format!("acts-report-{name}{generation}-{binding}-{}.json", compact(run.began))
 }
@@ -79,7 +79,7 @@ fn summary(outcomes: &[&Outcome]) -> Value {
         let chosen =
             outcomes.iter().filter(|outcome| wanted.is_none_or(|level| outcome.case.level() == level));
         chosen.for_each(|outcome| counts.add(&outcome.verdict));
-        // The draft counts errors apart from what was skipped.
+        // The draft counts errors separately from skipped tests.
         json!({
             "total": counts.total,
             "passed": counts.passed,

@@ -1,8 +1,8 @@
-//! A picture for a README: what was tested and the level.
+//! A badge for a README: what was tested, and the level.
 
 use super::{Conformance, Run, html::escaped};
 
-/// How wide a letter is in the font most viewers take, near enough for a badge.
+/// The approximate width of a letter in the usual font.
 const LETTER: usize = 7;
 const PADDING: usize = 10;
 

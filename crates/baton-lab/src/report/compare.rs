@@ -1,4 +1,4 @@
-//! Several reports side by side: agents, versions of one, or the same before and after.
+//! Compares several reports: different agents, versions of one agent, or before and after a change.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use super::json::{Record, Report};
 use super::text::{Paint, cut};
 use crate::generation::{Binding, Generation};
 
-/// The reports, each with the name of its column.
+/// The reports, each with its column name.
 #[derive(Debug)]
 pub struct Comparison {
     columns: Vec<(String, Report)>,
@@ -22,7 +22,7 @@ struct Row {
     generation: Generation,
     binding: Binding,
     level: &'static str,
-    /// Verdict and message per report; `None` where the check was not in it.
+    /// Verdict and message per report; `None` if the report does not have the check.
     cells: Vec<Option<(String, String)>>,
 }
 
@@ -34,7 +34,7 @@ impl Row {
 }
 
 impl Comparison {
-    /// `reports` have the names of their files.
+    /// `reports` come with their file names.
     pub fn of(reports: Vec<(String, Report)>) -> Self {
         let mut rows: BTreeMap<(String, Generation, Binding), Row> = BTreeMap::new();
         let count = reports.len();
@@ -57,7 +57,7 @@ impl Comparison {
         self.rows.iter().filter(move |row| all || row.differs())
     }
 
-    /// The lines above the checks: level, numbers.
+    /// The lines above the checks: level and counts.
     fn head(&self) -> Vec<(&'static str, Vec<String>)> {
         let of =
             |value: fn(&Report) -> String| self.columns.iter().map(|(_, report)| value(report)).collect();
@@ -180,7 +180,7 @@ impl Comparison {
         }
         body += "</table></div>";
         let _ = write!(body, "<p class=\"facts\">{}</p>", self.last_line(all));
-        // The script of the page looks for these.
+        // The page's script uses these.
         body += "<span hidden><select id=\"category\"></select><select id=\"place\"></select><input id=\"words\"><span id=\"none\"></span></span>";
         page("A2A conformance, side by side", &body)
     }
@@ -209,7 +209,7 @@ impl Row {
     }
 }
 
-/// A column is named after its agent, and after its file where two agents have one name.
+/// A column is named after its agent, or after its file if two agents have the same name.
 fn named(reports: Vec<(String, Report)>) -> Vec<(String, Report)> {
     let name = |report: &Report| format!("{} {}", report.agent_name, report.agent_version).trim().to_owned();
     let names: Vec<String> = reports.iter().map(|(_, report)| name(report)).collect();

@@ -17,7 +17,7 @@ pub fn compact(time: SystemTime) -> String {
 /// Year, month, day and the second of the day; times before 1970 are 1970.
 fn civil(time: SystemTime) -> (u64, u64, u64, u64) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    // Years that start in March have the leap day at their end: then plain division tells month and day.
+    // Years that begin in March have the leap day at their end, so that month and day are plain divisions.
     let days = since / 86_400 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! What a run under faults looks like in each form of report.
+//! A run under faults, in each report format.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ pub struct Change {
     pub after: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The agent did not answer any more after this.
+    /// The agent did not answer after this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +169,7 @@ pub(super) fn html(under: &UnderFaults) -> String {
     text + "</section>\n"
 }
 
-/// One suite, one test per kind of fault: red is what makes the run fail.
+/// One suite, one test per kind of fault: a failure is what makes the run fail.
 pub(super) fn junit(under: &UnderFaults) -> TestSuite {
     let mut suite = TestSuite::new("a2a under faults");
     for kind in &under.kinds {
@@ -192,7 +192,7 @@ pub(super) fn junit(under: &UnderFaults) -> TestSuite {
     suite
 }
 
-/// One line per kind of fault, counted on from `number`.
+/// One line per kind of fault, numbered from `number` on.
 pub(super) fn tap(under: &UnderFaults, number: usize) -> String {
     let mut text = String::new();
     for (number, kind) in (number..).zip(&under.kinds) {

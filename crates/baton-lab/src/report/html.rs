@@ -1,7 +1,7 @@
-//! One page for a browser: offline, no foreign asset, light and dark, with everything that was exchanged.
+//! One HTML page: works offline, loads nothing, has a light and a dark theme, and contains all exchanges.
 //!
-//! Without scripts it is a complete document; the script only filters and copies. Whatever comes from the agent is
-//! escaped here, in [`escaped`], and nowhere trusted.
+//! It is complete without scripts; the script only filters and copies. All text from the agent is escaped with
+//! `escaped`.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::wire::Exchange;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
-/// Most of a reason that a closed row shows.
+/// Longest reason in a closed row.
 const MOST_IN_A_ROW: usize = 160;
 
 pub fn render(run: &Run) -> String {
@@ -48,7 +48,7 @@ pub fn render(run: &Run) -> String {
     page(&title, &body)
 }
 
-/// A whole page around its body.
+/// A complete page with its body.
 pub(super) fn page(title: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
@@ -180,7 +180,7 @@ const KINDS: [(&str, &str); 6] = [
     ("skip", "Skipped"),
 ];
 
-/// What a reader tells apart: a failure that counts, and one that does not.
+/// Distinguishes failures that count from those that do not.
 fn kind(run: &Run, outcome: &Outcome) -> &'static str {
     match &outcome.verdict {
         Verdict::Fail(_) if !run.counts(outcome.case.level()) => "warn",
@@ -194,7 +194,7 @@ fn section(run: &Run, category: Category, summary: &Summary) -> String {
     if here.is_empty() {
         return String::new();
     }
-    // What needs attention comes first; the rest stays in order.
+    // Failures come first; the rest stays in order.
     here.sort_by_key(|outcome| KINDS.iter().position(|(name, _)| *name == kind(run, outcome)));
     let counts = summary.by_category.get(&category).copied().unwrap_or_default();
     let name = capital(&category.name().replace('-', " "));
@@ -345,13 +345,13 @@ pub(super) fn exchange(exchange: &Exchange) -> String {
     )
 }
 
-/// JSON with line breaks; anything else as it is.
+/// JSON with line breaks; anything else unchanged.
 fn pretty(text: &str) -> String {
     let value: Result<serde_json::Value, _> = serde_json::from_str(text);
     value.ok().and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())
 }
 
-/// Text that is nothing but text, in an element and in an attribute.
+/// Escapes text for use in an element or an attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -361,7 +361,7 @@ pub(super) fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // No document may hold these; an agent may send them.
+            // HTML does not allow these characters, but an agent may send them.
             '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -1,7 +1,7 @@
-//! The report for machines: the guide's members, and beside them what only this lab knows.
+//! The report for machines: the guide's members, and additional ones of this lab.
 //!
-//! `status` is one of the guide's three words; `verdict` tells inconclusive cases and errors of the runner apart from
-//! skipped ones.
+//! `status` is one of the guide's three words; `verdict` also distinguishes inconclusive cases and errors of the runner
+//! from skipped ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Report {
     pub test_date: String,
     pub summary: Numbers,
     pub categories: Categories,
-    /// `null` when too little was run to say.
+    /// `null` if too little was run to say.
     pub conformance_level: Option<Conformance>,
     pub conformance_reason: String,
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct Report {
     pub tool: Tool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
-    /// By kind of fault; only where the cases were run under faults.
+    /// By kind of fault; only if cases were run under faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<super::faults::Record>,
     /// The checks that were run under faults: `V1-GET-001 1.0 rest`.
@@ -95,7 +95,7 @@ pub struct Record {
     pub generation: Generation,
     pub binding: Binding,
     pub level: Level,
-    /// The file's own level, where a correction set another.
+    /// The level in the file, if a correction changed it.
     #[serde(default, rename = "writtenLevel", skip_serializing_if = "Option::is_none")]
     pub written_level: Option<Level>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ pub struct Record {
     pub notes: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<String>,
-    /// The agent did not answer any more after this.
+    /// The agent did not answer after this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ pub struct Tool {
     pub version: String,
 }
 
-/// Against the list of expected failures.
+/// The comparison with the list of expected failures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Against {
     pub holds: bool,

@@ -1,7 +1,7 @@
 //! JUnit XML: a suite per interface, a test case per check.
 //!
-//! Red is what counts against the agent. A recommendation that was not followed counts only with `strict`; without, it
-//! is a skipped test whose message says what was found, so that a CI run that ends with 0 is not shown as broken.
+//! Only failures that count are failures here. A missed recommendation counts only with `strict`; otherwise it is a
+//! skipped test whose message says what was found, so that a CI run that ends with 0 is not shown as broken.
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 

@@ -1,4 +1,4 @@
-//! Markdown that reads well as a comment on a pull request: the verdict first, details folded away.
+//! Markdown for a comment on a pull request: the verdict first, details collapsed.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
 use crate::fault::trial::UnderFaults;
 
-/// Most of one cell: a table with a novel in it is no table.
+/// Longest text of one table cell.
 const MOST_IN_A_CELL: usize = 240;
 /// Most groups of failures that get a block of their own; GitHub cuts comments at 65,536 characters.
 const MOST_BLOCKS: usize = 25;
@@ -177,7 +177,7 @@ pub(super) fn cell(text: &str) -> String {
     inline(&short).replace('|', "\\|")
 }
 
-/// Text that must not become markup; what is between backticks stays code.
+/// Escapes text, so that it is not read as markup; text between backticks stays code.
 fn inline(text: &str) -> String {
     let one_line = harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let pieces: Vec<&str> = one_line.split('`').collect();
@@ -202,7 +202,7 @@ fn plain(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // Names of people are called by it.
+            // On GitHub, `@name` would notify a person.
             '@' => out.push_str("&#64;"),
             c => out.push(c),
         }
@@ -210,7 +210,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// A code block whose fence is longer than any inside.
+/// A code block with a fence that is longer than any in the text.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,7 +1,7 @@
-//! What people and machines read after a run.
+//! Reports of a run, for people and machines.
 //!
-//! Every form is a pure function from a [`Run`] to text: no clock, no files, no terminal. Secrets are gone from the
-//! outcomes before they get here (see [`secrets`](crate::wire::secrets)).
+//! Every format is a pure function from a [`Run`] to text: no clock, no files, no terminal. Secrets were removed from
+//! the outcomes before (see [`secrets`](crate::wire::secrets)).
 //!
 //! | form | for |
 //! |---|---|
@@ -40,7 +40,7 @@ use crate::target::Target;
 pub use date::{compact, rfc3339};
 pub use summary::{Conformance, Summary};
 
-/// Who is reported on.
+/// What was tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Subject {
     #[default]
@@ -58,7 +58,7 @@ impl Subject {
     }
 }
 
-/// A run, over or broken off: all that reports are made of.
+/// A run, complete or interrupted: the input of all reports.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub subject: Subject,
@@ -66,26 +66,26 @@ pub struct Run {
     pub began: SystemTime,
     pub duration: Duration,
     pub outcomes: Vec<Outcome>,
-    /// What was odd before the first case.
+    /// Warnings of discovery.
     pub warnings: Vec<String>,
     /// Recommendations count like duties.
     pub strict: bool,
-    /// The user chose among the cases: what is left says little about the whole.
+    /// The user selected cases, so the level says little about the agent as a whole.
     pub selected: bool,
     pub seed: u64,
-    /// Of this program.
+    /// The version of this program.
     pub version: String,
-    /// Against the list of failures that were expected.
+    /// The comparison with the list of expected failures.
     pub baseline: Option<Compared>,
-    /// The same cases again on a bad network.
+    /// The results of the run under faults.
     pub faults: Option<UnderFaults>,
-    /// Why it was broken off.
+    /// Why it was interrupted.
     pub cut: Option<String>,
-    /// What was exchanged is shown for passed cases, too.
+    /// Exchanges are shown for passed cases, too.
     pub all_evidence: bool,
 }
 
-/// The agent, as reports name it.
+/// The agent's data for reports.
 #[derive(Debug, Clone, Default)]
 pub struct Agent {
     pub url: String,
@@ -93,6 +93,8 @@ pub struct Agent {
     pub version: String,
     pub interfaces: BTreeMap<(Generation, Binding), String>,
     pub streaming: bool,
+    /// Its certificate was not checked.
+    pub unchecked: bool,
     pub push: bool,
 }
 
@@ -106,6 +108,7 @@ impl Agent {
             version: text("version"),
             interfaces: interfaces.collect(),
             streaming: target.capability("streaming") == true,
+            unchecked: false,
             push: target.capability("pushNotifications") == true,
         }
     }
@@ -116,7 +119,7 @@ impl Run {
         Summary::of(self)
     }
 
-    /// Does a failure at this level make the agent fail?
+    /// True if a failure at this level counts against the agent.
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || (self.strict && level == Level::Should)
     }
@@ -130,13 +133,13 @@ impl Run {
         matches!(outcome.verdict, Verdict::Fail(_)) && self.counts(outcome.case.level())
     }
 
-    /// Is what was exchanged shown for this outcome?
+    /// True if the exchanges of this outcome are shown.
     pub fn shows_evidence(&self, outcome: &Outcome) -> bool {
         self.all_evidence || !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_))
     }
 }
 
-/// What the agent's author should do; where a file does not say, what the case is about.
+/// What the agent's author should do; if the file does not say, the case's requirement.
 pub fn advice(case: &Case) -> String {
     match &case.test.remedy {
         Some(remedy) => in_one_line(remedy),
@@ -144,7 +147,7 @@ pub fn advice(case: &Case) -> String {
     }
 }
 
-/// What a file says of its test beside the name.
+/// The description of a test in its file.
 pub fn about(case: &Case) -> Option<String> {
     let test = &case.test;
     let description = in_one_line(test.description.as_ref()?);
@@ -158,7 +161,7 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why an outcome is what it is, in one line; nothing for a pass.
+/// The reason of a verdict, in one line; empty for a pass.
 pub fn reason(verdict: &Verdict) -> &str {
     match verdict {
         Verdict::Pass => "",
@@ -167,18 +170,18 @@ pub fn reason(verdict: &Verdict) -> &str {
     }
 }
 
-/// The last request of an outcome as a line for a shell; the failing one, since a case ends there.
+/// The last request of an outcome as a `curl` line; it is the failing one, since a case ends there.
 pub fn curl(outcome: &Outcome) -> Option<String> {
     outcome.evidence.last().map(|exchange| crate::wire::curl::line(&exchange.sent))
 }
 
-/// Several outcomes of one case that failed for the same reason, told once.
+/// Several outcomes of one case that failed for the same reason.
 pub(crate) struct Group<'a> {
     pub(crate) first: &'a Outcome,
     pub(crate) bindings: Vec<(Generation, Binding)>,
 }
 
-/// How much of two reasons has to be the same.
+/// How many characters of two reasons are compared.
 const MOST_COMPARED: usize = 160;
 
 /// Groups outcomes by case and reason, in their order.
@@ -186,9 +189,9 @@ pub(crate) fn grouped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Gr
     let mut groups: Vec<Group<'a>> = Vec::new();
     for outcome in outcomes {
         let place = (outcome.case.generation, outcome.binding);
-        // Ids are new every time: two reasons that differ in them alone are one.
+        // Ids differ each time: reasons that differ only in ids are treated as equal.
         let form = |outcome: &Outcome| -> String {
-            // Values are cut where they are long, perhaps inside an id.
+            // Long values are shortened, perhaps inside an id.
             without_ids(reason(&outcome.verdict)).chars().take(MOST_COMPARED).collect()
         };
         let same = |group: &&mut Group<'_>| {
@@ -202,7 +205,7 @@ pub(crate) fn grouped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Gr
     groups
 }
 
-/// A UUID is as good as any other.
+/// Replaces UUIDs by a placeholder.
 fn without_ids(text: &str) -> String {
     const LENGTH: usize = 36;
     let is_uuid = |window: &[u8]| {

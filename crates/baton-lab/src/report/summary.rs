@@ -1,9 +1,10 @@
-//! The run in numbers and in one word.
+//! The run in numbers, and its conformance level.
 //!
-//! The word is the guide's: *full* all checks pass, streaming and push included; *partial* the card and the lifecycle
-//! are right, something else is not; *minimal* the card is right and a task can be sent and read; *non-conformant*
-//! otherwise, and whenever the agent stopped answering. Duties (must) and recommendations (should) are looked at,
-//! options (may) never lower the level. What the agent does not advertise is not held against it, but said.
+//! The levels are those of the guide: *full* all checks pass, streaming and push included; *partial* the card and the
+//! lifecycle are right, something else is not; *minimal* the card is right and a task can be sent and read;
+//! *non-conformant* otherwise, and whenever the agent stopped answering. Duties (must) and recommendations (should)
+//! count, options (may) never lower the level. What the agent does not advertise does not lower the level, but is
+//! mentioned.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,7 @@ use crate::acts::document::Level;
 use crate::case::{Category, Outcome, Verdict};
 use crate::generation::{Binding, Generation};
 
-/// The cases that stand for "a task can be sent and read" are tagged so; those of the official files, which have no such
-/// tag, are known by their ids.
+/// The tag of cases for "a task can be sent and read"; those of the official files have no tag and are listed by id.
 const BASIC_TAG: &str = "basic";
 const BASIC_IDS: &[&str] = &["CORE-SEND-001", "CORE-GET-001"];
 
@@ -39,7 +39,7 @@ impl Conformance {
     }
 }
 
-/// How many ended how. `skipped` holds inconclusive cases and errors of the runner, too: none of them ran to a verdict.
+/// The number of results. `skipped` includes inconclusive cases and errors of the runner, since they have no verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub total: usize,
@@ -68,7 +68,7 @@ impl Counts {
         }
     }
 
-    /// Those that ran to a verdict on the agent.
+    /// The number of cases that passed or failed.
     pub fn judged(&self) -> usize {
         self.passed + self.failed
     }
@@ -98,13 +98,13 @@ pub struct Summary {
     pub by_level: BTreeMap<Level, Counts>,
     pub by_category: BTreeMap<Category, Counts>,
     pub by_interface: BTreeMap<(Generation, Binding), Counts>,
-    /// `None` when too little was run to say.
+    /// `None` if too little was run to say.
     pub level: Option<Conformance>,
     /// One sentence on why it is this level.
     pub why: String,
-    /// What has to be known beside the level.
+    /// Remarks on the level.
     pub remarks: Vec<String>,
-    /// Cases after which the agent did not answer any more.
+    /// Cases after which the agent did not answer.
     pub critical: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Summary {
         Summary { all, by_level, by_category, by_interface, level, why, remarks, critical }
     }
 
-    /// The level as people write it.
+    /// The name of the level.
     pub fn level_name(&self) -> &'static str {
         self.level.map_or("not determined", Conformance::name)
     }
@@ -181,7 +181,7 @@ fn judge(run: &Run, critical: &[String]) -> (Option<Conformance>, String) {
         let why = format!("card and lifecycle are right, something else is not: {}", checks(rest));
         return (Some(Conformance::Partial), why);
     }
-    // Full takes in streaming and push: what is advertised must have been seen to work.
+    // *Full* includes streaming and push: if advertised, they must have been tested.
     let streaming = |outcome: &&Outcome| outcome.case.category == Category::Streaming;
     for (advertised, name, seen) in [
         (run.agent.streaming, "streaming is", outcomes().filter(streaming).any(|outcome| judged(&outcome))),
@@ -199,7 +199,7 @@ fn judge(run: &Run, critical: &[String]) -> (Option<Conformance>, String) {
     (Some(Conformance::Full), "every check that applies passed".to_owned())
 }
 
-/// A client has no card and no lifecycle of its own: duties make the level, and recommendations the best one.
+/// A client has no card and no lifecycle: its level depends on duties, and the best level on recommendations, too.
 fn judge_client(run: &Run) -> (Option<Conformance>, String) {
     let failed = |level: Level| {
         let failed = run.outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Fail(_)));
@@ -219,7 +219,7 @@ fn judge_client(run: &Run) -> (Option<Conformance>, String) {
     }
 }
 
-/// A check of push notifications where they are on.
+/// True for a check of push notifications that applies to agents with them.
 fn is_push(outcome: &&Outcome) -> bool {
     outcome.case.test.preconditions.capabilities.get("pushNotifications") == Some(&true.into())
 }
@@ -232,6 +232,9 @@ fn remarks(run: &Run) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(cut) = &run.cut {
         remarks.push(cut.clone());
+    }
+    if run.agent.unchecked {
+        remarks.push("--insecure: certificates were NOT checked, so it is not known who answered".to_owned());
     }
     if run.selected {
         remarks.push("only a selection of the checks was run".to_owned());
@@ -246,8 +249,8 @@ fn remarks(run: &Run) -> Vec<String> {
     if let Some(under) = &run.faults {
         let verdicts = match under.different() {
             0 => "every verdict is the same as".to_owned(),
-            1 => "1 verdict is another one than".to_owned(),
-            count => format!("{count} verdicts are others than"),
+            1 => "1 verdict differs from that".to_owned(),
+            count => format!("{count} verdicts differ from those"),
         };
         remarks.push(format!("under faults {verdicts} without"));
     }

@@ -1,4 +1,4 @@
-//! TAP version 14, with what was found as a YAML block.
+//! TAP version 14, with details as a YAML block.
 
 use super::{Run, advice, reason};
 use crate::case::{Outcome, Verdict};
@@ -31,7 +31,7 @@ fn line(run: &Run, number: usize, outcome: &Outcome) -> String {
             format!("ok {number} - {name} # SKIP {}\n", escaped(&why))
         }
         Verdict::Error(_) => format!("not ok {number} - {name}\n{}", diagnosis(outcome)),
-        // What does not count may fail: that is what TODO is for.
+        // TAP's TODO marks failures that do not count.
         Verdict::Fail(_) if !run.counts(case.level()) => {
             format!("not ok {number} - {name} # TODO {}\n{}", case.level().name(), diagnosis(outcome))
         }
@@ -50,7 +50,7 @@ fn diagnosis(outcome: &Outcome) -> String {
     }
     let lines: String = members
         .into_iter()
-        // A JSON string is a YAML string.
+        // A JSON string is also a YAML string.
         .map(|(name, value)| format!("  {name}: {}\n", serde_json::Value::String(value)))
         .collect();
     format!("  ---\n{lines}  ...\n")

@@ -1,4 +1,4 @@
-//! The report for a terminal: what failed and what to do about it, then the numbers, the word last, where the eye is.
+//! The report for a terminal: failures and what to do about them, then the counts, and the level last.
 
 use std::fmt::Write as _;
 
@@ -6,22 +6,23 @@ use super::{Conformance, Group, Run, Subject, about, advice, curl, grouped, reas
 use crate::acts::document::Level;
 use crate::case::{Category, Verdict};
 
-/// How it is shown.
+/// Options of the text report.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     pub colour: bool,
-    /// Columns; longer values are cut, never wrapped by the terminal. `None` when nobody looks.
+    /// Columns of the terminal; longer values are cut, so that the terminal does not wrap them. `None` if it is not a
+    /// terminal.
     pub width: Option<usize>,
     pub detail: Detail,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// The last lines alone.
+    /// Only the last lines.
     Quiet,
-    /// Failures and numbers.
+    /// Failures and counts.
     Normal,
-    /// And what passed, was skipped, was noted.
+    /// Also passed and skipped checks, and notes.
     Verbose,
 }
 
@@ -129,17 +130,17 @@ fn failure(run: &Run, group: &Group<'_>, style: &Style, paint: Paint) -> String 
         say("critical", "the agent did not answer any more after this");
     }
     if let Some(line) = curl(outcome) {
-        // Whole, and never wrapped: it is there to be copied.
+        // Never cut or wrapped, since it is meant to be copied.
         let label = if run.subject == Subject::Client { "sent" } else { "try" };
         let _ = writeln!(text, "      {}{}", paint.dim(&format!("{label:<LABEL$}")), harmless(&line));
     }
     text + "\n"
 }
 
-/// Room for the words in front.
+/// Width of the labels.
 const LABEL: usize = 10;
 
-/// Inconclusive cases and errors of the runner are few, and worth a line.
+/// Inconclusive cases and errors of the runner, one line each, since they are few.
 fn not_judged(run: &Run, style: &Style, paint: Paint) -> String {
     let open = run
         .outcomes
@@ -245,7 +246,8 @@ fn verdict(run: &Run, paint: Paint) -> String {
     text
 }
 
-/// What an agent says must not be able to steer a terminal: no escape sequences, no reversed writing.
+/// Removes escape sequences and characters that change the text direction, so that an agent's text cannot control the
+/// terminal.
 pub fn harmless(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
@@ -267,7 +269,7 @@ fn short(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Cut at a width, in characters.
+/// Cuts text at a width, in characters.
 pub fn cut(text: &str, width: Option<usize>) -> String {
     let text = &harmless(text);
     match width {
@@ -280,7 +282,7 @@ pub fn cut(text: &str, width: Option<usize>) -> String {
     }
 }
 
-/// Broken at spaces where there are any; nothing is left out, except of very long values.
+/// Wraps text at spaces; very long values are cut.
 fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     const MOST_LINES: usize = 8;
     let text = &harmless(text);

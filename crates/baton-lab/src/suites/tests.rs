@@ -1,16 +1,16 @@
-//! Our own suites are complete: every case says what it is about, every check is used, every line of the
-//! specification's checklist has a case or a reason.
+//! Our own suites are complete: every case has its descriptions, every check is used, every line of the specification's
+//! checklist has a case or a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::native;
 
-/// One generation's checklist: number, sentence in our words, case ids or `- ` and why there are none.
+/// One generation's checklist: number, sentence, case ids or `- ` and the reason why there are none.
 struct Checklist {
-    /// What the ids of its cases begin with.
+    /// The prefix of its case ids.
     ids: &'static str,
-    /// What its numbers begin with, and how many there are.
+    /// The prefix of its numbers, and how many there are.
     letter: &'static str,
     lines: u32,
     text: &'static str,
@@ -49,7 +49,7 @@ fn every_case_says_what_it_is_about() {
     }
 }
 
-/// Without them the level *minimal* would ask nothing of a generation.
+/// Without them the level *minimal* would require nothing of a generation.
 #[test]
 fn every_generation_has_a_send_and_a_read_that_are_basic() {
     for generation in Generation::ALL {

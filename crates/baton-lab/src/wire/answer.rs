@@ -1,4 +1,4 @@
-//! What an answer means, once its binding's frame is taken off.
+//! Answers without the envelope of their binding.
 
 use serde_json::Value;
 
@@ -9,15 +9,15 @@ use super::proto_json;
 use super::sse::Event;
 use crate::generation::{Binding, Generation};
 
-/// An answer without its frame.
+/// An answer without its envelope.
 #[derive(Debug, Clone)]
 pub enum Answer {
     Reply {
         status: u16,
         headers: Vec<(String, String)>,
-        /// The A2A object itself; `None` where there is none (an empty body).
+        /// The A2A object itself; `None` if there is none (an empty body).
         root: Option<Value>,
-        /// The body as it came, where it is JSON.
+        /// The raw body, if it is JSON.
         body: Option<Value>,
     },
     Error(WireError),
@@ -26,9 +26,9 @@ pub enum Answer {
         headers: Vec<(String, String)>,
         /// Each event's A2A object.
         events: Vec<Value>,
-        /// As they came.
+        /// The raw events.
         frames: Vec<Event>,
-        /// The server ended it (and not our patience).
+        /// The server closed the stream (and not our timeout).
         closed: bool,
         /// An error frame that ended it.
         error: Option<WireError>,
@@ -40,7 +40,7 @@ pub struct WireError {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub code: Option<i64>,
-    /// The error's name in the specification, as far as it can be told.
+    /// The error's name in the specification, if it can be determined.
     pub name: Option<String>,
     pub message: Option<String>,
     /// JSON-RPC `error.data`, REST `error.details`.
@@ -68,7 +68,7 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// In a few words, for a report.
+    /// A short description for a report.
     pub fn summary(&self) -> String {
         match self {
             Self::Reply { status, root: Some(root), .. } => {
@@ -96,7 +96,7 @@ impl WireError {
     }
 }
 
-/// Takes the frame off a whole answer.
+/// Removes the envelope of a whole answer.
 pub fn read(generation: Generation, binding: Binding, received: &Received, body: &[u8]) -> Answer {
     let (status, headers) = (received.status, received.headers.clone());
     let body = json::read(body);
@@ -113,7 +113,7 @@ pub fn read(generation: Generation, binding: Binding, received: &Received, body:
         return Answer::Error(error);
     }
     if status >= 400 {
-        // An error has a body that says so; a web server's plain 404 is no task that is missing.
+        // An A2A error has a body; a web server's plain 404 does not mean a missing task.
         let (code, name, message, details) = (None, None, None, Value::Null);
         return Answer::Error(WireError { status, headers, code, name, message, details, body });
     }
@@ -135,7 +135,7 @@ pub fn read_error(generation: Generation, binding: Binding, error: &Value, statu
     let by_reason = errors::reason_in(&details).and_then(errors::of_reason);
     let name = match binding {
         Binding::Jsonrpc => by_reason.or_else(|| errors::of_code(generation, code?)),
-        // 0.3 REST puts the JSON-RPC code into the body, where it has one.
+        // Some servers of 0.3 put the JSON-RPC code into the body of a REST error.
         Binding::Rest | Binding::Grpc => by_reason
             .or_else(|| errors::of_code(generation, code.filter(|code| *code < 0)?))
             .or_else(|| errors::of_status(status).filter(|_| generation == Generation::V1)),

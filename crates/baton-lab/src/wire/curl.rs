@@ -1,8 +1,8 @@
-//! A request as a `curl` line, to be tried by hand.
+//! A request as a `curl` line, to reproduce it.
 
 use super::evidence::Sent;
 
-/// Secrets are masked in the evidence already; who tries the line puts their own in.
+/// Secrets are already masked in the evidence; the user has to insert them.
 pub fn line(sent: &Sent) -> String {
     let mut line = "curl -sS".to_owned();
     if sent.method != "GET" && !(sent.method == "POST" && sent.body.is_some()) {
@@ -18,7 +18,7 @@ pub fn line(sent: &Sent) -> String {
     line
 }
 
-/// For a POSIX shell.
+/// Quotes text for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,28 +1,44 @@
-//! Another way to an agent: its address and `Host` stay as they are, only the TCP connection goes elsewhere.
+//! Redirects TCP connections to a proxy, while the agent's address and `Host` stay the same.
 //!
-//! The card's addresses, the `Host` header and the evidence would all change if the agent were simply called at a proxy's
-//! address, and with them what is tested.
+//! If the agent were called at the proxy's address instead, the `Host` header, the card's addresses and the evidence
+//! would change, and so would the test.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use reqwest::Url;
 
-/// Where connections to some hosts really go.
+/// The actual target of connections, by host.
 #[derive(Debug, Clone, Default)]
-pub struct Detour(BTreeMap<String, SocketAddr>);
+pub struct Detour {
+    ways: BTreeMap<String, SocketAddr>,
+    tunnels: BTreeMap<String, SocketAddr>,
+}
 
 impl Detour {
     pub fn new(ways: impl IntoIterator<Item = (String, SocketAddr)>) -> Self {
-        Detour(ways.into_iter().collect())
+        Detour { ways: ways.into_iter().collect(), tunnels: BTreeMap::new() }
     }
 
-    /// Where a connection to `host:port` really goes.
+    /// With HTTP tunnels (`CONNECT`) to the same targets: a TLS handshake contains the host's name, so the address of a
+    /// request over TLS cannot be changed.
+    #[must_use]
+    pub fn through(self, tunnels: impl IntoIterator<Item = (String, SocketAddr)>) -> Self {
+        Detour { tunnels: tunnels.into_iter().collect(), ..self }
+    }
+
+    /// The actual target of a connection to `host:port`.
     pub fn to(&self, authority: &str) -> Option<SocketAddr> {
-        self.0.get(authority).copied()
+        self.ways.get(authority).copied()
     }
 
-    /// The address to call instead, and the `Host` to name there.
+    /// The tunnel that a request over TLS takes.
+    pub(super) fn tunnel(&self, url: &Url) -> Option<String> {
+        let at = self.tunnels.get(&any_authority(url)?).filter(|_| url.scheme() == "https")?;
+        Some(format!("http://{at}"))
+    }
+
+    /// The address to call instead, and the `Host` header to send.
     pub(super) fn around(&self, url: &str) -> Option<(String, String)> {
         let mut parsed = Url::parse(url).ok()?;
         let to = self.to(&authority(&parsed)?)?;
@@ -34,16 +50,31 @@ impl Detour {
     }
 }
 
-/// `host:port` of a plain HTTP address; nothing where bytes cannot be led around: TLS names its host in them.
+/// `host:port` of a plain HTTP address; `None` for TLS, whose handshake contains the host name.
 pub fn authority_of(url: &str) -> Option<String> {
     authority(&Url::parse(url).ok()?)
+}
+
+/// `host:port` of any HTTP address, and whether it is TLS.
+pub fn place_of(url: &str) -> Option<(String, bool)> {
+    let url = Url::parse(url).ok()?;
+    let tls = match url.scheme() {
+        "http" => false,
+        "https" => true,
+        _ => return None,
+    };
+    Some((any_authority(&url)?, tls))
+}
+
+fn any_authority(url: &Url) -> Option<String> {
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
 fn authority(url: &Url) -> Option<String> {
     if url.scheme() != "http" {
         return None;
     }
-    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+    any_authority(url)
 }
 
 #[cfg(test)]
@@ -63,5 +94,11 @@ mod tests {
         assert_eq!(around("https://agent.example:80/"), None);
         assert_eq!(authority_of("http://h"), Some("h:80".to_owned()));
         assert_eq!(authority_of("https://h"), None);
+        assert_eq!(place_of("https://h/a"), Some(("h:443".to_owned(), true)));
+        let detour = detour.through([("h:443".to_owned(), to)]);
+        let tunnel = |url: &str| detour.tunnel(&Url::parse(url).unwrap());
+        assert_eq!(tunnel("https://h/a").as_deref(), Some("http://127.0.0.1:9"));
+        assert_eq!(tunnel("http://h:443/"), None);
+        assert_eq!(tunnel("https://other/"), None);
     }
 }

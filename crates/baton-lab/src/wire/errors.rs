@@ -1,5 +1,5 @@
-//! Errors by name, as the specification's tables have them. Written down here once more on purpose: the server's
-//! own table must not be able to vouch for itself.
+//! Errors by name, according to the specification's tables. Written separately on purpose: the lab must not use the
+//! table of the server that it tests.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const V1: &[(&str, i64, u16, &str)] = &[
     ("VersionNotSupportedError", -32009, 400, "VERSION_NOT_SUPPORTED"),
 ];
 
-/// What JSON-RPC itself names.
+/// Errors of JSON-RPC itself.
 const RPC: &[(&str, i64)] = &[
     ("JSONParseError", -32700),
     ("InvalidRequestError", -32600),
@@ -64,7 +64,7 @@ pub fn of_reason(reason: &str) -> Option<&'static str> {
     V1.iter().find(|row| row.3 == reason).map(|row| row.0)
 }
 
-/// By HTTP status, where only one error has it.
+/// By HTTP status, if only one error has it.
 pub fn of_status(status: u16) -> Option<&'static str> {
     let mut rows = V1.iter().filter(|row| row.2 == status);
     let first = rows.next()?;
@@ -86,8 +86,8 @@ pub fn first_http_status(name: &str) -> Option<u16> {
     }
 }
 
-/// Is it an HTTP status that 0.3 can mean this error by? Its text asks for "appropriate" ones and has no table, so
-/// all that was seen in the field, and what 1.0 settled on, counts.
+/// True if the HTTP status is acceptable for this error in 0.3. The specification asks for "appropriate" statuses and
+/// has no table, so statuses that deployed servers use, and those of 1.0, are accepted.
 pub fn fits_v0_3(name: &str, status: u16) -> bool {
     let statuses: &[u16] = match name {
         "TaskNotFoundError" => &[404, 410],

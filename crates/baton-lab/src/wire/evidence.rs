@@ -1,4 +1,4 @@
-//! What was sent and what came back, as a report shows it. Secrets are masked before they get here.
+//! Requests and answers for reports. Secrets are masked before.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ pub const MOST_BODY: usize = 64 * 1024;
 /// Most events of a stream that are kept.
 pub const MOST_EVENTS: usize = 200;
 
-/// One request and its answer, or why there is none.
+/// One request and its answer, or why there was none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exchange {
     pub sent: Sent,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Received>,
-    /// Why nothing came, or why no more came.
+    /// Why there was no answer, or why it is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     pub duration_ms: u64,
@@ -32,16 +32,16 @@ pub struct Sent {
 pub struct Received {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// Cut where it is long, and said so.
+    /// Shortened if it is long, with a note.
     pub body: String,
 }
 
-/// Text of bytes that may be anything, cut where it is long.
+/// Any bytes as text, shortened if they are long.
 pub fn shown(bytes: &[u8]) -> String {
     beginning_of(bytes, bytes.len())
 }
 
-/// The same of something of which only the beginning is at hand.
+/// The same for data of which only the beginning is available.
 pub fn beginning_of(bytes: &[u8], whole: usize) -> String {
     let kept = &bytes[..bytes.len().min(MOST_BODY)];
     let mut text = String::from_utf8_lossy(kept).into_owned();

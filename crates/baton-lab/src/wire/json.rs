@@ -1,9 +1,9 @@
-//! JSON as others write it.
+//! Lenient JSON parsing.
 
 use serde_json::Value;
 
-/// The value of a text that is JSON. Half a surrogate pair in an escape is allowed by the grammar, though no text has
-/// it: it is read as U+FFFD, so that one odd letter does not make a whole answer unreadable.
+/// Parses JSON. The grammar allows an escape for half a surrogate pair, which is not valid text: it is read as U+FFFD,
+/// so that the rest of the answer can be used.
 pub fn read(bytes: &[u8]) -> Option<Value> {
     match serde_json::from_slice(bytes) {
         Ok(value) => Some(value),
@@ -11,7 +11,7 @@ pub fn read(bytes: &[u8]) -> Option<Value> {
     }
 }
 
-/// The text with every lone surrogate replaced; `None` where there is none.
+/// The text with every lone surrogate replaced; `None` if there are none.
 fn whole_pairs(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut changed) = (text, false);
@@ -31,7 +31,7 @@ fn whole_pairs(text: &str) -> Option<String> {
                 changed = true;
             }
             _ => {
-                // Whatever is escaped is passed over, a backslash included.
+                // Skip the escaped character, which may be a backslash.
                 let length = after.chars().next().map_or(0, char::len_utf8);
                 out.push('\\');
                 out.push_str(&after[..length]);

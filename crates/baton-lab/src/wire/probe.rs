@@ -1,29 +1,25 @@
-//! Sends requests and keeps what was sent and received.
+//! Sends requests and records them with their answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use reqwest::header::WWW_AUTHENTICATE;
+use reqwest::{Response, StatusCode, Url};
+
 use super::answer::{self, Answer};
-use super::detour::Detour;
+use super::credentials::Credentials;
+use super::detour::{self, Detour};
+use super::digest::Challenge;
 use super::evidence::{self, Exchange, Received, Sent};
+use super::no_answer::NoAnswer;
 use super::request::Request;
+use super::socket::{self, Socket};
 use super::sse::Reader;
+use super::trust::Trust;
 use crate::generation::{Binding, Generation};
 
 /// Largest answer that is read.
 const MOST_ANSWER: usize = 16 * 1024 * 1024;
-
-/// What goes with every request unless a case leaves it out.
-#[derive(Clone, Default)]
-pub struct Credentials {
-    pub headers: Vec<(String, String)>,
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.headers.iter().map(|(name, _)| name)).finish()
-    }
-}
 
 #[derive(Debug, Clone)]
 pub struct ProbeOptions {
@@ -32,50 +28,88 @@ pub struct ProbeOptions {
     pub credentials: Credentials,
 }
 
-/// One case's hands: sends, waits, remembers.
+/// Sends the requests of one case and records them.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    http: reqwest::Client,
+    clients: Arc<Clients>,
     options: ProbeOptions,
-    detour: Option<Arc<Detour>>,
+    around: Option<Arc<Around>>,
+    /// The digest challenge that these credentials have answered last.
+    challenge: Arc<Mutex<Option<Challenge>>>,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
 }
 
-/// How long a connection that nobody uses is kept. Servers close theirs, many after 5 s; a request that meets that moment
-/// is reset, which would be held against the agent.
+/// One client that shows the client certificate, one that does not: a connection of one must not serve the other.
+#[derive(Debug)]
+struct Clients {
+    known: reqwest::Client,
+    stranger: reqwest::Client,
+    trust: Trust,
+}
+
+/// The way through a proxy.
+#[derive(Debug)]
+struct Around {
+    detour: Detour,
+    clients: Clients,
+}
+
+/// How long an idle connection is kept. Servers close idle connections, many after 5 s; a request at that moment would
+/// be reset, which would look like a fault of the agent.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// No answer came. What it is like decides whether the agent or the way to it is at fault.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NoAnswer(pub String);
-
 impl Probe {
+    /// Trusts the system's certificates.
     pub fn new(options: ProbeOptions) -> Result<Self, NoAnswer> {
-        let http = client(&options).build().map_err(|error| NoAnswer(error.to_string()))?;
-        Ok(Probe { http, options, detour: None, exchanges: Arc::default() })
+        Self::trusting(options, &Trust::system().map_err(NoAnswer::new)?)
     }
 
-    /// The same by another way. Every request has a connection of its own there, so that each meets what the way does
-    /// to connections.
+    pub fn trusting(options: ProbeOptions, trust: &Trust) -> Result<Self, NoAnswer> {
+        let clients = Arc::new(Clients::new(&options, trust, |client| client)?);
+        Ok(Probe { clients, options, around: None, challenge: Arc::default(), exchanges: Arc::default() })
+    }
+
+    /// The same through a detour. There every request uses a new connection, so that each is affected by the faults.
     pub fn by(&self, detour: Detour) -> Result<Self, NoAnswer> {
-        let http = client(&self.options).pool_max_idle_per_host(0).build();
-        let http = http.map_err(|error| NoAnswer(error.to_string()))?;
-        Ok(Probe { http, detour: Some(Arc::new(detour)), ..self.fresh() })
+        let clients = Clients::new(&self.options, &self.clients.trust, |client| {
+            let tunnels = detour.clone();
+            let tunnel = reqwest::Proxy::custom(move |url: &Url| tunnels.tunnel(url));
+            client.pool_max_idle_per_host(0).proxy(tunnel)
+        })?;
+        Ok(Probe { around: Some(Arc::new(Around { detour, clients })), ..self.fresh() })
     }
 
-    /// The same straight to the agent.
+    /// The same directly to the agent.
     pub fn direct(&self) -> Self {
-        Probe { detour: None, ..self.clone() }
+        Probe { around: None, ..self.clone() }
     }
 
-    /// Where a connection to `host:port` really goes.
-    pub fn way_to(&self, authority: &str) -> String {
-        let detour = self.detour.as_ref().and_then(|detour| detour.to(authority));
-        detour.map_or_else(|| authority.to_owned(), |address| address.to_string())
+    /// A connection of its own to the host of an address, for bytes that no HTTP client would send.
+    pub async fn connect(&self, url: &str) -> Result<Socket, NoAnswer> {
+        let config = self.clients.trust.config(self.options.credentials.certificate);
+        socket::connect(url, &self.way_to(url)?, config).await
     }
 
-    /// The same way of sending, with a memory of its own.
+    /// The version of TLS that a handshake with the host of an address agrees on.
+    pub async fn tls_version(&self, url: &str) -> Result<String, NoAnswer> {
+        let config = self.clients.trust.config(self.options.credentials.certificate);
+        socket::version(url, &self.way_to(url)?, config).await
+    }
+
+    /// The same without TLS, whatever the address says.
+    pub async fn connect_bare(&self, url: &str) -> Result<Socket, NoAnswer> {
+        socket::connect_bare(&self.way_to(url)?).await
+    }
+
+    /// The actual target of a connection to an address.
+    fn way_to(&self, url: &str) -> Result<String, NoAnswer> {
+        let (authority, _) =
+            detour::place_of(url).ok_or_else(|| NoAnswer::new(format!("{url} is no address")))?;
+        let around = self.around.as_ref().and_then(|around| around.detour.to(&authority));
+        Ok(around.map_or(authority, |address| address.to_string()))
+    }
+
+    /// The same, with a new, empty record.
     pub fn fresh(&self) -> Self {
         Probe { exchanges: Arc::default(), ..self.clone() }
     }
@@ -89,14 +123,18 @@ impl Probe {
     pub fn acting_as(&self, credentials: Credentials) -> Self {
         let mut options = self.options.clone();
         options.credentials = credentials;
-        Probe { options, ..self.clone() }
+        Probe { options, challenge: Arc::default(), ..self.clone() }
     }
 
-    /// With less patience.
+    /// With a shorter timeout.
     pub fn within(&self, timeout: Duration) -> Self {
         let mut other = self.clone();
         other.options.timeout = timeout.min(self.options.timeout);
         other
+    }
+
+    pub fn trust(&self) -> &Trust {
+        &self.clients.trust
     }
 
     pub fn credentials(&self) -> &Credentials {
@@ -107,7 +145,7 @@ impl Probe {
         self.options.timeout
     }
 
-    /// What has been exchanged so far.
+    /// The exchanges so far.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.lock().clone()
     }
@@ -116,7 +154,7 @@ impl Probe {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends and reads the whole answer. A stream is read until it closes, `enough` says so, or patience ends.
+    /// Sends and reads the whole answer. A stream is read until it closes, `enough` returns true, or the timeout.
     pub async fn ask(
         &self,
         generation: Generation,
@@ -140,7 +178,7 @@ impl Probe {
         }
         let (mut events, mut frames, mut error) = (Vec::new(), Vec::new(), None);
         let mut closed = false;
-        // A moment before the connection's own: a stream that stays open is an observation, not a broken answer.
+        // Slightly before the connection's own timeout: a stream that stays open is a result, not a broken answer.
         let deadline = open.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(open.deadline);
         while error.is_none() && !enough(&events) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -164,33 +202,20 @@ impl Probe {
         Ok(Answer::Stream { status, headers, events, frames, closed, error })
     }
 
-    /// Sends, and answers as soon as the head of the answer is there.
+    /// Sends, and returns as soon as the head of the answer has arrived.
     pub async fn open(&self, request: &Request) -> Result<Open, NoAnswer> {
         let started = Instant::now();
-        let method = reqwest::Method::from_bytes(request.method.as_bytes())
-            .map_err(|error| NoAnswer(error.to_string()))?;
-        let around = self.detour.as_ref().and_then(|detour| detour.around(&request.url));
-        let mut builder = match &around {
-            Some((url, host)) => self.http.request(method, url).header("host", host),
-            None => self.http.request(method, &request.url),
-        };
-        for (name, value) in request.headers.iter().chain(&self.options.credentials.headers) {
-            builder = builder.header(name, value);
-        }
-        if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
-        }
         let sent = self.masked(request);
-        let answered = tokio::time::timeout(self.options.timeout, builder.send()).await;
+        let answered = tokio::time::timeout(self.options.timeout, self.send(request)).await;
         let response = match answered {
             Ok(Ok(response)) => response,
             failed => {
                 let trouble = match failed {
-                    Ok(Err(error)) => in_words(&error),
-                    _ => format!("no answer within {} s", self.options.timeout.as_secs_f32()),
+                    Ok(Err(trouble)) => trouble,
+                    _ => NoAnswer::new(format!("no answer within {} s", self.options.timeout.as_secs_f32())),
                 };
-                self.note(sent, None, Some(trouble.clone()), started);
-                return Err(NoAnswer(trouble));
+                self.note(sent, None, Some(trouble.why.clone()), started);
+                return Err(trouble);
             }
         };
         let headers = response.headers().iter();
@@ -215,6 +240,55 @@ impl Probe {
         })
     }
 
+    /// Sends; a digest challenge is answered once.
+    async fn send(&self, request: &Request) -> Result<Response, NoAnswer> {
+        let response = self.send_once(request).await?;
+        if self.options.credentials.digest.is_none() || response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let Some(challenge) = Challenge::find(values.filter_map(|value| value.to_str().ok())) else {
+            return Ok(response);
+        };
+        *self.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge);
+        self.send_once(request).await
+    }
+
+    async fn send_once(&self, request: &Request) -> Result<Response, NoAnswer> {
+        let credentials = &self.options.credentials;
+        let method = reqwest::Method::from_bytes(request.method.as_bytes())
+            .map_err(|error| NoAnswer::new(error.to_string()))?;
+        let clients = self.around.as_ref().map_or(&*self.clients, |around| &around.clients);
+        let client = if credentials.certificate { &clients.known } else { &clients.stranger };
+        let address = credentials.address(&request.url, false);
+        let around = self.around.as_ref().and_then(|around| around.detour.around(&address));
+        let mut builder = match &around {
+            Some((url, host)) => client.request(method, url).header("host", host),
+            None => client.request(method, &address),
+        };
+        for (name, value) in request.headers.iter().chain(&credentials.headers) {
+            builder = builder.header(name, value);
+        }
+        if let Some(value) = self.digest(request, &address) {
+            builder = builder.header("authorization", value);
+        }
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        builder.send().await.map_err(|error| NoAnswer::of(&error))
+    }
+
+    /// The answer to the last digest challenge, for this request.
+    fn digest(&self, request: &Request, address: &str) -> Option<String> {
+        let login = self.options.credentials.digest.as_ref()?;
+        let mut challenge = self.challenge.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = Url::parse(address).ok()?;
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let target = format!("{}{query}", url.path());
+        let client = uuid::Uuid::new_v4().simple().to_string();
+        Some(challenge.as_mut()?.answer(login, &request.method, &target, &client))
+    }
+
     fn note(
         &self,
         sent: Sent,
@@ -228,10 +302,12 @@ impl Probe {
         exchanges.len() - 1
     }
 
-    /// Credentials do not get into a report.
+    /// Masks credentials for reports.
     fn masked(&self, request: &Request) -> Sent {
-        let secret =
-            self.options.credentials.headers.iter().map(|(name, _)| (name.clone(), "***".to_owned()));
+        let credentials = &self.options.credentials;
+        let hidden = |name: &str| (name.to_owned(), "***".to_owned());
+        let secret = credentials.headers.iter().map(|(name, _)| hidden(name));
+        let digest = credentials.digest.iter().map(|_| hidden("Authorization"));
         let plain = request.headers.iter().map(|(name, value)| {
             let secret = ["authorization", "cookie", "x-api-key", "proxy-authorization"];
             let hide = secret.iter().any(|known| name.eq_ignore_ascii_case(known));
@@ -239,22 +315,33 @@ impl Probe {
         });
         Sent {
             method: request.method.clone(),
-            url: request.url.clone(),
-            headers: plain.chain(secret).collect(),
+            url: credentials.address(&request.url, true),
+            headers: plain.chain(secret).chain(digest).collect(),
             body: request.body.as_deref().map(evidence::shown),
         }
     }
 }
 
-fn client(options: &ProbeOptions) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(options.timeout.min(Duration::from_secs(10)))
-        .pool_idle_timeout(IDLE)
-        .no_proxy()
+impl Clients {
+    fn new(
+        options: &ProbeOptions,
+        trust: &Trust,
+        more: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+    ) -> Result<Self, NoAnswer> {
+        let client = |shows_certificate: bool| {
+            let plain = reqwest::Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(options.timeout.min(Duration::from_secs(10)))
+                .pool_idle_timeout(IDLE)
+                .tls_backend_preconfigured(trust.config(shows_certificate).as_ref().clone())
+                .no_proxy();
+            more(plain).build().map_err(|error| NoAnswer::of(&error))
+        };
+        Ok(Clients { known: client(true)?, stranger: client(false)?, trust: trust.clone() })
+    }
 }
 
-/// An answer whose head has come.
+/// An answer whose head has arrived.
 #[derive(Debug)]
 pub struct Open {
     pub received: Received,
@@ -262,7 +349,7 @@ pub struct Open {
     reader: Reader,
     frames: Vec<super::sse::Event>,
     seen: Vec<u8>,
-    /// Bytes that came after those and were let go.
+    /// Number of further bytes that were dropped.
     let_go: usize,
     probe: Probe,
     index: usize,
@@ -277,20 +364,20 @@ impl Open {
         content_type.is_some_and(|(_, value)| value.to_ascii_lowercase().starts_with("text/event-stream"))
     }
 
-    /// How long it may still take. A moment before the connection's own end: a stream that stays open is an
-    /// observation, not a broken answer.
+    /// The remaining time. It ends slightly before the connection's own timeout: a stream that stays open is a result,
+    /// not a broken answer.
     pub fn left(&self) -> Duration {
         let early = self.deadline.checked_sub(Duration::from_millis(20)).unwrap_or(self.deadline);
         early.saturating_duration_since(Instant::now())
     }
 
-    /// The rest of the body, whole.
+    /// The complete rest of the body.
     pub async fn rest(&mut self) -> Result<Vec<u8>, NoAnswer> {
         while self.more().await? {}
         Ok(std::mem::take(&mut self.seen))
     }
 
-    /// The rest of the body; of a longer one its beginning, while all of it is read and let go.
+    /// The rest of the body up to a limit; what follows is read and dropped.
     pub async fn beginning(&mut self, most: usize) -> Result<Vec<u8>, NoAnswer> {
         while self.more().await? {
             self.let_go += self.seen.len().saturating_sub(most);
@@ -314,12 +401,12 @@ impl Open {
         }
     }
 
-    /// Reads on; `false` at the end.
+    /// Reads more; `false` at the end.
     async fn more(&mut self) -> Result<bool, NoAnswer> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let chunk = match tokio::time::timeout(left, self.response.chunk()).await {
             Ok(Ok(chunk)) => chunk,
-            Ok(Err(error)) => return Err(self.broke(in_words(&error))),
+            Ok(Err(error)) => return Err(self.broke(NoAnswer::of(&error).why)),
             Err(_) => return Err(self.broke("the answer began, but did not end in time".to_owned())),
         };
         let Some(chunk) = chunk else {
@@ -328,7 +415,7 @@ impl Open {
         };
         let before = self.seen.len();
         self.seen.extend_from_slice(&chunk);
-        // Of a long answer the evidence has its beginning by now, and learns the length at the end.
+        // The evidence already has the beginning of a long answer; the length is added at the end.
         if before <= evidence::MOST_BODY {
             self.keep(None);
         }
@@ -340,10 +427,10 @@ impl Open {
 
     fn broke(&mut self, trouble: String) -> NoAnswer {
         self.keep(Some(trouble.clone()));
-        NoAnswer(trouble)
+        NoAnswer::new(trouble)
     }
 
-    /// Keeps what has come in the evidence.
+    /// Records the received bytes in the evidence.
     fn keep(&self, trouble: Option<String>) {
         let mut exchanges = self.probe.lock();
         let Some(exchange) = exchanges.get_mut(self.index) else { return };
@@ -355,15 +442,4 @@ impl Open {
             exchange.trouble = trouble;
         }
     }
-}
-
-/// The innermost cause is what tells somebody something.
-fn in_words(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        text = inner.to_string();
-        cause = inner.source();
-    }
-    text
 }

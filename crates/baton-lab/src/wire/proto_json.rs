@@ -1,14 +1,14 @@
-//! HTTP+JSON of 0.3 is ProtoJSON of `a2a.v1`; the generation's own JSON is another. Cases say and expect the latter,
-//! so that one case fits both bindings: requests are spelled down here, and answers up again.
+//! Converts between 0.3 JSON and the ProtoJSON of `a2a.v1` that 0.3 uses over HTTP+JSON. Cases use 0.3 JSON, so that
+//! one case fits both bindings: requests are converted to ProtoJSON (`down`), and answers back (`up`).
 //!
-//! The prose of 0.3 asks for "structurally equivalent" JSON only. So an answer in the generation's own JSON is taken as
-//! it is; whether an answer is well spelled is the business of the cases on HTTP+JSON, which read the bytes.
+//! The specification of 0.3 only asks for "structurally equivalent" JSON. So an answer in 0.3 JSON is accepted
+//! unchanged; the cases for HTTP+JSON check the form, by reading the bytes.
 
 use serde_json::{Map, Value, json};
 
 use super::request::Operation;
 
-/// The params of an operation as HTTP+JSON has them: what the path needs as `taskId` and `id`, and the body.
+/// The params of an operation for HTTP+JSON: `taskId` and `id` for the path, and the body.
 pub fn request(operation: Operation, params: &Value) -> Value {
     let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
     match operation {
@@ -40,7 +40,7 @@ pub fn request(operation: Operation, params: &Value) -> Value {
 fn message_down(message: &Value) -> Value {
     let Some(members) = message.as_object() else { return message.clone() };
     let mut down = members.clone();
-    // Neither is in the proto, and strict readers refuse what they do not know.
+    // Neither is in the proto, and strict readers refuse unknown members.
     down.remove("kind");
     down.remove("referenceTaskIds");
     rename(&mut down, "parts", "content");
@@ -75,7 +75,7 @@ fn part_down(part: &Value) -> Value {
     Value::Object(down)
 }
 
-/// A whole answer, or one event, in the generation's own JSON.
+/// A whole answer, or one event, as 0.3 JSON.
 pub fn reply(body: &Value) -> Value {
     if let Some(configs) = body.get("configs").and_then(Value::as_array) {
         return Value::Array(configs.iter().map(config_up).collect());
@@ -129,7 +129,7 @@ fn object_up(object: &Value, kind: &str) -> Value {
         }
     }
     if kind == "status-update" {
-        // ProtoJSON leaves out what is false.
+        // ProtoJSON omits false.
         up.entry("final").or_insert(json!(false));
     }
     if kind == "message" {
@@ -152,7 +152,7 @@ fn object_up(object: &Value, kind: &str) -> Value {
     Value::Object(up)
 }
 
-/// `CANCELLED` has two Ls in the proto.
+/// `CANCELLED` has two `L` in the proto.
 fn state_up(state: &str) -> String {
     match state.strip_prefix("TASK_STATE_") {
         Some("CANCELLED") => "canceled".to_owned(),
@@ -180,7 +180,7 @@ fn parts_up(parts: &mut Value) {
     }
 }
 
-/// A resource's name holds the ids.
+/// The resource name contains the ids.
 fn config_up(config: &Value) -> Value {
     let name = config["name"].as_str().unwrap_or_default();
     let task = name.strip_prefix("tasks/").and_then(|rest| rest.split('/').next());

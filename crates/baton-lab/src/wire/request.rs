@@ -6,7 +6,7 @@ use super::proto_json;
 use crate::generation::{Binding, Generation};
 use crate::target::Interface;
 
-/// A request about to be sent.
+/// A request to send.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -17,7 +17,7 @@ pub struct Request {
     pub streams: bool,
 }
 
-/// What can be asked, by the names ACTS gives it.
+/// The operations, with their ACTS names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     SendMessage,
@@ -95,7 +95,7 @@ const TABLE: &[Row] = &[
 ];
 
 impl Operation {
-    /// All there are.
+    /// All operations.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.0)
     }
@@ -129,12 +129,11 @@ impl Operation {
     }
 }
 
-/// Why an operation cannot be asked for this way.
+/// Why an operation cannot be requested in this generation and binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoSuchRequest(pub String);
 
-/// The request for an operation, as that generation and binding spell it. `params` are in the wire shape of the
-/// generation already.
+/// The request for an operation in a generation and binding. `params` are already in the wire form of the generation.
 pub fn operation(
     generation: Generation,
     binding: Binding,
@@ -176,7 +175,7 @@ fn rpc(
     })
 }
 
-/// The header that names the generation; the oldest has none.
+/// The header that names the generation; 0.1 has none.
 pub fn version(generation: Generation) -> Option<(String, String)> {
     match generation {
         Generation::V1 | Generation::V0_3 => {
@@ -263,7 +262,7 @@ fn query(members: &Map<String, Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// Percent-encoded as far as a path segment or a query value may need it.
+/// Percent-encodes a path segment or a query value.
 pub fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()

@@ -1,17 +1,18 @@
-//! Credentials do not get into reports, wherever an agent or a message repeats them.
+//! Keeps credentials out of reports, even if an agent or a message repeats them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
 
-use super::probe::Credentials;
+use super::credentials::Credentials;
 use super::request::encoded;
 
-/// Words in the names of variables whose values are kept from reports. `other…` is what a second user is given by.
+/// Variables with these words in their names are treated as secrets. `other…` variables are the credentials of a second
+/// user.
 const TELLING: &[&str] = &["token", "secret", "password", "key", "credential", "bearer", "header"];
 
-/// Shorter ones would blot out ordinary text; as headers they are masked all the same.
+/// Shorter secrets are not replaced in text, since they would match ordinary text; as headers they are always masked.
 const SHORTEST: usize = 4;
 const MASK: &str = "***";
 
@@ -26,7 +27,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Each secret in the spellings it can turn up in.
+    /// Each secret in all encodings in which it can occur.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut all: Vec<String> = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= SHORTEST) {
@@ -38,22 +39,24 @@ impl Secrets {
                 }
             }
         }
-        // The longest first: a secret inside another one must not leave half of it.
+        // The longest first, so that a secret inside another does not leave parts of it.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Secrets(all)
     }
 
-    /// What a run knows of secrets: its credentials, variables that sound like some, what stands before a URL's host.
-    pub fn of(credentials: &Credentials, given: &BTreeMap<String, Value>, url: &str) -> Self {
+    /// The secrets of a run: its credentials, variables whose names sound like secrets, and the user info of the URL.
+    pub fn of<'a>(
+        credentials: impl IntoIterator<Item = &'a Credentials>,
+        given: &BTreeMap<String, Value>,
+        url: &str,
+    ) -> Self {
         let sounds = |name: &str| TELLING.iter().any(|word| name.to_ascii_lowercase().contains(word));
-        let headers = credentials.headers.iter().map(|(_, value)| value.as_str());
-        // Whole, and without the scheme in front.
-        let headers = headers.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, rest)| rest)]);
+        let own = credentials.into_iter().flat_map(Credentials::secrets);
         let given = given.iter().filter(|(name, _)| sounds(name)).filter_map(|(_, value)| value.as_str());
         let given = given.flat_map(|value| [Some(value), value.split_once(": ").map(|(_, rest)| rest)]);
         let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next();
         let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
-        Self::new(headers.chain(given).flatten().chain(user).map(str::to_owned))
+        Self::new(own.chain(given.flatten().chain(user).map(str::to_owned)))
     }
 
     pub fn hide(&self, text: &mut String) {
@@ -88,11 +91,10 @@ mod tests {
 
     #[test]
     fn a_run_knows_its_secrets() {
-        let credentials =
-            Credentials { headers: vec![("Authorization".to_owned(), "Bearer abcd".to_owned())] };
+        let credentials = Credentials::header("Authorization", "Bearer abcd");
         let given = [("myToken", "efgh"), ("otherHeader", "X-Key: ijkl"), ("webhookUrl", "http://open")];
         let given = given.map(|(name, value)| (name.to_owned(), Value::String(value.to_owned()))).into();
-        let secrets = Secrets::of(&credentials, &given, "http://mnop:qrst@host/a@b");
+        let secrets = Secrets::of([&credentials], &given, "http://mnop:qrst@host/a@b");
         let mut text = "abcd efgh ijkl mnop:qrst http://open a@b".to_owned();
         secrets.hide(&mut text);
         assert_eq!(text, "*** *** *** *** http://open a@b");

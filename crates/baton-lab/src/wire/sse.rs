@@ -1,6 +1,6 @@
-//! Server-sent events, read by the letter of the HTML standard and by nothing of ours.
+//! Reads server-sent events exactly as the HTML standard says, without code of Baton's client.
 
-/// One event. A comment is none.
+/// One event. Comments are not events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
     pub id: Option<String>,
@@ -8,11 +8,11 @@ pub struct Event {
     pub data: String,
 }
 
-/// Takes bytes as they come, gives events as they end.
+/// Parses events incrementally.
 #[derive(Debug, Default)]
 pub struct Reader {
     pending: Vec<u8>,
-    /// The last byte was a carriage return: a line feed right after belongs to it.
+    /// The last byte was a carriage return: a following line feed belongs to it.
     after_return: bool,
     begun: bool,
     event: Event,
@@ -35,7 +35,7 @@ impl Reader {
         }
     }
 
-    /// How much of a line has come without its end.
+    /// The number of bytes of an unfinished line.
     pub fn unfinished(&self) -> usize {
         self.pending.len() + self.event.data.len()
     }
@@ -43,7 +43,7 @@ impl Reader {
     fn line(&mut self, line: &[u8], events: &mut Vec<Event>) {
         let mut text = String::from_utf8_lossy(line).into_owned();
         if !std::mem::replace(&mut self.begun, true) {
-            // One mark, and no more: a second is a letter of the first line.
+            // Only one byte order mark is skipped: a second one is part of the first line.
             text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         }
         if text.is_empty() {
@@ -64,7 +64,7 @@ impl Reader {
             }
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
             "event" => self.event.name = Some(value.to_owned()),
-            // A comment, `retry`, or a field nobody knows.
+            // A comment, `retry`, or an unknown field.
             _ => {}
         }
     }

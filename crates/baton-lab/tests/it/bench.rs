@@ -45,6 +45,7 @@ pub(crate) async fn outcomes(name: &str, agent: &Agent, with: With) -> Vec<Outco
         parallel: if with.in_turn { 1 } else { 8 },
         timeout,
         given: with.given,
+        other: None,
         environment: with.environment,
         seed: 1,
     };

@@ -58,6 +58,7 @@ pub(crate) fn run() -> Run {
             ]
             .into(),
             streaming: true,
+            unchecked: false,
             push: false,
         },
         began: UNIX_EPOCH + Duration::from_secs(1_794_738_666),

@@ -33,5 +33,7 @@ mod official;
 mod probes;
 /// Every form of report against its golden file.
 mod reports;
+/// Agents at https:// addresses: trusted and untrusted certificates, client certificates, faults under TLS.
+mod tls;
 /// The suites under faults: a right agent is judged the same, and one that is hurt by its network is found out.
 mod under_faults;

@@ -15,7 +15,12 @@ async fn behind(door: Door) -> Vec<Outcome> {
     let headers = vec![("Authorization".to_owned(), "Bearer good".to_owned())];
     let given = [("insufficientAuthToken", "weak"), ("otherUserTaskId", "foreign")];
     let given: BTreeMap<_, _> = given.map(|(name, value)| (name.to_owned(), json!(value))).into();
-    let with = With { credentials: Credentials { headers }, given, correct: true, ..With::default() };
+    let with = With {
+        credentials: Credentials { headers, ..Credentials::default() },
+        given,
+        correct: true,
+        ..With::default()
+    };
     outcomes("official.acts.yaml", &Agent::behind(door).await, with).await
 }
 

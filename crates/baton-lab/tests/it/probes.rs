@@ -12,7 +12,7 @@ use crate::bench::{With, check, outcomes};
 
 fn secret() -> With {
     let headers = vec![("Authorization".to_owned(), "Bearer s3cret-token".to_owned())];
-    With { credentials: Credentials { headers }, ..With::default() }
+    With { credentials: Credentials { headers, ..Credentials::default() }, ..With::default() }
 }
 
 /// The agent repeats the token in its answer; nothing of it is left in what is kept.

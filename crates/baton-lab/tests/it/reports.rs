@@ -216,7 +216,7 @@ fn what_faults_change_is_in_every_report() {
     assert!(text.contains("same  delay      2 verdicts the same; 7 of 9 connections hit"), "{text}");
     assert!(text.contains("DIFF  split      1 verdict the same, 1 different"), "{text}");
     assert!(text.contains("V1-LIFE-901  1.0 jsonrpc  was pass, is fail: "), "{text}");
-    assert!(text.contains("note: under faults 1 verdict is another one than without"), "{text}");
+    assert!(text.contains("note: under faults 1 verdict differs from that without"), "{text}");
     let page = html::render(&run);
     assert!(page.contains("<h2>Under faults</h2>") && page.contains("was pass, is fail"));
     assert!(!page.contains("<script>alert"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baton_lab::case::{Case, Outcome, Verdict};
 use baton_lab::discover::{self, discover};
 use baton_lab::plan::{self, Planned, Selection};
-use baton_lab::wire::{Credentials, Probe, ProbeOptions};
+use baton_lab::wire::{Credentials, Probe, ProbeOptions, Trust, TrustOptions};
 use baton_lab::{run, suites};
 use serde_json::json;
 
@@ -34,8 +34,11 @@ pub(crate) async fn run(
     let agent = Mutant::start(profile, defect).await;
     let token = ("Authorization".to_owned(), format!("Bearer {TOKEN}"));
     let headers = if profile.is_guarded() { vec![token] } else { Vec::new() };
-    let credentials = Credentials { headers };
-    let probe = Probe::new(ProbeOptions { timeout: PATIENCE, credentials }).expect("a plain client");
+    let credentials = Credentials { headers, ..Credentials::default() };
+    let extra = agent.seal.iter().map(|seal| seal.certificate.clone()).collect();
+    let trust = Trust::new(TrustOptions { extra, ..TrustOptions::default() }).expect("a good certificate");
+    let options = ProbeOptions { timeout: PATIENCE, credentials };
+    let probe = Probe::trusting(options, &trust).expect("a plain client");
     let name = defect.map_or("the right agent", |defect| defect.name);
     let beside = agent.beside(defect).await;
     let second = Some((beside.url.clone(), probe.credentials().clone()));
@@ -49,6 +52,7 @@ pub(crate) async fn run(
         given: [("otherBearer", OTHER_TOKEN), ("callPhrase", "please call {url}")]
             .map(|(name, value)| (name.to_owned(), json!(value)))
             .into(),
+        other: None,
         environment: BTreeMap::new(),
         seed: 1,
     };

@@ -8,7 +8,7 @@ use baton_lab::discover::{self, discover};
 use baton_lab::fault::trial::{Kind, Trial, UnderFaults, Wanted};
 use baton_lab::plan::{self, Selection};
 use baton_lab::run;
-use baton_lab::wire::{Credentials, Probe, ProbeOptions};
+use baton_lab::wire::{Credentials, Probe, ProbeOptions, Trust, TrustOptions};
 
 use crate::mutant::Mutant;
 use crate::mutant::fault::{ALWAYS, Defect, Fault, Quirk};
@@ -43,10 +43,17 @@ static DEAF_AFTER_HALVES: Defect = Defect {
 };
 
 /// Runs some cases without faults, then under them.
-async fn under(defect: Option<&'static Defect>, kinds: &[Kind], seed: u64) -> UnderFaults {
-    let agent = Mutant::start(Profile::Open, defect).await;
+pub(crate) async fn under(
+    profile: Profile,
+    defect: Option<&'static Defect>,
+    kinds: &[Kind],
+    seed: u64,
+) -> UnderFaults {
+    let agent = Mutant::start(profile, defect).await;
     let options = ProbeOptions { timeout: PATIENCE, credentials: Credentials::default() };
-    let probe = Probe::new(options).unwrap();
+    let extra = agent.seal.iter().map(|seal| seal.certificate.clone()).collect();
+    let trust = Trust::new(TrustOptions { extra, ..TrustOptions::default() }).unwrap();
+    let probe = Probe::trusting(options, &trust).unwrap();
     let found = discover(&agent.url, &probe, &discover::Options::default()).await.unwrap();
     let target = Arc::new(found.target);
     // What is sent on purpose in halves would hurt the agents that halves hurt before any fault does.
@@ -58,6 +65,7 @@ async fn under(defect: Option<&'static Defect>, kinds: &[Kind], seed: u64) -> Un
         parallel: 6,
         timeout: 3 * PATIENCE,
         given: BTreeMap::new(),
+        other: None,
         environment: BTreeMap::new(),
         seed,
     };
@@ -67,7 +75,7 @@ async fn under(defect: Option<&'static Defect>, kinds: &[Kind], seed: u64) -> Un
     trial.run(&plan, &plain, |_, _| {}).await.unwrap()
 }
 
-fn lines(under: &UnderFaults) -> String {
+pub(crate) fn lines(under: &UnderFaults) -> String {
     let of = |kind: &baton_lab::fault::trial::UnderKind| {
         let different = kind.different.iter().map(|found| {
             format!("\n  {} ({}): {:?}", found.after.case.id(), found.after.binding, found.after.verdict)
@@ -79,7 +87,7 @@ fn lines(under: &UnderFaults) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_right_agent_is_judged_the_same() {
-    let under = under(None, &Kind::ALL, 11).await;
+    let under = under(Profile::Open, None, &Kind::ALL, 11).await;
     assert!(under.holds(), "{}", lines(&under));
     for kind in &under.kinds {
         assert!(kind.tally.faulted > 0 && kind.same > 10, "{}", lines(&under));
@@ -89,7 +97,7 @@ async fn a_right_agent_is_judged_the_same() {
 /// Loopback brings a short body in one read, so the cases alone find nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_reads_once_is_found_by_pieces() {
-    let under = under(Some(&ONE_READ), &[Kind::Split], 11).await;
+    let under = under(Profile::Open, Some(&ONE_READ), &[Kind::Split], 11).await;
     assert!(under.different() > 0, "{}", lines(&under));
     let found = &under.kinds[0].different[0];
     assert_eq!(found.before.word(), "pass", "{}", lines(&under));
@@ -98,7 +106,7 @@ async fn an_agent_that_reads_once_is_found_by_pieces() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_dies_of_a_cut_is_found() {
-    let of = |kind: Kind| async move { under(Some(&DIES_OF_HALVES), &[kind], 11).await };
+    let of = |kind: Kind| async move { under(Profile::Open, Some(&DIES_OF_HALVES), &[kind], 11).await };
     let all = tokio::join!(of(Kind::Cut), of(Kind::Reset), of(Kind::HalfClose));
     for under in [all.0, all.1, all.2] {
         assert!(under.kinds[0].is_gone() && !under.holds(), "{}", lines(&under));
@@ -108,7 +116,7 @@ async fn an_agent_that_dies_of_a_cut_is_found() {
 /// It lives, its card is there, and yet the next client pays for the one before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_is_hurt_by_a_cut_is_found() {
-    let under = under(Some(&DEAF_AFTER_HALVES), &[Kind::Cut], 11).await;
+    let under = under(Profile::Open, Some(&DEAF_AFTER_HALVES), &[Kind::Cut], 11).await;
     assert!(under.different() > 0, "{}", lines(&under));
     assert!(under.kinds[0].different.iter().all(|found| !found.after.crashed), "{}", lines(&under));
 }
@@ -117,9 +125,9 @@ async fn an_agent_that_is_hurt_by_a_cut_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seed_draws_the_same_cases() {
     let (one, two, other) = tokio::join!(
-        under(None, &[Kind::Split], 1),
-        under(None, &[Kind::Split], 1),
-        under(None, &[Kind::Split], 2)
+        under(Profile::Open, None, &[Kind::Split], 1),
+        under(Profile::Open, None, &[Kind::Split], 1),
+        under(Profile::Open, None, &[Kind::Split], 2)
     );
     assert_eq!(one.checks, two.checks);
     assert_ne!(one.checks, other.checks);

@@ -3,49 +3,49 @@
 use super::JsonObject;
 use super::security::{SecurityRequirement, SecurityScheme};
 
-/// Who an agent is and what it can do: the document clients read first.
+/// Describes an agent: the document that clients read first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCard {
     /// For people.
     pub name: String,
-    /// What it is good for, for people and models.
+    /// What the agent does, for people and models.
     pub description: String,
     /// The agent's own version, not the protocol's.
     pub version: String,
     /// In order of preference.
     pub interfaces: Vec<AgentInterface>,
-    /// Who runs it.
+    /// Who runs the agent.
     pub provider: Option<AgentProvider>,
-    /// Where people read more.
+    /// Documentation for people.
     pub documentation_url: Option<String>,
-    /// A picture for it.
+    /// An icon.
     pub icon_url: Option<String>,
-    /// What of the protocol it offers.
+    /// The optional parts of the protocol that it supports.
     pub capabilities: AgentCapabilities,
-    /// Ways to authenticate, by the names requirements use.
+    /// Ways to authenticate, by the names that the requirements use.
     pub security_schemes: Vec<(String, SecurityScheme)>,
-    /// Any one of these lets a caller in; none asks for nothing.
+    /// A caller must meet any one of these; an empty list requires nothing.
     pub security_requirements: Vec<SecurityRequirement>,
-    /// Media types its skills take, unless they say otherwise.
+    /// Media types that its skills accept, unless a skill has its own list.
     pub default_input_modes: Vec<String>,
-    /// Media types its skills answer with, unless they say otherwise.
+    /// Media types that its skills answer with, unless a skill has its own list.
     pub default_output_modes: Vec<String>,
     /// What it can do.
     pub skills: Vec<AgentSkill>,
-    /// Of the card itself.
+    /// Signatures of the card.
     pub signatures: Vec<CardSignature>,
 }
 
-/// A place where the agent is called.
+/// An address where the agent is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentInterface {
-    /// Where.
+    /// The address.
     pub url: String,
     /// `JSONRPC`, `GRPC`, `HTTP+JSON` or a URI of a custom binding.
     pub protocol_binding: String,
     /// `Major.Minor`.
     pub protocol_version: String,
-    /// To be named with each request, if there is one.
+    /// Clients must send it with each request.
     pub tenant: Option<String>,
 }
 
@@ -58,35 +58,36 @@ pub struct AgentProvider {
     pub url: String,
 }
 
-/// `None` is "not said", which readers take as false; an explicit `false` must survive signing.
+/// Optional parts of the protocol. `None` means the member is absent, which readers treat as false; an explicit `false`
+/// is kept, since signatures cover it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentCapabilities {
     /// Streams of events.
     pub streaming: Option<bool>,
     /// Webhooks.
     pub push_notifications: Option<bool>,
-    /// A card with more in it for those it knows.
+    /// An extended card for authenticated callers.
     pub extended_agent_card: Option<bool>,
     /// Generations before 1.0 only.
     pub state_transition_history: Option<bool>,
-    /// Of the protocol.
+    /// Extensions of the protocol.
     pub extensions: Vec<AgentExtension>,
 }
 
-/// An extension an agent speaks.
+/// An extension that an agent supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentExtension {
     /// Its name.
     pub uri: String,
     /// How the agent uses it.
     pub description: Option<String>,
-    /// Must clients speak it, too?
+    /// Whether clients must support it, too.
     pub required: bool,
-    /// Settings, as the extension has them.
+    /// Parameters that the extension defines.
     pub params: Option<JsonObject>,
 }
 
-/// One thing an agent can do.
+/// One ability of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSkill {
     /// Unique on the card; a message may name it.
@@ -95,19 +96,19 @@ pub struct AgentSkill {
     pub name: String,
     /// What it does, for people and models.
     pub description: String,
-    /// Words it is found by.
+    /// Keywords.
     pub tags: Vec<String>,
-    /// What somebody might say to it.
+    /// Example messages.
     pub examples: Vec<String>,
-    /// Media types it takes; empty: those of the card.
+    /// Accepted media types; empty: those of the card.
     pub input_modes: Vec<String>,
     /// Media types it answers with; empty: those of the card.
     pub output_modes: Vec<String>,
-    /// Beyond those of the card.
+    /// Requirements in addition to those of the card.
     pub security_requirements: Vec<SecurityRequirement>,
 }
 
-/// A signature of the card, as JSON Web Signature has it.
+/// A signature of the card: a JSON Web Signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardSignature {
     /// The protected header, encoded.

@@ -1,4 +1,4 @@
-//! What a task's log is made of. A task is the fold of its events, numbered 1, 2, 3…
+//! The events of a task's log, numbered 1, 2, 3… A task is computed from its events (folded).
 
 use std::sync::Arc;
 
@@ -18,53 +18,53 @@ pub struct Event {
 /// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventBody {
-    /// The user said something; the first one brings the task to life.
+    /// A message from the user; the first one creates the task.
     UserMessage {
-        /// What was said.
+        /// The message.
         message: Message,
-        /// The trace the message was sent in.
+        /// The trace that the message was sent in.
         trace: Option<TraceContext>,
-        /// What was sent with it.
+        /// Other members of the request.
         details: SendDetails,
     },
-    /// An executor is about to be called for the k-th time.
+    /// The agent is about to be called for the k-th time.
     AttemptStarted {
         /// k.
         attempt: u32,
-        /// The skill that was chosen: later turns stay with it, though the choice might fall otherwise by then.
+        /// The skill that was chosen. Later turns use the same skill, even if routing would choose another by then.
         skill: Option<Arc<str>>,
     },
-    /// Somebody asked for the task to be canceled.
+    /// A client asked to cancel the task.
     CancelRequested {
         /// As the caller sent it.
         metadata: Option<JsonObject>,
     },
-    /// The task's state changed, or something was said about it.
+    /// The task's state changed, or the agent reported progress.
     Status(StatusUpdate),
-    /// An artifact came into being, or grew.
+    /// An artifact was created, replaced or extended.
     Artifact(ArtifactUpdate),
 }
 
-/// A change of state, or a word on the same one.
+/// A change of state, or a progress report in the same state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
-    /// The state from here on.
+    /// The new state.
     pub state: TaskState,
-    /// What the agent says with it.
+    /// The agent's message about it.
     pub message: Option<Message>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
 }
 
-/// An artifact, whole or a piece of it.
+/// An artifact or a piece of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactUpdate {
-    /// Its parts are those of this piece.
+    /// The artifact; its parts are those of this piece.
     pub artifact: Artifact,
     /// Adds the parts to the artifact of that id; otherwise the artifact is created or replaced.
     pub append: bool,
-    /// With `append`: the first part is a text that goes on with the artifact's last one. Told by the log, never by a
-    /// frame.
+    /// With `append`: the first part is a text that continues the artifact's last part. Stored in the log, never sent
+    /// in a frame.
     pub joins: bool,
     /// No more parts will be added.
     pub last_chunk: bool,
@@ -74,7 +74,7 @@ pub struct ArtifactUpdate {
     pub metadata: Option<JsonObject>,
 }
 
-/// The kind alone, as kept next to each stored event so that a reader can skip without decoding.
+/// The kind of an event. Stored next to each event, so that code can skip events without decoding them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// See [`EventBody::UserMessage`].
@@ -83,26 +83,26 @@ pub enum EventKind {
     AttemptStarted,
     /// See [`EventBody::CancelRequested`].
     CancelRequested,
-    /// With the state it leads to.
+    /// With the new state.
     Status(TaskState),
     /// See [`EventBody::Artifact`].
     Artifact,
 }
 
 impl EventKind {
-    /// Internal kinds have a number but no frame: the only holes a stream may show.
+    /// Internal events have a number but are not sent: they are the only gaps in a stream's numbers.
     pub fn is_internal(self) -> bool {
         matches!(self, Self::UserMessage | Self::AttemptStarted | Self::CancelRequested)
     }
 }
 
 impl EventBody {
-    /// A user's message outside any trace, with nothing beside it.
+    /// A user's message without a trace or other details.
     pub fn said(message: Message) -> Self {
         Self::UserMessage { message, trace: None, details: SendDetails::default() }
     }
 
-    /// Its kind alone.
+    /// The event's kind.
     pub fn kind(&self) -> EventKind {
         match self {
             Self::UserMessage { .. } => EventKind::UserMessage,

@@ -10,10 +10,10 @@ pub const MAX_ID_BYTES: usize = 256;
 /// Why a string is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadId {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("must not be empty")]
     Empty,
-    /// It would not fit a key.
+    /// It is too long for a store's key.
     #[error("is longer than {MAX_ID_BYTES} bytes")]
     TooLong,
     /// It would break a log or a header.
@@ -27,14 +27,14 @@ fn check(text: &str) -> Result<(), BadId> {
     } else if text.len() > MAX_ID_BYTES {
         Err(BadId::TooLong)
     } else if !is_plain_ascii(text) && text.chars().any(char::is_control) {
-        // Ids reach logs, headers and SQL text tools: a control character has no honest use there.
+        // Ids are written to logs, headers and SQL tools, where control characters could do harm.
         Err(BadId::Control)
     } else {
         Ok(())
     }
 }
 
-/// Nearly every id is, and that is told of all bytes at once.
+/// Fast check: true for nearly every id, and the compiler vectorizes it.
 fn is_plain_ascii(text: &str) -> bool {
     text.bytes().fold(true, |plain, byte| plain & (b' '..0x7f).contains(&byte))
 }

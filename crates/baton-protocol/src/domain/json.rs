@@ -1,8 +1,8 @@
 //! Free-form JSON: `metadata`, `data` and extension `params`.
 //!
-//! Held as minified text, never as a tree: a number keeps its spelling (`1.0` and `1e2` would not survive a
-//! detour through `f64`), members keep their order, and encoding is a copy. Nothing here holds a line break
-//! outside a string, and JSON forbids raw ones inside, so the text always fits on one SSE `data:` line.
+//! Kept as minified text, never as a tree: a number keeps its spelling (`1.0` and `1e2` would change if converted to
+//! `f64`), members keep their order, and encoding is a copy. The text has no line breaks outside strings, and JSON
+//! forbids raw ones inside, so it always fits on one SSE `data:` line.
 
 mod scan;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub struct JsonText(Box<str>);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JsonObject(JsonText);
 
-/// What a JSON value is.
+/// The type of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonKind {
     /// `{…}`
@@ -43,48 +43,48 @@ pub enum JsonKind {
 /// See [`JsonText::shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JsonShape {
-    /// Members of the object that has most.
+    /// The largest number of members of any object.
     pub keys: usize,
-    /// Arrays and objects open at once.
+    /// The deepest nesting of arrays and objects.
     pub depth: usize,
 }
 
-/// Why a text was not taken. `at` is a byte offset into the text as given.
+/// Why a text was refused. `at` is a byte offset into the given text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonRefused {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("not valid JSON at byte {at}")]
     Syntax {
         /// Where.
         at: usize,
     },
-    /// A member is there twice. `key` is unescaped and cut to [`JsonRefused::KEY_CHARS`].
+    /// An object has a member twice. `key` is unescaped and shortened to [`JsonRefused::KEY_CHARS`].
     #[error("duplicate key {key:?} at byte {at}")]
     DuplicateKey {
         /// Which.
         key: String,
-        /// Where it stands for the second time.
+        /// Where the second one is.
         at: usize,
     },
-    /// A peer might not be able to read it.
+    /// It is nested too deeply; a peer might not be able to read it.
     #[error("JSON nested deeper than {limit} levels")]
     TooDeep {
         /// How deep it may be.
         limit: usize,
     },
-    /// It is JSON, but something else.
+    /// It is valid JSON, but not an object.
     #[error("JSON value is not an object")]
     NotAnObject,
 }
 
 impl JsonRefused {
-    /// A key may be as long as the request; an error message that repeats it must not be.
+    /// A key may be as long as the request; the copy in an error message must be short.
     pub const KEY_CHARS: usize = 64;
 }
 
 impl JsonText {
-    /// Arrays and objects open at once. Below the 127 that `serde_json` allows, so that what is accepted here
-    /// can still be read by a peer after it has been wrapped in a task, an event and an envelope.
+    /// The deepest nesting of arrays and objects. Below the 127 that `serde_json` allows, so that a peer can still read
+    /// the value after it was wrapped in a task, an event and an envelope.
     pub const MAX_DEPTH: usize = 100;
 
     /// Checks and minifies a text.
@@ -92,7 +92,7 @@ impl JsonText {
         scan::minify(text).map(Self)
     }
 
-    /// Most members that any object in it has, and how many arrays and objects are open at once.
+    /// The largest number of members of any object, and the deepest nesting.
     pub fn shape(&self) -> JsonShape {
         scan::shape(self.as_str().as_bytes())
     }
@@ -112,12 +112,12 @@ impl JsonText {
         &self.0
     }
 
-    /// The value of a string literal, quotes included. `None` if it is none.
+    /// The value of a string literal, which is given with its quotes. `None` if it is not one.
     pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
         scan::unescape(literal)
     }
 
-    /// What it is.
+    /// The type of the value.
     pub fn kind(&self) -> JsonKind {
         match self.0.as_bytes().first() {
             Some(b'{') => JsonKind::Object,
@@ -146,7 +146,7 @@ impl JsonObject {
         self.0.as_str()
     }
 
-    /// Is it `{}`?
+    /// True for `{}`.
     pub fn is_empty(&self) -> bool {
         self.as_str() == "{}"
     }
@@ -156,7 +156,8 @@ impl JsonObject {
         self.0.shape()
     }
 
-    /// The raw text of the top-level member `key` (unescaped). Walks the text: for one look-up, not for many.
+    /// The raw text of the top-level member `key` (unescaped). Scans the text each time, so it is meant for single
+    /// look-ups.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.members().find(|(name, _)| name == key).map(|(_, value)| value)
     }

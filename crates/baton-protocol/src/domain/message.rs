@@ -2,7 +2,7 @@
 
 use super::{ContextId, JsonObject, JsonText, MessageId, TaskId};
 
-/// Who says something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The client.
@@ -11,14 +11,14 @@ pub enum Role {
     Agent,
 }
 
-/// One turn of talk between a user and an agent.
+/// A message between a user and an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Made by its author.
+    /// Chosen by the author of the message.
     pub id: MessageId,
-    /// Who says it.
+    /// The author.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub parts: Vec<Part>,
     /// The task it is about.
     pub task_id: Option<TaskId>,
@@ -26,7 +26,7 @@ pub struct Message {
     pub context_id: Option<ContextId>,
     /// For extensions; `skillId` in it chooses a skill.
     pub metadata: Option<JsonObject>,
-    /// URIs of the extensions that take part in it.
+    /// URIs of the extensions that it uses.
     pub extensions: Vec<String>,
     /// Tasks it refers to.
     pub reference_task_ids: Vec<TaskId>,
@@ -39,7 +39,7 @@ pub struct Part {
     pub content: PartContent,
     /// A file's name.
     pub filename: Option<String>,
-    /// What kind of content; unsaid for plain text and JSON.
+    /// The media type; absent for plain text and JSON.
     pub media_type: Option<String>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
@@ -59,7 +59,7 @@ pub enum PartContent {
 }
 
 impl Message {
-    /// A message with nothing but its parts; the rest is filled in by whoever sends it.
+    /// A message with only its parts; the sender fills in the rest.
     pub fn new(id: MessageId, role: Role, parts: Vec<Part>) -> Self {
         Message {
             id,
@@ -73,7 +73,7 @@ impl Message {
         }
     }
 
-    /// The text parts, joined with newlines: what a plain-text agent wants to read.
+    /// The text parts, joined with newlines, for agents that read plain text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for part in &self.parts {

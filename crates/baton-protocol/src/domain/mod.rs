@@ -1,4 +1,4 @@
-//! What the A2A objects *are*, apart from how any generation spells them.
+//! The A2A objects, independent of the encoding of any generation.
 //!
 //! No serde, no clock, no randomness, no async in here: ids and times are arguments.
 

@@ -2,14 +2,14 @@
 
 use super::{ContextId, Task, TaskState, Timestamp};
 
-/// What a list is narrowed to. Empty filters narrow nothing.
+/// The filter of a list. An empty filter matches all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// Of this conversation.
+    /// Only tasks of this context.
     pub context_id: Option<ContextId>,
-    /// Any of these; empty means all.
+    /// Only tasks in one of these states; empty means all.
     pub states: Vec<TaskState>,
-    /// Inclusive, despite the name the wire gives it.
+    /// Only tasks whose status changed at this time or later. Inclusive, although the wire name says "after".
     pub updated_since: Option<Timestamp>,
 }
 
@@ -20,10 +20,10 @@ pub struct TaskPage {
     pub tasks: Vec<Task>,
     /// Empty on the last page.
     pub next_page_token: String,
-    /// Most tasks a page could have.
+    /// The largest number of tasks on a page.
     pub page_size: u32,
-    /// Matches before paging, counted once per listing.
+    /// The number of matching tasks on all pages, counted with the first page.
     pub total_size: u64,
-    /// Artifacts were asked for; otherwise the member is left out of every task.
+    /// Whether the tasks include artifacts; otherwise the member is left out.
     pub with_artifacts: bool,
 }

@@ -2,18 +2,18 @@
 
 use super::{PushConfigId, TaskId};
 
-/// A webhook that is told about a task.
+/// A webhook that gets the events of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushConfig {
-    /// Chosen by the client, or made for it.
+    /// Chosen by the client, or by the server if the client did not.
     pub id: Option<PushConfigId>,
-    /// The task it is about.
+    /// The task whose events are sent.
     pub task_id: Option<TaskId>,
-    /// Where it is told.
+    /// The webhook's address.
     pub url: String,
-    /// Sent along, so that the receiver knows whom it is from.
+    /// Sent with each call, so that the receiver can check the sender.
     pub token: Option<String>,
-    /// How the server proves itself there.
+    /// How the server authenticates to the webhook.
     pub authentication: Option<PushAuthentication>,
 }
 
@@ -22,6 +22,6 @@ pub struct PushConfig {
 pub struct PushAuthentication {
     /// Such as `Bearer`.
     pub scheme: String,
-    /// What the scheme takes.
+    /// The credentials for the scheme.
     pub credentials: Option<String>,
 }

@@ -1,12 +1,12 @@
-//! Whose data this is. The first argument of every store call and part of every stored key.
+//! Whose data something is: the first argument of every store call, and part of every stored key.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// Agent, tenant and owner. The owner comes from authentication, never from a request body.
 ///
-/// A request hands its scope to many places. So it is one shared block of the request's own: a clone of the three names
-/// would change counters that the requests of all threads share.
+/// A request clones its scope many times. So it is one `Arc` per request: cloning three shared names instead would
+/// contend on reference counts that requests of all threads share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope(Arc<Names>);
 
@@ -23,12 +23,12 @@ pub struct Names {
 }
 
 impl Scope {
-    /// A scope of these three.
+    /// A scope with these names.
     pub fn new(agent: &str, tenant: &str, owner: &str) -> Self {
         Scope::of(Arc::from(agent), Arc::from(tenant), Arc::from(owner))
     }
 
-    /// The same, of names that are shared.
+    /// A scope with names that are shared already.
     pub fn of(agent: Arc<str>, tenant: Arc<str>, owner: Arc<str>) -> Self {
         Scope(Arc::new(Names { agent, tenant, owner }))
     }

@@ -9,36 +9,36 @@ pub struct SecurityScheme {
     pub kind: SchemeKind,
 }
 
-/// The ways there are.
+/// The kinds of schemes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemeKind {
-    /// A secret word.
+    /// An API key.
     ApiKey {
         /// Where it is sent.
         location: ApiKeyLocation,
-        /// Under what name.
+        /// The name of the header, parameter or cookie.
         name: String,
     },
     /// The `Authorization` header.
     Http {
         /// `bearer`, `basic`, `digest`.
         scheme: String,
-        /// What a bearer token is, for people.
+        /// The format of a bearer token, for people.
         bearer_format: Option<String>,
     },
     /// Tokens of an authorisation server.
     OAuth2 {
-        /// How they are had.
+        /// How tokens are obtained.
         flows: Box<OAuthFlows>,
         /// Where the server describes itself.
         metadata_url: Option<String>,
     },
-    /// The same, described by the server.
+    /// OpenID Connect.
     OpenIdConnect {
         /// Where the server describes itself.
         url: String,
     },
-    /// A certificate of the client's.
+    /// A client certificate.
     MutualTls,
 }
 
@@ -53,14 +53,14 @@ pub enum ApiKeyLocation {
     Cookie,
 }
 
-/// 1.0 allows one flow per scheme, 0.3 several: the domain holds what either can say.
+/// 1.0 allows one flow per scheme, 0.3 several: this type can hold both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthFlows {
-    /// A person agrees in a browser.
+    /// A user agrees in a browser.
     pub authorization_code: Option<OAuthFlow>,
     /// A program on its own behalf.
     pub client_credentials: Option<OAuthFlow>,
-    /// A person agrees on another device.
+    /// A user agrees on another device.
     pub device_code: Option<OAuthFlow>,
     /// Outdated; older cards have it.
     pub implicit: Option<OAuthFlow>,
@@ -71,21 +71,21 @@ pub struct OAuthFlows {
 /// The members of all flows; which are required depends on the flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthFlow {
-    /// Where the person agrees.
+    /// Where the user agrees.
     pub authorization_url: Option<String>,
-    /// Where a device code is had.
+    /// Where device codes are issued.
     pub device_authorization_url: Option<String>,
-    /// Where tokens are had.
+    /// Where tokens are issued.
     pub token_url: Option<String>,
-    /// Where tokens are renewed; unsaid: where they are had.
+    /// Where tokens are renewed; default: `token_url`.
     pub refresh_url: Option<String>,
     /// Scope name and description, in the card's order.
     pub scopes: Vec<(String, String)>,
-    /// Must the client prove that it began the flow?
+    /// Whether PKCE is required.
     pub pkce_required: bool,
 }
 
-/// Schemes that must all be met, each with its scopes. A list of these means "any of".
+/// Schemes that must all be met, each with its scopes. In a list of requirements, one must be met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecurityRequirement {
     /// Scheme by name, with the scopes it needs.

@@ -1,18 +1,18 @@
-//! What a send says beside its message.
+//! Members of a send request other than the message.
 
 use super::JsonObject;
 
-/// What a send says beside its message, for the agent.
+/// Members of a send request other than the message, for the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SendDetails {
-    /// The media types the caller takes; empty when it did not say.
+    /// The media types that the caller accepts; empty if it named none.
     pub accepted_output_modes: Vec<String>,
     /// The metadata of the request, as opposed to the message's own.
     pub metadata: Option<JsonObject>,
 }
 
 impl SendDetails {
-    /// Was nothing said?
+    /// True if the request had none of these members.
     pub fn is_empty(&self) -> bool {
         self.accepted_output_modes.is_empty() && self.metadata.is_none()
     }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use super::{ArtifactId, ContextId, JsonObject, Message, Part, TaskId, Timestamp};
 
-/// A unit of work: the fold of its log.
+/// A unit of work, computed from its log.
 ///
-/// What was said and what came out may be large, and a task is held by several at once (its run, its agent, whoever
-/// waits for it): they share both.
+/// Messages and artifacts may be large, and several owners hold a task at once (its run, its agent, requests that wait
+/// for it), so these are shared by `Arc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Unique within its scope.
     pub id: TaskId,
     /// The conversation it belongs to.
     pub context_id: ContextId,
-    /// Where it stands.
+    /// The current status.
     pub status: Status,
-    /// What came out of it so far.
+    /// The artifacts so far.
     pub artifacts: Vec<Arc<Artifact>>,
-    /// What was said, oldest first.
+    /// The messages, oldest first.
     pub history: Vec<Arc<Message>>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
@@ -29,46 +29,46 @@ pub struct Task {
 /// A change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// To this state.
+    /// The new state.
     pub state: TaskState,
-    /// At this time.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Its state.
     pub state: TaskState,
-    /// What the agent said with it.
+    /// The agent's message about it.
     pub message: Option<Message>,
-    /// Since when.
+    /// The time of the last change.
     pub timestamp: Timestamp,
 }
 
-/// The eight states of a task's life.
+/// The eight states of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TaskState {
-    /// Taken in; nobody works on it yet.
+    /// Accepted; the agent has not started yet.
     Submitted,
-    /// Somebody works on it.
+    /// The agent works on it.
     Working,
-    /// The agent asked something.
+    /// The agent waits for an answer.
     InputRequired,
     /// The agent waits for an authorisation.
     AuthRequired,
-    /// Ended well.
+    /// Ended successfully.
     Completed,
-    /// Ended badly; the status says why.
+    /// Ended with a failure; the status says why.
     Failed,
-    /// Ended at the client's wish.
+    /// Ended because the client canceled it.
     Canceled,
-    /// The agent would not do it.
+    /// The agent refused it.
     Rejected,
 }
 
 impl TaskState {
-    /// Each of them once.
+    /// All states.
     pub const ALL: [TaskState; 8] = [
         TaskState::Submitted,
         TaskState::Working,
@@ -80,12 +80,12 @@ impl TaskState {
         TaskState::Rejected,
     ];
 
-    /// Final: nothing may change a task in such a state.
+    /// True for final states: nothing may change a task in such a state.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
-    /// Waiting for the other side.
+    /// True for states in which the task waits for the client.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
@@ -104,13 +104,13 @@ impl TaskState {
         }
     }
 
-    /// The state of a stored number.
+    /// The state with a stored number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.number() == number)
     }
 }
 
-/// Something that came out of a task.
+/// A result of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// Unique within its task.
@@ -123,7 +123,7 @@ pub struct Artifact {
     pub parts: Vec<Part>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
-    /// URIs of the extensions that take part in it.
+    /// URIs of the extensions that it uses.
     pub extensions: Vec<String>,
 }
 

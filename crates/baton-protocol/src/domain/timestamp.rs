@@ -1,4 +1,4 @@
-//! Points in time as the protocol knows them: UTC, milliseconds.
+//! Points in time in the protocol: UTC, milliseconds.
 
 /// Milliseconds since the Unix epoch. Bounded to years 1..=9999, the span RFC 3339 can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +20,7 @@ impl Timestamp {
         self.0
     }
 
-    /// So much later, or earlier, within the bounds.
+    /// Later (or earlier, if negative) by this many milliseconds, within the bounds.
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
     }

@@ -1,11 +1,11 @@
-//! Where a request stands in its caller's trace, as the W3C `traceparent` and `tracestate` headers tell.
+//! The trace context of a request: the W3C `traceparent` and `tracestate` headers.
 
 use std::sync::Arc;
 
-/// Longest `tracestate` that is kept; W3C asks for at least this.
+/// Longest `tracestate` that is kept; W3C requires at least this.
 const MOST_STATE: usize = 512;
 
-/// A checked trace context. Kept with a task, so that whatever happens to the task later is in the same trace.
+/// A validated trace context. Stored with a task, so that its later turns belong to the same trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     parent: Arc<str>,
@@ -13,8 +13,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// `None` when `traceparent` is not one: a bad one is treated as none, never as an error. A `tracestate`
-    /// that cannot be kept is dropped alone.
+    /// `None` if `traceparent` is not valid: it is ignored, never an error. A `tracestate` that cannot be kept is
+    /// dropped without affecting `traceparent`.
     pub fn parse(parent: &str, state: Option<&str>) -> Option<Self> {
         let known = parent.len() == 55 || (parent.len() > 55 && !parent.starts_with("00") && at(parent, 55));
         let head = parent.get(..55)?;
@@ -35,12 +35,12 @@ impl TraceContext {
         Some(TraceContext { parent: Arc::from(head), state })
     }
 
-    /// As the `traceparent` header carries it.
+    /// The value of the `traceparent` header.
     pub fn parent(&self) -> &str {
         &self.parent
     }
 
-    /// As the `tracestate` header carries it.
+    /// The value of the `tracestate` header.
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
@@ -51,7 +51,7 @@ impl TraceContext {
     }
 }
 
-/// Later versions may say more, after another dash.
+/// Later versions may have more fields, after another dash.
 fn at(parent: &str, end: usize) -> bool {
     parent.as_bytes().get(end) == Some(&b'-')
 }

@@ -1,7 +1,7 @@
-//! Names in error texts that each generation spells in its own way.
+//! Names in error texts that differ between generations.
 //!
-//! A [`Name`] goes into a text by `format!`, as a mark; the codec that writes the error puts the reader's spelling in
-//! its place. So no error text can hold the word of one generation for a reader of another.
+//! A [`Name`] is formatted into a text as a placeholder; the codec that writes the error replaces it with the reader's
+//! name. So an error text never shows a reader the name of another generation.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -10,30 +10,30 @@ use crate::operation::{FACTS, Operation};
 use crate::wire::dialect::Dialect;
 use crate::wire::spelling::{self, Member};
 
-/// Begins a mark; one character follows. From a private area of Unicode: a peer's text that holds it gets a harmless
-/// name put in.
+/// Begins a placeholder; one character follows. It is from Unicode's private use area; if a peer's text contains it, a
+/// harmless name is inserted.
 const MARK: char = '\u{F8FF}';
 
-/// The first of the characters that follow.
+/// The first of the characters that may follow.
 const FIRST: u32 = '0' as u32;
 
-/// Something in a request that a text speaks of.
+/// Something in a request that an error text names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     /// The method of an operation.
     Method(Operation),
-    /// A member of a request, or a value or header that is spelled by generation.
+    /// A member, value or header whose name depends on the generation.
     Member(Member),
 }
 
 impl Name {
-    /// Every name there is.
+    /// All names.
     pub fn all() -> impl Iterator<Item = Self> {
         let methods = FACTS.iter().map(|facts| Self::Method(facts.operation));
         methods.chain(Member::ALL.into_iter().map(Self::Member))
     }
 
-    /// How a reader knows it.
+    /// The name in the reader's dialect.
     pub fn spelled(self, reader: Dialect) -> &'static str {
         match self {
             Self::Method(operation) => spelling::method(operation, reader),
@@ -49,7 +49,7 @@ impl Name {
     }
 }
 
-/// As a mark, for [`spelled`].
+/// Writes the placeholder, which `spelled` replaces.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char(MARK)?;
@@ -63,7 +63,7 @@ impl From<Name> for String {
     }
 }
 
-/// A text with its marks replaced by what the reader calls them.
+/// A text with its placeholders replaced by the reader's names.
 pub(super) fn spelled(text: &str, reader: Dialect) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);
@@ -75,7 +75,7 @@ pub(super) fn spelled(text: &str, reader: Dialect) -> Cow<'_, str> {
         let number = characters.next().and_then(|it| (it as u32).checked_sub(FIRST));
         match number.and_then(|number| Name::all().nth(number as usize)) {
             Some(name) => out.push_str(name.spelled(reader)),
-            // A peer's own character.
+            // The character came from a peer's text.
             None => out.extend(piece.chars().next()),
         }
         out.push_str(characters.as_str());
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(spelled("\u{F8FF}\u{1F600}c", Dialect::V0_1), "\u{1F600}c");
     }
 
-    /// The table's own messages are read by everybody: they hold no word that only some readers know.
+    /// The table's messages go to readers of all generations, so they contain no name of a single one.
     #[test]
     fn standard_messages_name_nothing_of_one_generation() {
         for row in TABLE {

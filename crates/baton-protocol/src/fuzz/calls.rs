@@ -1,5 +1,5 @@
-//! Parameters of every operation in every dialect: what is understood is written and understood as the same; what is not
-//! is answered with a short word on what is wrong.
+//! Parameters of every operation in every dialect: what can be read must be written and read again as the same;
+//! otherwise the error must be short.
 
 use super::codecs::{DIALECTS, survives, write_call, write_message};
 use crate::ErrorKind;
@@ -28,7 +28,7 @@ pub(super) fn check(bytes: &[u8]) {
             let write = |decoded: &Decoded| write_call(dialect, decoded.tenant.as_deref(), &decoded.call);
             survives(dialect, &decoded, write, |text| dialect.decode_call(facts.operation, Some(text)));
             if let Call::SendMessage(send) = &decoded.call {
-                // The log keeps messages of every generation in the form of 1.0.
+                // The log stores messages of every generation as 1.0 JSON.
                 let stored = write_message(Dialect::V1, &send.message);
                 assert_eq!(
                     v1::read_message(&stored).as_ref().ok(),

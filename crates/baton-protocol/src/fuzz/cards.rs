@@ -1,5 +1,5 @@
-//! Cards of every generation, and of none that says so: what is read is written and read as the same, and the cards for
-//! several generations at once are read by each.
+//! Cards of every generation, also read without knowing the generation: what is read must be written and read again as
+//! the same, and a card for several generations must be readable by each.
 
 use super::codecs::{DIALECTS, read_card, settles, write_card};
 use super::written;
@@ -29,7 +29,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// A card of 0.3 without an address of 0.3 has no `url` and is none: whoever serves it checks that first.
+/// A 0.3 card without an 0.3 interface has no `url` and is not valid; the server checks that before it serves one.
 fn has_address(dialect: Dialect, card: &AgentCard) -> bool {
     let version = |version: &str| AskedVersion::read(Some(version), None);
     let own = AskedVersion::Known(Generation::V0_3);
@@ -37,7 +37,7 @@ fn has_address(dialect: Dialect, card: &AgentCard) -> bool {
         || card.interfaces.iter().any(|it| version(&it.protocol_version) == own)
 }
 
-/// What `/.well-known/` answers for a card that an author wrote.
+/// The documents that `/.well-known/` serves for a card.
 fn served(card: &AgentCard) {
     let superset = written(|out| write_superset(out, card));
     let facts = LegacyCardFacts { url: Some("http://127.0.0.1/".to_owned()) };

@@ -1,4 +1,4 @@
-//! The four dialects side by side: the same functions under one roof, and what must hold of all of them.
+//! The functions of the four dialects behind one interface, and the properties that all must have.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use crate::wire::{StreamItem, v0_1, v0_3, v1};
 
 pub(super) const DIALECTS: [Dialect; 4] = [Dialect::V1, Dialect::V0_3, Dialect::V0_3Rest, Dialect::V0_1];
 
-/// What was read is written and read again, and again. 1.0 is what the log is kept in: nothing may change at all.
+/// A value that was read is written and read again, twice. Logs are stored as 1.0, so there nothing may change at all.
 pub(super) fn survives<T: Debug + PartialEq>(
     dialect: Dialect,
     first: &T,
@@ -28,8 +28,8 @@ pub(super) fn survives<T: Debug + PartialEq>(
     settles(dialect, first, write, read);
 }
 
-/// Readers take more than writers can say (`docs/generations.md`). Whatever is lost is lost at once, and what is left
-/// stays.
+/// Readers accept more than writers can write (`docs/generations.md`). Something may be lost the first time, but
+/// nothing after that.
 pub(super) fn settles<T: Debug + PartialEq>(
     dialect: Dialect,
     first: &T,
@@ -50,7 +50,7 @@ pub(super) fn settles<T: Debug + PartialEq>(
     }
 }
 
-/// Data at the limit by itself is above it in the wrapping of the older generations: documented, and refused.
+/// Data at the nesting limit exceeds it inside the wrappers of the older generations, and is refused, as documented.
 pub(super) fn nearly_too_deep(dialect: Dialect, text: &str) -> bool {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -109,7 +109,7 @@ pub(super) fn read_task(dialect: Dialect, text: &str) -> Result<Task, Error> {
     }
 }
 
-/// 0.1 has no message but in something else.
+/// 0.1 has no message on its own.
 pub(super) fn read_message(dialect: Dialect, text: &str) -> Option<Result<Message, Error>> {
     match dialect {
         Dialect::V1 => Some(v1::read_message(text)),

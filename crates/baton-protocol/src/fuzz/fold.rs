@@ -1,4 +1,4 @@
-//! A task's life: any sequence of events. Two bytes are one event. The fold never panics, a refused event changes
+//! Any sequence of events of a task; two bytes are one event. Folding must never panic, a refused event must change
 //! nothing, and a task ends once.
 
 use crate::domain::{
@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     for pair in bytes.chunks_exact(2) {
         let (what, how) = (pair[0], pair[1]);
         let body = body(&snapshot, what, how);
-        // Now and then a number that is not the next one.
+        // Sometimes a number that is not the next one.
         let number = if how == 0xff { snapshot.version + u64::from(what % 3) } else { snapshot.version + 1 };
         let event = Event { number, at: Timestamp::from_millis(i64::from(how)), body };
         let before = snapshot.clone();
@@ -43,7 +43,7 @@ fn applied(before: &Snapshot, after: &Snapshot, body: &EventBody) {
     assert_eq!(last, Some(to), "the state history ends with the state");
     let changes = usize::from(from != to);
     assert_eq!(after.task.transitions.len(), before.task.transitions.len() + changes);
-    // Nothing that was said is lost: it is the status message, or in the history.
+    // No message is lost: it is the status message, or in the history.
     let said = |snapshot: &Snapshot| {
         snapshot.task.history.len() + usize::from(snapshot.task.status.message.is_some())
     };
@@ -63,7 +63,7 @@ fn applied(before: &Snapshot, after: &Snapshot, body: &EventBody) {
         assert_eq!(Some(after.ordinal(&artifact.id) as usize), place);
     }
     assert!(after.sealed().all(|sealed| after.task.artifacts.iter().any(|artifact| artifact.id == *sealed)));
-    // What is counted along the way is what is there.
+    // The running counts equal a recount.
     let sealed: Vec<_> = after.sealed().cloned().collect();
     let again = Snapshot::restore(
         after.task.clone(),
@@ -94,7 +94,7 @@ fn body(snapshot: &Snapshot, what: u8, how: u8) -> EventBody {
         _ => {
             let id = ArtifactId::parse(&(how % 4).to_string()).expect("an id");
             let parts = if what & 0x40 != 0 && how & 0x20 != 0 { Vec::new() } else { vec![Part::text("y")] };
-            // Right most of the time; the wrong ones must be refused.
+            // Usually correct; wrong ones must be refused.
             let ordinal = if what == 0xff { u32::from(how) } else { snapshot.ordinal(&id) };
             EventBody::Artifact(ArtifactUpdate {
                 artifact: Artifact::new(id, parts),

@@ -1,4 +1,4 @@
-//! Free-form JSON against `serde_json`, which reads the same grammar by other code.
+//! Compares the parser of free-form JSON with `serde_json`.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) fn check(bytes: &[u8]) {
         }
         Err(JsonRefused::NotAnObject) => panic!("any value was asked for"),
     }
-    // Any text is the value of a string.
+    // Any text can be the value of a JSON string.
     let quoted = JsonText::from_string_value(text);
     assert_eq!(serde_json::from_str::<String>(quoted.as_str()).expect("a string"), text);
     assert_eq!(JsonText::parse(quoted.as_str()).as_ref(), Ok(&quoted));
@@ -34,7 +34,7 @@ fn kept(json: &JsonText, text: &str, peer: Option<Value>) {
     assert!(minified.len() <= text.len() && !minified.contains(['\n', '\r']));
     assert_eq!(JsonText::parse(minified).as_ref(), Ok(json), "minified once is minified for good");
     serde_json::from_str::<IgnoredAny>(minified).expect("what is kept is JSON");
-    // Numbers beyond f64 are JSON that serde_json does not hold.
+    // serde_json cannot hold numbers beyond f64.
     assert_eq!(serde_json::from_str::<Value>(minified).ok(), peer, "space was dropped, and something else");
     let Ok(object) = JsonObject::try_from(json.clone()) else { return };
     let mut rebuilt = 2;
@@ -46,7 +46,7 @@ fn kept(json: &JsonText, text: &str, peer: Option<Value>) {
     assert!(rebuilt <= minified.len() && object.is_empty() == (object.members().count() == 0));
 }
 
-/// Text that a codec wrote. Deeper than a free-form value may be: those are wrapped in objects.
+/// Text that a codec wrote. It may be nested deeper than a free-form value, since such values are wrapped in objects.
 pub(super) fn assert_well_formed(text: &str) {
     if let Err(refused) = JsonText::parse(text)
         && !matches!(refused, JsonRefused::TooDeep { .. })

@@ -1,4 +1,4 @@
-//! The envelope: whatever comes in, the answer is one a client can read, with the id it sent.
+//! The JSON-RPC envelope: for any input the answer must be readable by a client, with the client's id.
 
 use serde::de::IgnoredAny;
 
@@ -18,7 +18,7 @@ pub(super) fn check(bytes: &[u8]) {
             }
             let params = request.params.unwrap_or("null");
             serde_json::from_str::<IgnoredAny>(params).expect("params are JSON");
-            // A client of ours that says the same is understood the same.
+            // The same request, written by our client, must be read as the same.
             let mut again = Vec::new();
             let Some(id) = &request.id else { return };
             write_request(&mut again, id, &request.method, |out| out.extend_from_slice(params.as_bytes()));
@@ -46,7 +46,7 @@ pub(super) fn check(bytes: &[u8]) {
             parse_response(text.as_bytes()).expect("an error is a response");
         }
     }
-    // The other side: what an agent answered.
+    // The client's side: the input as an agent's answer.
     if let Ok((id, _)) = parse_response(bytes) {
         assert!(id.is_none_or(|id| id.as_str().len() < 300));
     }

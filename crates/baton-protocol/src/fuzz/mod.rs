@@ -1,8 +1,7 @@
-//! What must hold for any bytes: targets for the fuzzers, one function each. It takes an input and panics when something
-//! is wrong.
+//! Fuzz targets, one function each: it takes any bytes and panics if a property does not hold.
 //!
-//! Compiled for tests, which replay corpora and try new inputs for a few seconds, and for libFuzzer (`cargo xtask fuzz`).
-//! `fuzz/README.md` tells how to add one.
+//! Compiled for tests, which replay corpora and try new inputs for a few seconds, and for libFuzzer (`cargo xtask
+//! fuzz`). `fuzz/README.md` says how to add one.
 
 mod calls;
 mod cards;
@@ -15,7 +14,7 @@ mod routes;
 mod sse;
 mod times;
 
-/// Panics when something does not hold.
+/// Panics if a property does not hold.
 pub type Check = fn(&[u8]);
 
 /// In the order of `fuzz/targets.tsv`.
@@ -31,7 +30,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("fold", fold::check),
 ];
 
-/// What a writer made: one line, and JSON in which no member is there twice.
+/// The output of a writer, checked to be one line of JSON without duplicate members.
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);

@@ -1,5 +1,5 @@
-//! Tasks, messages, events and replies in every dialect: what is read is written and read as the same, the log can keep
-//! it, and every other dialect can tell it to its own clients.
+//! Tasks, messages, events and replies in every dialect: what is read must be written and read again as the same, must
+//! survive storing, and must be writable in every other dialect.
 
 use super::codecs::{
     DIALECTS, nearly_too_deep, read_item, read_message, read_reply, read_task, survives, write_item,
@@ -43,13 +43,13 @@ pub(super) fn check(bytes: &[u8]) {
 }
 
 fn reply_text(dialect: Dialect, reply: &Reply) -> String {
-    // The legacy `history` is one list for both: of states where there are any.
+    // The legacy `history` is either a list of states or of messages: states if there are any.
     let state_history =
         matches!(reply, Reply::Task(task) | Reply::SentTask(task) if !task.transitions.is_empty());
     write_reply(dialect, reply, &AnswerFacts { state_history, ..AnswerFacts::default() })
 }
 
-/// A snapshot holds the task in the form of 1.0, and its transitions beside it.
+/// A snapshot stores the task as 1.0 JSON, and its transitions separately.
 fn kept(task: &Task) {
     let task = Task { transitions: Vec::new(), ..task.clone() };
     let stored = write_reply(Dialect::V1, &Reply::Task(task.clone()), &AnswerFacts::default());
@@ -57,7 +57,7 @@ fn kept(task: &Task) {
     listed(&task, &stored);
 }
 
-/// Cutting a task's text for a list gives what writing the task for it gives.
+/// Cutting a task's stored JSON for a list must give the same text as writing the task for the list.
 fn listed(task: &Task, stored: &str) {
     for (include_artifacts, history) in [(false, None), (true, None), (false, Some(0)), (true, Some(1))] {
         let history_length = history.map_or(HistoryLength::All, HistoryLength::Last);
@@ -73,7 +73,7 @@ fn listed(task: &Task, stored: &str) {
     }
 }
 
-/// Whoever asks gets something its reader understands. What is lost on the way is told in `docs/generations.md`.
+/// Every dialect can write the item so that its own reader accepts it. `docs/generations.md` lists what is lost.
 fn told_elsewhere(item: &StreamItem) {
     for dialect in DIALECTS {
         let text = written_for(dialect, item);

@@ -1,5 +1,5 @@
-//! HTTP+JSON: `METHOD path?query`, and on the next lines the body. What is understood is written again by the client's
-//! side, and must come to the same.
+//! HTTP+JSON: the input is `METHOD path?query`, and on the next lines the body. A call that can be read is written by
+//! the client's code and must be read as the same.
 
 use super::json_text::assert_well_formed;
 use crate::generation::{AskedVersion, Generation};
@@ -42,7 +42,7 @@ fn understood(found: &Route, query: Option<&str>, body: Option<&str>) {
         }
     };
     assert_eq!(decoded.call.operation(), found.operation);
-    // A tenant out of a query or a body may be any text; in a path it may not.
+    // A tenant from a query or a body may be any text; one in a path may not.
     if decoded.tenant.as_deref().is_some_and(|tenant| !is_tenant(tenant)) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Event streams: the same events wherever reads end, and whatever is framed is read again.
+//! Event streams: the events must not depend on where reads end, and whatever is framed must be read as the same.
 
 use bytes::BytesMut;
 
@@ -14,14 +14,14 @@ pub(super) fn check(bytes: &[u8]) {
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
         assert_eq!(events(&pieces, PLENTY), whole, "in reads of {size}");
     }
-    // A bound loses what is too large and what follows, and nothing before it.
+    // A size limit may drop the event that is too large and what follows, but nothing before it.
     let bounded = events(&[bytes], 16);
     assert!(whole.starts_with(&bounded), "{bounded:?} of {whole:?}");
     assert_eq!(events(&single, 16), bounded, "a bound, byte by byte");
     for event in whole {
         again(&event);
     }
-    // What we frame is what is read, whatever it says; only line breaks have no place in it.
+    // Whatever is framed is read as the same, except line breaks, which are not allowed in it.
     if let Ok(text) = str::from_utf8(bytes) {
         again(&SseEvent { id: None, event: None, data: text.replace(['\n', '\r'], " "), retry: None });
     }

@@ -1,4 +1,4 @@
-//! Timestamps: what is read is written as the same moment, and every moment can be written.
+//! Timestamps: what is read must be written as the same time, and every time can be written.
 
 use crate::domain::Timestamp;
 use crate::wire::v1::{parse_timestamp, write_timestamp};

@@ -3,7 +3,7 @@
 use super::Generation;
 use crate::error::{Error, ErrorKind};
 
-/// Newest first: the order in which people are told of them.
+/// Newest first, as in messages for people.
 const ALL: [Generation; 3] = [Generation::V1, Generation::V0_3, Generation::V0_1];
 
 /// Which generations an agent serves.
@@ -25,7 +25,7 @@ impl Generations {
         self.0[place(generation)]
     }
 
-    /// Those that are not served.
+    /// The generations that are not served.
     pub fn others(self) -> Self {
         Generations(self.0.map(|served| !served))
     }
@@ -34,7 +34,7 @@ impl Generations {
         self.0 == [false; 3]
     }
 
-    /// Refuses a request of a generation that is not served.
+    /// An error if the generation is not served.
     pub fn check(self, generation: Generation) -> Result<(), Error> {
         if self.has(generation) {
             return Ok(());
@@ -47,7 +47,7 @@ impl Generations {
         Err(Error::new(ErrorKind::VersionNotSupported, message))
     }
 
-    /// As people list them: `1.0, 0.3 and 0.1`.
+    /// For messages: `1.0, 0.3 and 0.1`.
     pub fn versions(self) -> String {
         let served: Vec<_> = ALL.into_iter().filter(|it| self.has(*it)).map(Generation::version).collect();
         match served.split_last() {

@@ -1,27 +1,29 @@
-//! A task's artifacts while they come into being: where each one is, which are finished, how much they hold.
+//! An index of a task's artifacts: their positions, which are complete, and their total size.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::domain::{Artifact, ArtifactId, ArtifactUpdate, Part, PartContent};
 
-/// Beside the list of artifacts. No artifact ever leaves the list, so a place in it stands for the artifact.
+/// Kept beside the list of artifacts. No artifact is ever removed from the list, so a position identifies it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
-    /// Empty while there are few: comparing some ids is cheaper than hashing one. Past that every look-up would walk
-    /// the whole list, and a task with many artifacts would take time by the square of their number.
-    by_id: HashMap<ArtifactId, usize>,
-    sealed: BTreeSet<usize>,
+    /// Only from the ninth artifact on: comparing some ids is cheaper than making a map, and nearly every task has one
+    /// artifact. Past that every look-up would walk the whole list, and a task with many artifacts would take time by
+    /// the square of their number.
+    by_id: Option<HashMap<ArtifactId, usize>>,
+    /// Places of those whose last chunk has not come. Most artifacts come whole, so that nothing is kept for them.
+    open: BTreeSet<usize>,
     bytes: u64,
 }
 
-/// Up to so many artifacts are searched one by one.
-const FEW: usize = 16;
+/// Up to this many artifacts are searched linearly.
+const FEW: usize = 8;
 
-/// Two equal lists have equal places, whether or not they were looked up.
+/// `by_id` is a cache: it does not matter for equality.
 impl PartialEq for Index {
     fn eq(&self, other: &Self) -> bool {
-        self.sealed == other.sealed
+        self.open == other.open
     }
 }
 
@@ -32,24 +34,22 @@ impl Index {
         let bytes = artifacts.iter().map(|artifact| content_bytes(&artifact.parts)).sum();
         let mut index = Index { bytes, ..Index::default() };
         index.grown(artifacts);
-        index.sealed = sealed.iter().filter_map(|id| index.position(artifacts, id)).collect();
+        let sealed: BTreeSet<usize> = sealed.iter().filter_map(|id| index.position(artifacts, id)).collect();
+        index.open = (0..artifacts.len()).filter(|at| !sealed.contains(at)).collect();
         index
     }
 
     pub(super) fn position(&self, artifacts: &[Arc<Artifact>], id: &ArtifactId) -> Option<usize> {
-        if artifacts.len() > FEW {
-            return self.by_id.get(id).copied();
+        match &self.by_id {
+            Some(by_id) => by_id.get(id).copied(),
+            // Appends nearly always go to the newest artifact.
+            None => artifacts.iter().rposition(|artifact| artifact.id == *id),
         }
-        // Appends nearly always go to the newest artifact.
-        artifacts.iter().rposition(|artifact| artifact.id == *id)
     }
 
+    /// True if the last chunk of the artifact at that position was received.
     pub(super) fn is_sealed(&self, at: usize) -> bool {
-        self.sealed.contains(&at)
-    }
-
-    pub(super) fn sealed(&self) -> impl Iterator<Item = usize> {
-        self.sealed.iter().copied()
+        !self.open.contains(&at)
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -73,23 +73,25 @@ impl Index {
             Some(at) => {
                 self.bytes -= content_bytes(&artifacts[at].parts);
                 artifacts[at] = Arc::new(artifact);
-                self.sealed.remove(&at);
                 at
             }
         };
         if last_chunk {
-            self.sealed.insert(at);
+            self.open.remove(&at);
+        } else {
+            self.open.insert(at);
         }
     }
 
-    /// Takes new artifacts into the map, if there must be one.
+    /// Adds new artifacts to the map, if it is needed.
     fn grown(&mut self, artifacts: &[Arc<Artifact>]) {
         if artifacts.len() <= FEW {
             return;
         }
-        let known = self.by_id.len();
-        let new = artifacts.iter().enumerate().skip(known).map(|(at, artifact)| (artifact.id.clone(), at));
-        self.by_id.extend(new);
+        let by_id = self.by_id.get_or_insert_default();
+        let new =
+            artifacts.iter().enumerate().skip(by_id.len()).map(|(at, artifact)| (artifact.id.clone(), at));
+        by_id.extend(new);
     }
 }
 
@@ -109,10 +111,10 @@ fn add(artifact: &mut Artifact, chunk: Artifact, joins: bool) {
     }
 }
 
-/// Adds a text to the one before it; answers what could not be added.
+/// Appends a text to the last part; returns the part if it could not be appended.
 fn join(last: Option<&mut Part>, part: Part) -> Option<Part> {
     match (last.map(|last| &mut last.content), &part.content) {
-        // The end of streamed text is told by an empty one, which nobody wants to see.
+        // An empty text marks the end of streamed text; it must not become a part.
         (_, PartContent::Text(text)) if text.is_empty() => None,
         (Some(PartContent::Text(before)), PartContent::Text(text)) => {
             before.push_str(text);

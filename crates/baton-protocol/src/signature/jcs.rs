@@ -1,8 +1,8 @@
 //! The JSON Canonicalization Scheme, RFC 8785: members sorted, no white space, one spelling for each string and number.
 //!
-//! It works on [`JsonText`], which is valid, minified and without duplicate keys already, and which nests at most 100
-//! deep: that bounds the recursion. Members are written in the order they come in and moved into theirs at the end of
-//! their object, so memory stays at about twice the text whatever it holds.
+//! It works on [`JsonText`], which is already valid, minified, without duplicate keys, and nested at most 100 deep,
+//! which bounds the recursion. Members are written in the order of the input and sorted at the end of their object, so
+//! memory use is at most about twice the text.
 
 mod number;
 #[cfg(test)]
@@ -14,12 +14,12 @@ use std::cmp::Ordering;
 use crate::domain::JsonText;
 use crate::wire::write::string;
 
-/// What becomes of a number that a double cannot hold exactly.
+/// How a number that a double cannot hold exactly is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
-    /// As RFC 8785 has it: every number is a double.
+    /// As in RFC 8785: every number is converted to a double.
     Doubles,
-    /// From 2^53 on a number keeps its spelling: as doubles, numbers that differ could be the same one.
+    /// Numbers from 2^53 on keep their spelling: as doubles, different numbers could become equal.
     LargeAsWritten,
 }
 
@@ -41,7 +41,7 @@ struct Writer<'a> {
     numbers: Numbers,
 }
 
-/// A member that was written: its key as text, and where it stands.
+/// A member that was written: its key as text, and its position.
 struct Member<'a> {
     key: Cow<'a, str>,
     start: usize,
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
             self.value(out);
             sorted &= members.last().is_none_or(|last| order(&last.key, &key) == Ordering::Less);
             members.push(Member { key, start, end: out.len() });
-            // A comma goes behind each member, and is taken away behind the last.
+            // A comma is written after each member, and removed after the last.
             out.push(b',');
             if self.peek() == b',' {
                 self.at += 1;
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
         &self.text[start..self.at]
     }
 
-    /// 0 at the end, which no JSON holds.
+    /// 0 at the end of the text; JSON never contains it.
     fn peek(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or_default()
     }
@@ -157,7 +157,7 @@ fn unescaped(raw: &str) -> Cow<'_, str> {
     JsonText::unescape(raw).unwrap_or_default()
 }
 
-/// What has no escapes is canonical as it is.
+/// A string without escapes is canonical already.
 fn write_string(out: &mut Vec<u8>, raw: &str, value: &str) {
     match raw.contains('\\') {
         true => string(out, value),
@@ -165,7 +165,7 @@ fn write_string(out: &mut Vec<u8>, raw: &str, value: &str) {
     }
 }
 
-/// By UTF-16 code units, which is not the order of UTF-8 beyond the basic plane.
+/// By UTF-16 code units, whose order differs from UTF-8 outside the basic multilingual plane.
 fn order(one: &str, other: &str) -> Ordering {
     if one.is_ascii() && other.is_ascii() {
         return one.cmp(other);

@@ -1,19 +1,19 @@
-//! The form of a message that its hash is made of. Two sends of one message id are the same message when their forms
-//! are: member order, white space and the spelling of numbers in free JSON make no difference.
+//! The canonical form of a message, from which its hash is made. Two sends with one message id are the same message if
+//! their forms are equal: member order, white space and the spelling of numbers in free JSON make no difference.
 //!
-//! Forms are kept for as long as records of their hashes may be: none is ever changed. What this writes is fixed by
-//! golden hashes, not by the codec of 1.0, which may change.
+//! A form must not change as long as stores have hashes made from it. Golden hashes check this; the codec of 1.0 may
+//! change independently.
 
 use super::jcs::{self, Numbers};
 use crate::domain::{JsonObject, Message, Part, PartContent, Role};
 use crate::wire::write::{Object, string};
 
-/// How free JSON goes into the form.
+/// How free JSON is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As it was sent. Until this was called a version, it was how 1.0 writes the message.
+    /// As it was sent: the 1.0 encoding of the message, which was used before there were versions.
     V1,
-    /// By RFC 8785, numbers from 2^53 on as they were sent. Without free JSON it is the same as the first.
+    /// By RFC 8785, but numbers from 2^53 on as they were sent. Equal to V1 if there is no free JSON.
     V2,
 }
 
@@ -37,7 +37,7 @@ pub fn write_form(out: &mut Vec<u8>, message: &Message, form: Form) {
     object.end();
 }
 
-/// Does the message hold anything that the forms could write differently?
+/// True if the two forms could differ for this message.
 pub fn holds_free_json(message: &Message) -> bool {
     message.metadata.is_some()
         || message
@@ -91,7 +91,7 @@ mod tests {
     /// Every member, in an order and spelling that is not canonical.
     const FULL: &str = r#"{"messageId":"m","contextId":"c","taskId":"t","role":"ROLE_USER","parts":[{"text":"a\n\"é"},{"raw":"AAEC","filename":"x","mediaType":"image/png"},{"url":"https://a.example/b"},{"data":{"b":1.0,"a":[1e2,9007199254740993]},"metadata":{"z":1,"y":"\u0041"}}],"metadata":{"n":-0,"m":{}},"extensions":["urn:e"],"referenceTaskIds":["r"]}"#;
 
-    /// Golden: a change here makes every record on a disk unfindable.
+    /// Golden: if this changes, stored records can no longer be found.
     #[test]
     fn forms_stay_as_they_are() {
         let full = message(FULL);

@@ -1,4 +1,4 @@
-//! Forms of JSON that stay the same however it was written: what is hashed, and what will be signed.
+//! Canonical forms of JSON, for hashing and (later) signing.
 
 pub mod jcs;
 pub mod message_form;

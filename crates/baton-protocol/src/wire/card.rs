@@ -1,7 +1,7 @@
-//! Cards for readers of several generations at once, and reading a card without knowing its generation.
+//! Cards that readers of several generations can read, and reading a card without knowing its generation.
 //!
-//! The generations' members do not collide, so such a card is made of the cards each codec writes, laid over one
-//! another: schemes and skills, which are spelled apart inside, get the members of both.
+//! The generations' members do not collide, so such a card is merged from the cards that each codec writes: schemes and
+//! skills, which differ between generations, get the members of both.
 
 use super::members::{Members, items};
 use super::v0_1::{self, JSONRPC, LegacyCardFacts, legacy_url};
@@ -11,15 +11,15 @@ use crate::domain::{AgentCard, AgentInterface};
 use crate::error::Error;
 use crate::generation::{AskedVersion, Generation};
 
-/// `/.well-known/agent.json`: one document for 0.1 clients and for those of 0.2 and 0.3, which look here, too.
-/// Both are sent to the one `url`, which therefore speaks JSON-RPC. An agent without 0.3 has a card of 0.1.
+/// `/.well-known/agent.json`: one document for clients of 0.1 and for those of 0.2 and 0.3, which look here, too. All
+/// use the one `url`, so it is a JSON-RPC address. For an agent without 0.3 it is a 0.1 card.
 pub fn write_union_legacy(out: &mut Vec<u8>, card: &AgentCard, facts: &LegacyCardFacts) {
     if !speaks_v0_3(card) {
         return v0_1::write_card(out, card, facts);
     }
     let legacy = written(|out| v0_1::write_card(out, card, facts));
     let mut later = card.clone();
-    // Of a form of which nothing is left here.
+    // Signatures are of the 1.0 form, which is not in this document.
     later.signatures.clear();
     later.interfaces.retain(is_v0_3);
     let preferred = AgentInterface {
@@ -35,8 +35,8 @@ pub fn write_union_legacy(out: &mut Vec<u8>, card: &AgentCard, facts: &LegacyCar
     lay_over(out, &legacy, &written(|out| v0_3::write_card(out, &later)));
 }
 
-/// `/.well-known/agent-card.json` for a reader that does not say its version: the card of 1.0 with the members of
-/// 0.3 beside its own. Signatures are those of the 1.0 form. An agent without 0.3 has a card of 1.0.
+/// `/.well-known/agent-card.json` for a reader that names no version: the card of 1.0 with the members of 0.3 added.
+/// Signatures are those of the 1.0 form. For an agent without 0.3 it is a 1.0 card.
 pub fn write_superset(out: &mut Vec<u8>, card: &AgentCard) {
     if !speaks_v0_3(card) {
         return v1::write_card(out, card);
@@ -45,10 +45,10 @@ pub fn write_superset(out: &mut Vec<u8>, card: &AgentCard) {
     lay_over(out, &newest, &written(|out| v0_3::write_card(out, card)));
 }
 
-/// Reads a card of any generation, told by its members: only 1.0 has `supportedInterfaces`; of the others, what 0.2
-/// brought makes it 0.3; what is left is 0.1, or a card of early 0.2 that nothing tells from it.
+/// Reads a card of any generation, recognised by its members: only 1.0 has `supportedInterfaces`; members that were new
+/// in 0.2 mean 0.3; otherwise it is 0.1, or an early 0.2 card that looks the same.
 pub fn read_any(text: &str) -> Result<(Generation, AgentCard), Error> {
-    // What is no object is for the newest reader to refuse.
+    // If it is not an object, the 1.0 reader makes the error.
     let members = Members::of(text).unwrap_or_else(|| Members(Vec::new()));
     let said = |name: &str| members.get(name).filter(|value| *value != "null");
     let capabilities = said("capabilities").and_then(Members::of);
@@ -56,13 +56,13 @@ pub fn read_any(text: &str) -> Result<(Generation, AgentCard), Error> {
     let interfaces = V1_MEMBERS.iter().find_map(|name| said(name));
     if interfaces.is_some() || members.0.is_empty() {
         let mut card = match (v1::read_card(text), interfaces) {
-            // Some servers put their interfaces into what is otherwise a card of 0.3.
+            // Some servers add `supportedInterfaces` to a card that is otherwise 0.3.
             (Err(_), Some(interfaces)) if said("url").is_some() => {
                 AgentCard { interfaces: read_interfaces(interfaces)?, ..v0_3::read_card(text)? }
             }
             (read, _) => read?,
         };
-        // Not a member of 1.0, but the only way for a card file to switch it on.
+        // Not a member of 1.0, but a card file has no other way to enable it.
         card.capabilities.state_transition_history =
             capability("stateTransitionHistory").and_then(|flag| flag.parse().ok());
         return Ok((Generation::V1, card));
@@ -105,7 +105,7 @@ fn is_v0_3(interface: &AgentInterface) -> bool {
     AskedVersion::read(Some(&interface.protocol_version), None) == AskedVersion::Known(Generation::V0_3)
 }
 
-/// Interfaces have no reader of their own: they are read in an otherwise empty card.
+/// There is no reader for interfaces alone, so they are read inside a minimal card.
 fn read_interfaces(interfaces: &str) -> Result<Vec<AgentInterface>, Error> {
     let text = format!(r#"{{"name":"","description":"","version":"","supportedInterfaces":{interfaces}}}"#);
     v1::read_card(&text).map(|card| card.interfaces)
@@ -117,8 +117,8 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     String::from_utf8(out).expect("codecs write text")
 }
 
-/// Two descriptions of one thing as one. Objects get the members of both, lists of as many objects are laid over one
-/// another item by item, and of two other values the upper one stays.
+/// Merges two JSON values. Objects get the members of both, lists with the same number of objects are merged item by
+/// item, and of two other values `upper` wins.
 fn lay_over(out: &mut Vec<u8>, upper: &str, lower: &str) {
     if upper == lower {
         out.extend_from_slice(upper.as_bytes());
@@ -141,7 +141,7 @@ fn lay_over(out: &mut Vec<u8>, upper: &str, lower: &str) {
     }
 }
 
-/// The items of two lists of as many objects, in pairs.
+/// The items of two lists with the same number of objects, in pairs.
 fn objects_of_both<'a>(upper: &'a str, lower: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
     let (upper, lower) = (items(upper)?, items(lower)?);
     let object = |text: &str| text.starts_with('{');

@@ -1,8 +1,8 @@
-//! A dialect is how one request and its answers are spelled: a generation and, where a generation has two
-//! spellings, which. It supplies decode and encode, and nothing more.
+//! A dialect is the encoding of a request and its answers: a generation and, if the generation has two encodings, which
+//! of them. It decodes and encodes, and nothing more.
 
 use super::{Decoded, StreamItem, v0_1, v0_3, v1};
-use crate::domain::{EventKind, Message, Task, TaskId};
+use crate::domain::{EventKind, Message, Task, TaskId, TaskState};
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::operation::{HistoryLength, Operation, Reply};
@@ -11,7 +11,7 @@ use crate::operation::{HistoryLength, Operation, Reply};
 pub enum Dialect {
     /// 1.0: the same JSON in JSON-RPC and HTTP+JSON.
     V1,
-    /// 0.3 in JSON-RPC: objects told apart by `kind`.
+    /// 0.3 in JSON-RPC: objects distinguished by `kind`.
     V0_3,
     /// 0.3 in HTTP+JSON: ProtoJSON.
     V0_3Rest,
@@ -19,18 +19,38 @@ pub enum Dialect {
     V0_1,
 }
 
-/// What an answer depends on beside the value answered.
+/// What the encoding of an answer depends on besides its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerFacts {
-    /// Legacy `history` is the list of states.
+    /// In 0.1, `history` is the list of states.
     pub state_history: bool,
-    /// Trims the legacy list of states; the list of messages comes trimmed.
+    /// Trims the legacy list of states; the list of messages is already trimmed.
     pub history_length: HistoryLength,
-    /// The task the caller named; legacy answers need one even where a skill answers with a message alone.
+    /// The task that the caller named; 0.1 answers need one even if a skill answers with a message alone.
     pub task_id: Option<TaskId>,
 }
 
 impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::V1, Self::V0_3, Self::V0_3Rest, Self::V0_1];
+
+    /// The dialect of a generation in JSON-RPC.
+    pub fn in_jsonrpc(generation: Generation) -> Self {
+        match generation {
+            Generation::V1 => Self::V1,
+            Generation::V0_3 => Self::V0_3,
+            Generation::V0_1 => Self::V0_1,
+        }
+    }
+
+    /// The dialect of a generation in HTTP+JSON, which 0.1 does not have.
+    pub fn in_http_json(generation: Generation) -> Self {
+        match generation {
+            Generation::V1 => Self::V1,
+            Generation::V0_3 | Generation::V0_1 => Self::V0_3Rest,
+        }
+    }
+
     pub fn generation(self) -> Generation {
         match self {
             Self::V1 => Generation::V1,
@@ -66,6 +86,13 @@ impl Dialect {
         }
     }
 
+    /// True if a stream on which more events follow may begin with a task in this state. The stream of an answer begins
+    /// with a task that waits for input; 0.1 clients take that status for the end of the stream, so they must not see
+    /// it.
+    pub fn opens_with(self, state: TaskState) -> bool {
+        self != Self::V0_1 || !state.is_interrupted()
+    }
+
     pub fn write_stream_message(self, out: &mut Vec<u8>, message: &Message, facts: &AnswerFacts) {
         match self {
             Self::V1 => v1::write_stream_message(out, message),
@@ -75,7 +102,7 @@ impl Dialect {
         }
     }
 
-    /// An update read from its stored 1.0 form, in this spelling. The ordinal is the legacy `index`.
+    /// Writes an update that was read from its stored 1.0 form. The ordinal is the legacy `index`.
     pub fn write_stream_update(self, out: &mut Vec<u8>, item: &StreamItem) {
         match item {
             StreamItem::Task(task) => self.write_stream_task(out, task),
@@ -97,7 +124,7 @@ impl Dialect {
         }
     }
 
-    /// The SSE event name of an update; only the legacy generation names its events.
+    /// The SSE event name of an update; only 0.1 names its events.
     pub fn event_name(self, kind: EventKind) -> Option<&'static str> {
         match self {
             Self::V0_1 => v0_1::event_name(kind),

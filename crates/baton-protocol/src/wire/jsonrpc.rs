@@ -14,10 +14,10 @@ use super::write::Object;
 use crate::error::{Error, ErrorKind};
 use crate::generation::Generation;
 
-/// Longest string taken as a request id, in bytes as sent: it is repeated in every event of a stream.
+/// Longest request id, in bytes as sent. It is limited because it is repeated in every event of a stream.
 pub const MAX_RPC_ID_BYTES: usize = 256;
 
-/// A request's id: the raw JSON text of a string, a number or null, echoed as it came.
+/// A request's id: the raw JSON text of a string, a number or null, repeated unchanged in answers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RpcId(Box<str>);
 
@@ -35,7 +35,7 @@ impl RpcId {
         match raw.as_bytes().first() {
             // Two more for the quotes.
             _ if raw.len() > MAX_RPC_ID_BYTES + 2 => Err("is longer than 256 bytes"),
-            // Half a surrogate pair is no text: an answer that repeats it could not be read by most clients.
+            // Half a surrogate pair is not valid text: most clients could not read an answer that repeats it.
             Some(b'"') if raw.contains('\\') && serde_json::from_str::<String>(raw).is_err() => {
                 Err("must be a string of Unicode text")
             }
@@ -45,20 +45,20 @@ impl RpcId {
     }
 }
 
-/// One call, its parameters still as text.
+/// A request whose parameters are not decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// `None` when it is missing. A request without one is answered with an error and not carried out, but what is
-    /// wrong with its method or parameters is told first.
+    /// `None` if it is missing. A request without an id is refused; but errors in its method or parameters are reported
+    /// first.
     pub id: Option<RpcId>,
     pub method: Cow<'a, str>,
     pub params: Option<&'a str>,
 }
 
-/// A body that is no request.
+/// A body that is not a valid request.
 #[derive(Debug, Clone)]
 pub struct NoRequest {
-    /// The id, where it could be read all the same.
+    /// The id, if it could be read.
     pub id: Option<RpcId>,
     pub error: Error,
 }
@@ -95,7 +95,7 @@ pub fn parse_request(body: &[u8]) -> Result<Request<'_>, NoRequest> {
     }
 }
 
-/// What is told last, once method and parameters of a request without an id were found to be good.
+/// The error for a request without an id whose method and parameters are valid.
 #[cold]
 pub fn without_id() -> Error {
     invalid("id must be a string, a number or null; notifications are not supported")
@@ -109,7 +109,7 @@ fn not_a_request(text: &str, error: &serde_json::Error) -> NoRequest {
     NoRequest { id: the_id(text), error: why_not(text, error) }
 }
 
-/// The id of an object that is no request, if it has exactly one.
+/// The id of an object that is not a valid request, if it has exactly one.
 fn the_id(text: &str) -> Option<RpcId> {
     let members = Members::of(text)?;
     let mut ids = members.0.iter().filter(|(name, _)| name == "id");
@@ -140,7 +140,7 @@ struct RequestTwin<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    /// `null` is an id, too: a client in the field sends it.
+    /// `null` is an id, too: some clients send it.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
 }
@@ -151,31 +151,26 @@ fn read_string(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }
 
-/// Writes a whole response around a result.
+/// Writes a complete response with a result.
 pub fn write_result(out: &mut Vec<u8>, id: &RpcId, write: impl FnOnce(&mut Vec<u8>)) {
     result_prefix(out, id);
     write(out);
-    result_suffix(out);
+    out.extend_from_slice(RESULT_SUFFIX);
 }
 
-/// What stands before a result. Streams frame stored bytes between this and [`result_suffix`].
+/// Writes what comes before a result. Streams frame stored bytes between this and [`RESULT_SUFFIX`].
 pub fn result_prefix(out: &mut Vec<u8>, id: &RpcId) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_str().as_bytes());
     out.extend_from_slice(b",\"result\":");
 }
 
-pub fn result_suffix(out: &mut Vec<u8>) {
-    out.push(b'}');
-}
+/// What comes after a result.
+pub const RESULT_SUFFIX: &[u8] = b"}";
 
-/// Writes a whole error response. No id means the request's could not be told.
+/// Writes a complete error response. `None` if the request's id is unknown.
 pub fn write_error(out: &mut Vec<u8>, id: Option<&RpcId>, generation: Generation, error: &Error) {
-    let reader = match generation {
-        Generation::V1 => Dialect::V1,
-        Generation::V0_3 => Dialect::V0_3,
-        Generation::V0_1 => Dialect::V0_1,
-    };
+    let reader = Dialect::in_jsonrpc(generation);
     let mut object = Object::begin(out);
     object.string("jsonrpc", "2.0");
     object.raw("id", id.map_or("null", RpcId::as_str));
@@ -186,7 +181,7 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RpcId>, generation: Generation
         (Generation::V1 | Generation::V0_3, _) if has_error_details(error) => {
             write_error_details(inner.member("data"), error, reader);
         }
-        // Legacy codes have two meanings each: the reason tells them apart.
+        // Codes of 0.1 have two meanings each; the reason distinguishes them.
         (Generation::V0_1, Some(reason)) => {
             let mut data = Object::begin(inner.member("data"));
             data.string("reason", reason);
@@ -198,7 +193,7 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RpcId>, generation: Generation
     object.end();
 }
 
-/// Writes a whole request: the client's side of [`parse_request`].
+/// Writes a complete request: the client's side of [`parse_request`].
 pub fn write_request(out: &mut Vec<u8>, id: &RpcId, method: &str, write_params: impl FnOnce(&mut Vec<u8>)) {
     let mut object = Object::begin(out);
     object.string("jsonrpc", "2.0");
@@ -208,14 +203,14 @@ pub fn write_request(out: &mut Vec<u8>, id: &RpcId, method: &str, write_params: 
     object.end();
 }
 
-/// What a server answered, the result still as text.
+/// A server's answer; the result is not decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response<'a> {
     Result(&'a str),
     Error { code: i32, message: String, data: Option<&'a str> },
 }
 
-/// Reads the envelope of a response. A server that sends both a null result and an error means the error.
+/// Reads the envelope of a response. If it has both a null result and an error, the error counts.
 pub fn parse_response(body: &[u8]) -> Result<(Option<RpcId>, Response<'_>), Error> {
     let text = std::str::from_utf8(body).map_err(|error| bad_response(format!("not UTF-8 ({error})")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -246,7 +241,7 @@ fn bad_response(problem: impl std::fmt::Display) -> Error {
 struct ResponseTwin<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
-    /// `null` is a result, too: deleting a webhook answers it.
+    /// `null` is a result, too: it is the answer to deleting a webhook.
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -1,4 +1,4 @@
-//! An object or a list taken apart without being understood: each member is still its own text.
+//! Splits an object or a list into its members without decoding them.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object in order, those given twice included.
+/// The members of an object in order, including duplicates.
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// None if the text is no object.
+    /// `None` if the text is not an object.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// The text of a member; `null` is a text, too.
+    /// The text of a member, also if it is `null`.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().find(|(member, _)| member == name).map(|(_, value)| value.get())
     }
 }
 
-/// The items of a list; none if the text is no list.
+/// The items of a list; `None` if the text is not a list.
 pub(crate) fn items(text: &str) -> Option<Vec<&RawValue>> {
     serde_json::from_str(text).ok()
 }

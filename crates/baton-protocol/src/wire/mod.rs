@@ -1,4 +1,4 @@
-//! How things are spelled: envelopes, frames, and one codec per generation.
+//! Encodings: envelopes, frames, and one codec per generation.
 
 pub mod card;
 pub mod dialect;
@@ -6,6 +6,7 @@ pub mod http_json;
 pub mod jsonrpc;
 pub mod spelling;
 pub mod sse;
+pub mod stored;
 pub mod v0_1;
 pub mod v0_3;
 pub mod v1;
@@ -22,7 +23,7 @@ use crate::operation::Call;
 
 pub use self::stream_item::StreamItem;
 
-/// A call with the tenant its parameters named; generations before 1.0 have no tenants.
+/// A call with the tenant in its parameters; generations before 1.0 have no tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
     pub tenant: Option<String>,

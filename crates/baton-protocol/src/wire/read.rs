@@ -1,7 +1,7 @@
-//! Reading JSON into domain values, for every generation: what an absent member means, how numbers may be
-//! spelled, and how a fault is told to the person who has to mend it.
+//! Reads JSON into domain values, for every generation: absent members, spellings of numbers, and error messages that
+//! say what to correct.
 //!
-//! Decoding runs twice only when it fails: plainly first, then once more while keeping track of the path.
+//! Decoding runs a second time only if it fails, to find the path of the member for the error.
 
 use std::marker::PhantomData;
 
@@ -12,19 +12,19 @@ use serde::{Deserialize, de};
 
 use crate::error::{Error, ErrorKind};
 
-/// A domain value that generation `G` can spell. `G` is a marker: the same role has other names in other
+/// A domain value that can be read in generation `G`. `G` is a marker type: the same value has other names in other
 /// generations.
 pub(crate) trait FromWire<G>: Sized {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-/// What a text is meant to be, for its error message.
+/// What is being read, for error messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) kind: ErrorKind,
     /// Opens the message: `Invalid parameters`.
     pub(crate) title: &'static str,
-    /// Stands for the whole text where a member would be named.
+    /// The name for the whole text, used instead of a member's name.
     pub(crate) root: &'static str,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn read<G, T: FromWire<G>>(text: &str, subject: Subject) -> Result<T,
 
 #[cold]
 fn explain<G, T: FromWire<G>>(text: &str, subject: Subject, error: serde_json::Error) -> Error {
-    // A member may break a rule before the text breaks JSON; the broken JSON is the news then.
+    // If a member breaks a rule and the text is not valid JSON, the invalid JSON is reported.
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
         return not_json(subject, &error);
     }
@@ -55,7 +55,7 @@ fn explain<G, T: FromWire<G>>(text: &str, subject: Subject, error: serde_json::E
 
 fn not_json(subject: Subject, error: &serde_json::Error) -> Error {
     let kind = if subject.kind == ErrorKind::InvalidParams { ErrorKind::ParseError } else { subject.kind };
-    // The text of a syntax error names what was expected and where, never what was found.
+    // The text of a syntax error says what was expected and where, but does not quote the payload.
     Error::new(kind, format!("{}: not valid JSON ({error})", subject.title))
 }
 
@@ -63,7 +63,7 @@ impl Subject {
     pub(crate) const PARAMS: Subject =
         Subject { kind: ErrorKind::InvalidParams, title: "Invalid parameters", root: "params" };
 
-    /// Something an agent sent. What is wrong with it is the agent's fault, not the caller's.
+    /// An agent's answer. Errors in it are the agent's fault, not the caller's.
     pub(crate) const fn reply(root: &'static str) -> Subject {
         Subject { kind: ErrorKind::InvalidAgentResponse, title: "Invalid response", root }
     }
@@ -75,8 +75,8 @@ impl Subject {
     }
 }
 
-/// Which member, and what to do about it. The decoder's own words may quote the payload, so only what follows
-/// its last "expected" is passed on.
+/// The member, and what to correct. serde's message may quote the payload, so only the part after its last "expected"
+/// is used.
 fn fault(subject: Subject, path: &str, error: &serde_json::Error) -> (String, String) {
     let text = error.to_string();
     let text = text.rfind(" at line ").map_or(text.as_str(), |at| &text[..at]);
@@ -94,12 +94,12 @@ fn fault(subject: Subject, path: &str, error: &serde_json::Error) -> (String, St
     } else if error.classify() == serde_json::error::Category::Data {
         (here(), text.to_owned())
     } else {
-        // Such as half of a surrogate pair in a string: JSON's grammar allows it, no string can hold it.
+        // For example half of a surrogate pair: JSON's grammar allows it, but a Rust string cannot hold it.
         (here(), format!("cannot be read ({text})"))
     }
 }
 
-/// Carries the generation's reading of `T` through serde.
+/// A serde wrapper that reads `T` as generation `G` does.
 pub(crate) struct Wire<G, T>(pub(crate) T, PhantomData<G>);
 
 impl<'de, G, T: FromWire<G>> Deserialize<'de> for Wire<G, T> {
@@ -122,7 +122,7 @@ where
     Ok(Option::<Wire<G, T>>::deserialize(deserializer)?.map(|wire| wire.0))
 }
 
-/// A member whose `null`, like its absence, is the type's default.
+/// A member whose default value is used if it is absent or `null`.
 pub(crate) fn or_default<'de, G, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: FromWire<G> + Default,
@@ -136,7 +136,8 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }
 
-/// An object read by its twin. Derived twins alone would take arrays, too.
+/// Reads an object by its twin, a struct that derives `Deserialize`. Without this, derived twins would accept arrays,
+/// too.
 pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct Members<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
@@ -158,7 +159,7 @@ pub(crate) fn twin<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer:
     object(deserializer)
 }
 
-/// Any twin, read as an object where a value of the domain could stand.
+/// A twin as a value that can be read like a domain value.
 #[derive(Default)]
 pub(crate) struct Twin<T>(pub(crate) T);
 
@@ -190,7 +191,7 @@ impl<G, T: FromWire<G>> FromWire<G> for Vec<T> {
     }
 }
 
-/// A map whose keys are data, in the order given.
+/// A map whose keys are data; keeps their order.
 pub(crate) struct Pairs<T>(pub(crate) Vec<(String, T)>);
 
 impl<T> Default for Pairs<T> {
@@ -226,7 +227,7 @@ impl<G, T: FromWire<G>> FromWire<G> for Pairs<T> {
     }
 }
 
-/// Reads a string without keeping it: ids, enum names, base64, times.
+/// Parses a string without copying it: ids, enum names, base64, times.
 pub(crate) fn from_str<'de, T, D: Deserializer<'de>>(
     deserializer: D,
     expecting: &'static str,

@@ -1,4 +1,4 @@
-//! How the small things are read in every generation: strings, numbers, ids, free-form JSON, bytes, times.
+//! Reads scalars in every generation: strings, numbers, ids, free-form JSON, bytes, times.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl<G> FromWire<G> for bool {
     }
 }
 
-/// Protobuf's JSON lets a number be written as a string, and `5.0` for `5`.
+/// ProtoJSON allows a number as a string, and `5.0` for `5`.
 struct Whole;
 
 impl Visitor<'_> for Whole {
@@ -46,7 +46,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<i64, E> {
-        // 2^53: beyond it a double no longer holds every whole number.
+        // Beyond 2^53 a double cannot hold every whole number.
         if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
             Ok(number as i64)
         } else {
@@ -69,7 +69,7 @@ impl<G> FromWire<G> for i32 {
     }
 }
 
-/// Counts are int32 on the wire: half the range of the type that holds them.
+/// Counts are int32 on the wire, so the upper half of `u32` is refused.
 impl<G> FromWire<G> for u32 {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = <i32 as FromWire<G>>::from_wire(deserializer)?;
@@ -164,7 +164,7 @@ impl<G> FromWire<G> for Timestamp {
     }
 }
 
-/// The lower end of a filter by time.
+/// The lower bound of a filter by time.
 pub(crate) struct NotBefore(pub(crate) Timestamp);
 
 impl<G> FromWire<G> for NotBefore {

@@ -1,29 +1,29 @@
-//! How each dialect spells what error texts speak of.
+//! The names in each dialect for what error texts mention.
 
 use super::dialect::Dialect;
 use crate::operation::Operation;
 
-/// A member of a request, or a value or header in one, whose spelling depends on the generation.
+/// A member, value or header of a request whose name depends on the generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member {
-    /// The task a message is for.
+    /// The task that a message is for.
     TaskId,
-    /// The conversation a message belongs to.
+    /// The context that a message belongs to.
     ContextId,
-    /// What a message is known by.
+    /// The id of a message.
     MessageId,
     /// A message's parts.
     Parts,
     /// The role of a user, as the value of `message.role`.
     UserRole,
-    /// The media types a caller takes.
+    /// The media types that a caller accepts.
     AcceptedOutputModes,
     /// The header that names extensions.
     Extensions,
 }
 
 impl Member {
-    /// Every member there is, in order.
+    /// All members, in order.
     pub const ALL: [Self; 7] = [
         Self::TaskId,
         Self::ContextId,
@@ -41,12 +41,12 @@ pub(crate) fn member(member: Member, reader: Dialect) -> &'static str {
         //                               1.0                                 0.3                                 0.3 HTTP+JSON                       0.1
         Member::TaskId              => ["message.taskId",                    "message.taskId",                   "message.taskId",                   "id"],
         Member::ContextId           => ["message.contextId",                 "message.contextId",                "message.contextId",                "sessionId"],
-        // Messages of 0.1 have no id; they are known by their task's.
+        // Messages of 0.1 have no id; the task's id is used.
         Member::MessageId           => ["messageId",                         "messageId",                        "messageId",                        "id"],
         Member::Parts               => ["message.parts",                     "message.parts",                    "message.content",                  "message.parts"],
         Member::UserRole            => ["ROLE_USER",                         "user",                             "ROLE_USER",                        "user"],
         Member::AcceptedOutputModes => ["configuration.acceptedOutputModes", "configuration.acceptedOutputModes", "configuration.acceptedOutputModes", "acceptedOutputModes"],
-        // 0.1 has no extensions; an agent that requires one tells how later clients name it.
+        // 0.1 has no extensions; an error about a required one uses the later name.
         Member::Extensions          => ["A2A-Extensions",                    "X-A2A-Extensions",                 "X-A2A-Extensions",                 "A2A-Extensions"],
     };
     match reader {
@@ -57,8 +57,7 @@ pub(crate) fn member(member: Member, reader: Dialect) -> &'static str {
     }
 }
 
-/// The method of an operation; where a generation lacks it, nobody of that generation asked for it, and it gets the
-/// name of the next one.
+/// The method of an operation. If the generation has no such method, the name of the next generation.
 pub(crate) fn method(operation: Operation, reader: Dialect) -> &'static str {
     let facts = operation.facts();
     match reader {

@@ -1,7 +1,7 @@
 //! Server-sent events as A2A uses them: one frame per event, one JSON document per frame.
 //!
-//! The writer is strict (a frame cannot be broken by what is put in it), the reader takes whatever the WHATWG
-//! event stream grammar allows, since it meets other people's servers.
+//! The writer is strict (no content can break a frame); the reader accepts everything that the WHATWG event stream
+//! grammar allows, since it reads streams of other servers.
 
 mod read;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a stream carries, read back: the same in every generation that has contexts.
+//! An item of a stream, as a client reads it: the same in every generation that has contexts.
 
 use crate::domain::{ArtifactUpdate, ContextId, Message, StatusUpdate, Task, TaskId, Timestamp};
 
@@ -13,7 +13,7 @@ pub enum StreamItem {
         at: Timestamp,
         update: StatusUpdate,
     },
-    /// The ordinal is not on the wire: it is 0 here, and `lifecycle` knows the right one.
+    /// The ordinal is not on the wire: it is 0 here, and `lifecycle` sets the right one.
     Artifact {
         task_id: TaskId,
         context_id: ContextId,

@@ -1,7 +1,7 @@
 //! Timestamps as text: RFC 3339, milliseconds, always `Z` when written.
 //!
-//! By hand, because it is on every event's path and because no time library's range is exactly the years 1 to
-//! 9999 that the domain promises to write.
+//! Hand-written, because it runs for every event and because no time library has exactly the range of years 1 to 9999
+//! that the domain type has.
 
 use crate::domain::Timestamp;
 
@@ -23,7 +23,7 @@ pub fn write_timestamp(out: &mut Vec<u8>, at: Timestamp) {
     out.extend_from_slice(&text);
 }
 
-/// Reads any RFC 3339 time; what is finer than a millisecond is cut off.
+/// Reads any RFC 3339 time; fractions of a millisecond are cut off.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let (date_time, rest) = text.as_bytes().split_at_checked(19)?;
     let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T' | b't', h1, h2, b':', mi1, mi2, b':', s1, s2] =
@@ -34,7 +34,8 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let (year, month, day) = (number(&[*y1, *y2, *y3, *y4])?, number(&[*mo1, *mo2])?, number(&[*d1, *d2])?);
     let (hour, minute, second) = (number(&[*h1, *h2])?, number(&[*mi1, *mi2])?, number(&[*s1, *s2])?);
     let days = days_to(year, month, day);
-    // Converting back finds the 30th of February. A leap second is the one after it, as in Unix time.
+    // Converting back detects dates such as the 30th of February. A leap second counts as the following second, as in
+    // Unix time.
     if date_of(days) != (year, month, day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -42,12 +43,11 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let seconds = (hour * 60 + minute - offset_minutes(zone)?) * 60 + second;
     let millis = days * MILLIS_PER_DAY + seconds * 1000 + fraction;
     let read = Timestamp::from_millis(millis);
-    // Clamping is for broken clocks; a peer that names the year 0 is told so instead.
+    // `Timestamp` clamps values of broken clocks; a peer's year 0 is refused instead.
     (read.as_millis() == millis).then_some(read)
 }
 
-/// The first millisecond that is not before the time: the lower end of a filter, since what is finer than a millisecond
-/// would otherwise let through what came before it.
+/// Rounds up to the next millisecond, for the lower bound of a filter: rounding down would let earlier times through.
 pub(crate) fn parse_not_before(text: &str) -> Option<Timestamp> {
     let read = parse_timestamp(text)?;
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
@@ -55,7 +55,7 @@ pub(crate) fn parse_not_before(text: &str) -> Option<Timestamp> {
     Some(if finer { read.plus_millis(1) } else { read })
 }
 
-/// The milliseconds of `.123456`, and what follows. Protobuf writers send up to nine digits.
+/// The milliseconds of `.123456`, and the rest of the text. Protobuf writers send up to nine digits.
 fn split_fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
     let [b'.', rest @ ..] = rest else { return Some((0, rest)) };
     let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -90,8 +90,8 @@ fn digits(places: &mut [u8], mut value: i64) {
     }
 }
 
-/// Year, month and day of a day counted from 1970-01-01. Years begin in March here, so that the leap day is
-/// the last of its year; an era is the 400 years after which the calendar repeats.
+/// Year, month and day of a day counted from 1970-01-01. Years begin in March here, so that the leap day is the last
+/// day of its year; an era is 400 years, after which the calendar repeats.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,4 +1,4 @@
-//! The public card: for everybody, from anywhere, in the shape the asker's generation reads.
+//! Serves the public card to everybody, in the form that the caller's generation reads.
 
 use std::net::IpAddr;
 
@@ -15,20 +15,21 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MODIFIED_SINCE,
     IF_NONE_MATCH, LAST_MODIFIED, VARY,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use sha2::{Digest, Sha256};
 
-use super::observed::{Observed, Route};
+use super::request_log::{RequestLog, Route};
 use super::{incoming, respond};
 use crate::service::Service;
 use crate::telemetry::labels::Binding;
 
-/// The two places a card is looked for.
+/// The two paths where clients look for a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WellKnown {
     /// `agent-card.json`, since 0.3.
     AgentCard,
-    /// `agent.json`, where 0.1 and 0.2 look: one document with the members of both and of 0.3.
+    /// `agent.json`, where 0.1 and 0.2 clients look: one document with the members of both and of 0.3.
     Agent,
 }
 
@@ -46,9 +47,9 @@ pub(super) fn handle(
     place: WellKnown,
     peer: Option<IpAddr>,
     request: &Request<Body>,
-    seen: &mut Observed<'_>,
+    log: &mut RequestLog<'_>,
 ) -> Response<Body> {
-    seen.came_by(Binding::Card, Route::Fixed(place.path()));
+    log.set_route(Binding::Card, Route::Fixed(place.path()));
     let mut response = match *request.method() {
         Method::GET | Method::HEAD => get(service, place, peer, request),
         Method::OPTIONS => {
@@ -60,7 +61,7 @@ pub(super) fn handle(
             response
         }
         _ => {
-            seen.refused(ErrorKind::MethodNotAllowed);
+            log.refused(ErrorKind::MethodNotAllowed);
             let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "The card is read with GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
             response
@@ -80,7 +81,7 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     if place == WellKnown::Agent && !served.has(Generation::V0_1) && !served.has(Generation::V0_3) {
         return respond::plain(StatusCode::NOT_FOUND, "The card is at /.well-known/agent-card.json\n");
     }
-    let json = spelled(place, &card, served, says_v1(request));
+    let json = encoded(place, &card, served, says_v1(request));
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let mut response = if is_current(service, asked_headers, &etag) {
@@ -102,13 +103,29 @@ fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Requ
     response
 }
 
-/// The path below which an application nested this router, as the request has it.
-pub(super) fn nested_at(request: &Request<Body>) -> &str {
-    let whole = request.extensions().get::<OriginalUri>().map(|whole| whole.0.path());
-    whole.and_then(|whole| whole.strip_suffix(request.uri().path())).unwrap_or_default()
+/// The extended card with the addresses of the public card.
+pub(super) fn with_addresses(
+    service: &Service,
+    card: AgentCard,
+    peer: Option<IpAddr>,
+    parts: &Parts,
+) -> AgentCard {
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let nested_at = below_path(&parts.extensions, &parts.uri);
+    service.card().with_addresses(card, peer, host, nested_at, &parts.headers)
 }
 
-fn spelled(place: WellKnown, card: &AgentCard, served: Generations, says_v1: bool) -> Vec<u8> {
+/// The path below which an application nested this router.
+pub(super) fn nested_at(request: &Request<Body>) -> &str {
+    below_path(request.extensions(), request.uri())
+}
+
+fn below_path<'a>(extensions: &'a Extensions, uri: &Uri) -> &'a str {
+    let whole = extensions.get::<OriginalUri>().map(|whole| whole.0.path());
+    whole.and_then(|whole| whole.strip_suffix(uri.path())).unwrap_or_default()
+}
+
+fn encoded(place: WellKnown, card: &AgentCard, served: Generations, says_v1: bool) -> Vec<u8> {
     let mut json = Vec::with_capacity(4096);
     match place {
         WellKnown::AgentCard if served.has(Generation::V1) => match says_v1 {
@@ -125,7 +142,7 @@ fn spelled(place: WellKnown, card: &AgentCard, served: Generations, says_v1: boo
     json
 }
 
-/// Every skill with its modes: some readers of the older documents know no fallback to the card's.
+/// The card with modes on every skill: some older clients do not fall back to the card's default modes.
 fn with_modes(served: &AgentCard) -> AgentCard {
     let mut card = served.clone();
     for skill in &mut card.skills {
@@ -139,7 +156,8 @@ fn with_modes(served: &AgentCard) -> AgentCard {
     card
 }
 
-/// Any 1.x will do: the card is not an operation, and who reads a later one wants the 1.0 form alone, too.
+/// Whether the request names version 1.x. Later 1.x versions count, too: unlike for operations, their clients can read the
+/// 1.0 form of a card.
 fn says_v1(request: &Request<Body>) -> bool {
     let said = incoming::header(request.headers(), &incoming::VERSION);
     let query = request.uri().query().and_then(version_in);
@@ -150,7 +168,7 @@ fn says_v1(request: &Request<Body>) -> bool {
     }
 }
 
-/// Does the asker hold this very document? `If-None-Match` decides where it is sent, else the date.
+/// Whether the client already has this document: by `If-None-Match` if it is sent, else by date.
 fn is_current(service: &Service, headers: &HeaderMap, etag: &str) -> bool {
     let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
     if tags.peek().is_none() {

@@ -1,4 +1,4 @@
-//! An event stream as an SSE body. Stored events are framed as they are; many small ones leave in one write.
+//! An event stream as an SSE body. Stored events are sent without parsing them; small ones are joined into one write.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,97 +9,89 @@ use std::time::Duration;
 use axum::body::Body;
 use baton_protocol::Error;
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
-use baton_protocol::wire::jsonrpc::{self, RpcId};
-use baton_protocol::wire::{http_json, sse};
+use baton_protocol::wire::{http_json, jsonrpc, sse};
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, Version};
 use tracing::Instrument as _;
 
-use super::observed::Watched;
-use crate::engine::{EventStream, Frame};
+use super::answer::{AnswerFormat, Envelope};
+use super::exchange;
+use super::request_log::StreamLog;
+use crate::auth::Principal;
+use crate::engine::{EventStream, Frame, from_store};
 use crate::net::SMALL;
 use crate::points::{Point, reached};
+use crate::store::StoredEvent;
 
-/// A write is sent off when it has grown to this.
+/// A write is sent when it has grown to this size.
 const WRITE_BYTES: usize = 16 * 1024;
 
-/// Room for an event of usual size.
-const BEYOND: usize = 2 * 1024;
+/// Size of a usual event.
+const USUAL_EVENT: usize = 2 * 1024;
 
-/// Room for the frame with which most streams begin.
+/// Size of the frame with which most streams begin.
 const FIRST_BYTES: usize = 512;
 
-/// The end of the line of data, and of the event.
+/// About how many bytes a frame has in addition to its JSON and its prefix.
+const FRAMING: usize = "id: 12345\ndata: }\n\n".len();
+
+/// Ends the `data` line and the event.
 const EVENT_END: &[u8] = b"\n\n";
 
-/// Milliseconds after which a stream that a stopping server closed may be resumed, there or at its successor.
-const COME_BACK: u64 = 1000;
+/// When the server stops and closes a stream: after how many milliseconds the client should resume it.
+const RETRY_MILLIS: u64 = 1000;
 
-/// Proxies that buffer would hold events back.
+/// Tells nginx and similar proxies not to buffer, which would delay events.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// What stands around each frame's JSON.
-pub(super) enum Envelope {
-    /// A JSON-RPC response; the part before the result is the same in every frame.
-    Rpc {
-        id: RpcId,
-        prefix: Vec<u8>,
-    },
-    Bare,
-}
-
-impl Envelope {
-    pub(super) fn rpc(id: RpcId) -> Self {
-        let mut prefix = Vec::with_capacity(64);
-        jsonrpc::result_prefix(&mut prefix, &id);
-        Envelope::Rpc { id, prefix }
-    }
-
-    /// About how many bytes a frame has beside its JSON.
-    fn bytes(&self) -> usize {
-        const FRAMING: usize = "id: 12345\ndata: }\n\n".len();
-        match self {
-            Envelope::Rpc { prefix, .. } => FRAMING + prefix.len(),
-            Envelope::Bare => FRAMING,
-        }
-    }
-}
-
-#[allow(clippy::too_many_arguments, reason = "what one stream is made of")]
 pub(super) fn response(
     stream: EventStream,
-    dialect: Dialect,
-    facts: AnswerFacts,
-    envelope: Envelope,
+    format: AnswerFormat,
     keep_alive: Duration,
-    version: Version,
-    watched: Watched,
+    principal: Principal,
+    log: StreamLog,
 ) -> Response<Body> {
-    let (said_goodbye, written) = (false, VecDeque::new());
-    let writer = Writer { stream, dialect, facts, envelope, keep_alive, said_goodbye, written, watched };
+    let AnswerFormat { dialect, facts, envelope, http, .. } = format;
+    let mut prefix = Vec::with_capacity(64);
+    envelope.begin(&mut prefix);
+    let (stop_notice_sent, refused, written) = (false, false, VecDeque::new());
+    let writer = Writer {
+        stream,
+        dialect,
+        facts,
+        envelope,
+        prefix,
+        keep_alive,
+        principal,
+        stop_notice_sent,
+        refused,
+        written,
+        log,
+    };
     let mut response = Response::new(Body::new(EventBody::Writing(Box::new(writer))));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
     headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
-    if version < Version::HTTP_2 {
+    if http < Version::HTTP_2 {
         headers.insert(CONNECTION, HeaderValue::from_static("keep-alive"));
     }
     response
 }
 
-/// A stream that is over with its first event.
+/// A stream of one event.
 pub(super) fn only_event(json: &[u8]) -> Response<Body> {
     let mut out = BytesMut::new();
     sse::write_event(&mut out, None, None, &[json]);
     let mut response = Response::new(Body::from(out.freeze()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
     response
 }
 
-/// Writes what is at hand where it is asked for it. Only to wait it takes a future, and the memory of one.
+/// The body. Frames that are ready are written directly when the body is polled; a future, and the memory for it, is made
+/// only to wait for more.
 enum EventBody {
     Writing(Box<Writer>),
     Waiting(Waiting),
@@ -119,7 +111,7 @@ impl hyper::body::Body for EventBody {
         loop {
             let (mut writer, written) = match std::mem::replace(&mut *self, EventBody::Over) {
                 EventBody::Over => return Poll::Ready(None),
-                EventBody::Writing(mut writer) => match writer.write_at_hand() {
+                EventBody::Writing(mut writer) => match writer.write_ready() {
                     None if !writer.is_over() => {
                         *self = EventBody::Waiting(Box::pin(writer.wait()));
                         continue;
@@ -135,7 +127,7 @@ impl hyper::body::Body for EventBody {
                 },
             };
             if written.is_none() || writer.is_over() {
-                writer.watched.complete();
+                writer.log.complete();
             } else {
                 *self = EventBody::Writing(writer);
             }
@@ -153,37 +145,58 @@ struct Writer {
     dialect: Dialect,
     facts: AnswerFacts,
     envelope: Envelope,
+    /// Precedes the JSON of every frame.
+    prefix: Vec<u8>,
     keep_alive: Duration,
-    said_goodbye: bool,
-    /// What is written before the buffer: a large frame leaves in parts, without a copy of its JSON.
+    principal: Principal,
+    /// The caller's credential is no longer valid: the last event says so.
+    refused: bool,
+    /// The comment that a stopping server ends streams with has been written.
+    stop_notice_sent: bool,
+    /// Parts to send before the buffer: a large frame is sent in parts, so that its JSON is not copied.
     written: VecDeque<Bytes>,
-    watched: Watched,
+    log: StreamLog,
 }
 
 impl Writer {
-    /// Is all written, the goodbye of a stopping server too?
+    /// Whether everything is written, including the comment of a stopping server.
     fn is_over(&self) -> bool {
-        self.written.is_empty() && self.stream.is_over() && (self.said_goodbye || !self.stream.was_stopped())
+        self.written.is_empty()
+            && (self.refused
+                || self.stream.is_over() && (self.stop_notice_sent || !self.stream.was_stopped()))
     }
 
     /// What can be written without waiting.
-    fn write_at_hand(&mut self) -> Option<Bytes> {
-        let span = self.watched.span();
-        let _within = (!span.is_disabled()).then(|| span.enter());
+    fn write_ready(&mut self) -> Option<Bytes> {
+        let span = self.log.span();
+        let _within = span.enter();
         if let Some(written) = self.written.pop_front() {
             return Some(written);
         }
         let mut out = BytesMut::new();
         while out.is_empty() {
-            let frame = self.stream.at_hand()?;
-            self.put_all(&mut out, &frame);
+            let frame = self.stream.next_ready()?;
+            if !self.refuses(&mut out) {
+                self.put_frames(&mut out, &frame);
+            }
         }
         Some(self.next_part(out))
     }
 
-    /// What is to be sent next of all that was written. It keeps its room until it is sent.
+    /// Ends the stream if the caller's credential has expired or been revoked. Asked before every write, so that nothing is
+    /// told after that; a quiet stream ends at its next keep-alive.
+    fn refuses(&mut self, out: &mut BytesMut) -> bool {
+        if self.principal.is_still_valid() {
+            return false;
+        }
+        self.refused = true;
+        self.put_error(out, &exchange::no_longer_valid());
+        true
+    }
+
+    /// The next part to send. It keeps its share of the room for answers until it is sent.
     fn next_part(&mut self, out: BytesMut) -> Bytes {
-        let out = self.stream.held(out.freeze());
+        let out = self.stream.attach_share(out.freeze());
         match self.written.pop_front() {
             Some(first) => {
                 self.written.push_back(out);
@@ -194,70 +207,70 @@ impl Writer {
     }
 
     async fn wait(mut self: Box<Self>) -> (Box<Self>, Option<Bytes>) {
-        let span = self.watched.span();
-        let writing = self.next_write();
-        let written =
-            if span.is_disabled() { writing.await } else { Box::pin(writing.instrument(span)).await };
+        let span = self.log.span();
+        let written = self.next_write().instrument(span).await;
         (self, written)
     }
 
     async fn next_write(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
         while out.is_empty() {
-            match tokio::time::timeout(self.keep_alive, self.stream.next()).await {
+            let next = tokio::time::timeout(self.keep_alive, self.stream.next()).await;
+            if !matches!(next, Ok(None)) && self.refuses(&mut out) {
+                break;
+            }
+            match next {
                 Err(_quiet) => sse::write_comment(&mut out, "keep-alive"),
-                Ok(None) if self.stream.was_stopped() && !self.said_goodbye => {
-                    self.said_goodbye = true;
+                Ok(None) if self.stream.was_stopped() && !self.stop_notice_sent => {
+                    self.stop_notice_sent = true;
                     sse::write_comment(&mut out, "the server is stopping; resume with Last-Event-ID");
-                    sse::write_retry(&mut out, COME_BACK);
+                    sse::write_retry(&mut out, RETRY_MILLIS);
                 }
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => self.put_error(&mut out, &error),
-                Ok(Some(Ok(frame))) => self.put_all(&mut out, &frame),
+                Ok(Some(Ok(frame))) => self.put_frames(&mut out, &frame),
             }
         }
         Some(self.next_part(out))
     }
 
-    /// A frame, and what else is at hand behind it.
-    fn put_all(&mut self, out: &mut BytesMut, first: &Frame) {
+    /// Writes a frame and the ones after it that are ready.
+    fn put_frames(&mut self, out: &mut BytesMut, first: &Frame) {
         out.reserve(self.room_for(first));
-        self.put(out, first);
+        self.put_frame(out, first);
         while out.len() < WRITE_BYTES
             && self.written.is_empty()
-            && let Some(frame) = self.stream.at_hand()
+            && let Some(frame) = self.stream.next_ready()
         {
-            self.put(out, &frame);
+            self.put_frame(out, &frame);
         }
     }
 
-    /// About how many bytes the next write will have, so that its buffer need not grow.
+    /// About how many bytes the next write will have, so that the buffer is allocated once.
     fn room_for(&mut self, first: &Frame) -> usize {
         let first = match first {
             Frame::Event(event) if event.record().len() <= SMALL => event.record().len(),
             Frame::Event(_) | Frame::Task { .. } | Frame::Message(_) => FIRST_BYTES,
         };
         let (frames, bytes) = self.stream.ahead();
-        // The last event goes beyond the mark, as a rule by little.
-        first + (bytes + (frames + 1) * self.envelope.bytes()).min(WRITE_BYTES + BEYOND)
+        // The last event of a write may exceed the limit, usually by little.
+        first + (bytes + (frames + 1) * (FRAMING + self.prefix.len())).min(WRITE_BYTES + USUAL_EVENT)
     }
 
-    fn put(&mut self, out: &mut BytesMut, frame: &Frame) {
+    fn put_frame(&mut self, out: &mut BytesMut, frame: &Frame) {
         reached(Point::FrameShown);
         let dialect = self.dialect;
         let mut json = Vec::new();
         let number = match frame {
             Frame::Event(event) => {
-                match self.stream.spelled(event, dialect) {
+                match self.encoded(event) {
                     Ok(json) => self.frame(out, Some(event.number), dialect.event_name(event.kind), json),
                     Err(error) => self.put_error(out, &error),
                 }
                 return;
             }
             Frame::Task { number, snapshot } => {
-                // An answer's stream begins with the question it answers. The oldest generation tells tasks by
-                // their status, and would read it as the last word.
-                if dialect == Dialect::V0_1 && snapshot.state().is_interrupted() && !self.stream.is_over() {
+                if !self.stream.is_over() && !dialect.opens_with(snapshot.state()) {
                     return;
                 }
                 json.reserve(FIRST_BYTES);
@@ -270,18 +283,29 @@ impl Writer {
             }
         };
         if json.len() > SMALL {
-            // It grew by doubling, and may lie here for long.
+            // It grew by doubling, and a slow client may keep it in memory for long.
             json.shrink_to_fit();
         }
         self.frame(out, number, dialect.opening_name(), json.into());
     }
 
+    /// An event's JSON: the stored bytes if the caller's dialect is the stored form, else encoded once for all readers of the
+    /// task.
+    fn encoded(&self, event: &StoredEvent) -> Result<Bytes, Error> {
+        let dialect = self.dialect;
+        if dialect.is_stored_form() {
+            return Ok(event.json());
+        }
+        self.stream.encoded(event.number, dialect, || {
+            let mut json = Vec::with_capacity(256);
+            dialect.write_stream_update(&mut json, &event.item().map_err(from_store)?);
+            Ok(json.into())
+        })
+    }
+
     fn frame(&mut self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: Bytes) {
-        self.watched.event();
-        let (prefix, suffix): (&[u8], &[u8]) = match &self.envelope {
-            Envelope::Rpc { prefix, .. } => (prefix, b"}"),
-            Envelope::Bare => (b"", b""),
-        };
+        self.log.event();
+        let (prefix, suffix): (&[u8], &[u8]) = (&self.prefix, self.envelope.end());
         if json.len() <= SMALL || sse::breaks_line(&json) {
             sse::write_event(out, number, name, &[prefix, &json, suffix]);
             return;
@@ -289,18 +313,18 @@ impl Writer {
         sse::write_event(out, number, name, &[prefix]);
         out.truncate(out.len() - EVENT_END.len());
         self.written.push_back(out.split().freeze());
-        self.written.push_back(self.stream.held(json));
+        self.written.push_back(self.stream.attach_share(json));
         out.extend_from_slice(suffix);
         out.extend_from_slice(EVENT_END);
     }
 
-    /// The last event of a stream that broke.
+    /// Writes the last event of a stream that ends with an error.
     fn put_error(&mut self, out: &mut BytesMut, error: &Error) {
-        self.watched.broke(error);
+        self.log.broke(error);
         let mut json = Vec::new();
         let generation = self.dialect.generation();
         match &self.envelope {
-            Envelope::Rpc { id, .. } => {
+            Envelope::Rpc(id) => {
                 jsonrpc::write_error(&mut json, Some(id), generation, error);
                 sse::write_event(out, None, None, &[&json]);
             }

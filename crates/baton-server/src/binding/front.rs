@@ -1,70 +1,158 @@
-//! The front door: which binding a request is for.
+//! Chooses the binding for a request by its path and method, and authenticates the caller.
 
 use std::net::IpAddr;
 
 use axum::body::Body;
+use axum::extract::OriginalUri;
 use baton_protocol::ErrorKind;
+use baton_protocol::wire::http_json::METRICS_PATH;
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
 use super::health::{self, Probe};
-use super::jsonrpc::{self, Door};
-use super::observed::{Observed, Route};
-use super::{http_json, index, metrics, respond};
+use super::http_json::{self, Routed};
+use super::jsonrpc::{self, Endpoint};
+use super::request_log::{RequestLog, Route};
+use super::{incoming, index, metrics, respond};
+use crate::auth::{AuthRequest, Challenge, Principal, TlsPeer};
 use crate::service::Service;
 use crate::site::{Found, Site};
-use crate::telemetry::labels::Binding;
+use crate::telemetry::labels::{Binding, Limited};
 
 pub(super) async fn handle(
     site: &Site,
     request: Request<Body>,
     peer: Option<IpAddr>,
-    seen: &mut Observed<'_>,
+    log: &mut RequestLog<'_>,
 ) -> Response<Body> {
-    // The request goes on to its binding, the path is still needed: a clone shares its text.
+    // A cheap clone that shares its bytes: the path is still needed after the request has been moved.
     let uri = request.uri().clone();
     let path = uri.path();
-    // Of the whole server, whatever agents it has.
-    if let Some(probe) = Probe::at(site.below_base(path)) {
-        seen.pass_over();
-        return health::handle(site.engine(), probe, request.method()).await;
-    }
-    let metrics_access = site.engine().telemetry().metrics_access();
-    if path == metrics::PATH && metrics::allows(metrics_access, request.method(), peer, request.headers()) {
-        seen.pass_over();
-        return metrics::answer(site.engine(), request.headers()).await;
+    if let Some(response) = about_server(site, path, request.method(), request.headers(), peer, log).await {
+        return response;
     }
     let Found { service, rest } = site.find(path);
     if let Some(service) = service {
-        seen.agent(service);
+        log.set_agent(service);
     }
-    // A slash at the end means the same place: a redirect would lose the body of a POST.
+    // A slash at the end is ignored. A redirect would not do: clients drop the body of a redirected POST.
     match (rest.trim_end_matches('/'), service) {
-        (door @ ("" | "/subscribe"), _) if request.method() == Method::POST => {
-            let door = if door.is_empty() { Door::Root } else { Door::Subscribe };
-            jsonrpc::handle(site, service, door, request, seen).await
-        }
-        ("", _) if is_read(request.method()) && index::is_at_root(site, service) => {
-            index::handle(site, peer, &request, seen)
+        (endpoint @ ("" | "/subscribe"), _) if request.method() == Method::POST => {
+            let endpoint = if endpoint.is_empty() { Endpoint::Root } else { Endpoint::Subscribe };
+            log.set_route(Binding::JsonRpc, Route::Fixed(endpoint.path()));
+            let (parts, body) = request.into_parts();
+            match caller(site, service, None, &parts, peer, log).await {
+                Ok(principal) => {
+                    jsonrpc::handle(site, service, &principal, endpoint, &parts, body, log).await
+                }
+                Err(challenge) => {
+                    incoming::discard(&parts, body).await;
+                    jsonrpc::refuse(challenge, log)
+                }
+            }
         }
         ("" | "/subscribe", _) => {
-            seen.came_by(Binding::JsonRpc, Route::Unknown);
-            seen.refused(ErrorKind::MethodNotAllowed);
+            log.set_route(Binding::JsonRpc, Route::Unknown);
+            let (parts, body) = request.into_parts();
+            if let Err(challenge) = caller(site, service, None, &parts, peer, log).await {
+                return jsonrpc::refuse(challenge, log);
+            }
+            if rest != "/subscribe" && is_read(&parts.method) && index::is_at_root(site, service) {
+                return index::handle(site, peer, &Request::from_parts(parts, body), log);
+            }
+            log.refused(ErrorKind::MethodNotAllowed);
             only_post(service)
         }
         ("/.well-known/agent-card.json", Some(service)) => {
-            agent_card::handle(service, WellKnown::AgentCard, peer, &request, seen)
+            agent_card::handle(service, WellKnown::AgentCard, peer, &request, log)
         }
         ("/.well-known/agent.json", Some(service)) => {
-            agent_card::handle(service, WellKnown::Agent, peer, &request, seen)
+            agent_card::handle(service, WellKnown::Agent, peer, &request, log)
         }
-        (_, Some(service)) => http_json::handle(site, service, rest, request, seen).await,
+        (_, Some(service)) => {
+            let (parts, body) = request.into_parts();
+            let routed = Routed::of(&parts, rest);
+            match caller(site, Some(service), routed.tenant(), &parts, peer, log).await {
+                Ok(principal) => {
+                    http_json::handle(site, service, &principal, routed, &parts, body, log).await
+                }
+                Err(challenge) => {
+                    incoming::discard(&parts, body).await;
+                    routed.refuse(&parts, &challenge, log)
+                }
+            }
+        }
         (_, None) => {
-            seen.refused(ErrorKind::MethodNotFound);
-            index::not_here(site)
+            let (parts, _) = request.into_parts();
+            match caller(site, None, None, &parts, peer, log).await {
+                Ok(_) => {
+                    log.refused(ErrorKind::MethodNotFound);
+                    index::not_found(site)
+                }
+                Err(challenge) => Routed::of(&parts, rest).refuse(&parts, &challenge, log),
+            }
         }
     }
+}
+
+/// What concerns the whole server, whatever agents it has.
+async fn about_server(
+    site: &Site,
+    path: &str,
+    method: &Method,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+    log: &mut RequestLog<'_>,
+) -> Option<Response<Body>> {
+    if let Some(probe) = Probe::at(site.below_base(path)) {
+        log.exclude();
+        return Some(health::handle(site.engine(), probe, method).await);
+    }
+    if path == METRICS_PATH {
+        let access = site.engine().telemetry().metrics_access();
+        if metrics::allows(access, method, peer, headers) {
+            log.exclude();
+            return Some(metrics::answer(site.engine(), headers).await);
+        }
+    }
+    None
+}
+
+/// Authenticates the caller, once for each request: before the body is read, and before an answer could tell which paths
+/// exist.
+async fn caller(
+    site: &Site,
+    found: Option<&Service>,
+    tenant: Option<&str>,
+    parts: &Parts,
+    peer: Option<IpAddr>,
+    log: &mut RequestLog<'_>,
+) -> Result<Principal, Challenge> {
+    // In a nested router `parts.uri` has lost its prefix.
+    let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let own = found.and_then(Service::tenant).map(|tenant| &**tenant);
+    let client = site.client(peer, &parts.headers);
+    log.set_client(client);
+    let request = AuthRequest {
+        agents: site.candidates(found, tenant),
+        tenant: tenant.or(own),
+        method: &parts.method,
+        uri,
+        headers: &parts.headers,
+        peer,
+        client,
+        tls_peer: parts.extensions.get::<TlsPeer>(),
+        site: Some(site),
+    };
+    let principal = site.authenticator().authenticate(&request).await.inspect_err(|challenge| {
+        if challenge.error().kind() == ErrorKind::QuotaExceeded {
+            site.engine().telemetry().limited(Limited::Authentication);
+        }
+    })?;
+    log.set_caller(&principal);
+    Ok(principal)
 }
 
 fn is_read(method: &Method) -> bool {

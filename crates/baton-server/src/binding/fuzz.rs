@@ -1,5 +1,5 @@
-//! A target of the fuzzers: the whole server behind its one door. Any request is answered, in JSON, and nothing is ever an
-//! error of ours.
+//! A fuzz target: the whole server behind its router. Every request is answered with valid JSON or SSE, and never with an
+//! internal error.
 //!
 //! The input is `METHOD path?query`, lines of headers, a blank line, and the body.
 
@@ -17,9 +17,9 @@ use tower::Service as _;
 
 use crate::{AgentError, Server, Turn};
 
-/// A server is used for so many requests: its tasks are in memory.
+/// After this many requests a new server is used, because tasks stay in memory.
 const REQUESTS: usize = 2_000;
-/// No answer takes as long: the agent answers at once.
+/// Longest time for an answer; the agent itself answers immediately.
 const LONGEST: Duration = Duration::from_secs(20);
 
 struct Running {
@@ -117,7 +117,7 @@ fn judge(response: &Response<()>, body: &[u8], is_rpc: bool) {
     if kind.starts_with("application/json") {
         let value: Value = match serde_json::from_slice(body) {
             Ok(value) => value,
-            // An id is given back as it came, though it be a number that no machine can hold.
+            // The request's id is sent back as it was, even if the number is too large for serde_json.
             Err(error) if error.to_string().starts_with("number out of range") => return,
             Err(error) => panic!("{error}: {}", shown()),
         };

@@ -1,7 +1,8 @@
-//! `/healthz` and `/readyz`: what supervisors and load balancers ask. For everybody, like the card, so they tell one
-//! word and nothing about tasks or callers.
+//! `/healthz` and `/readyz`, for supervisors and load balancers. Everybody may call them, so the answer is one word that
+//! reveals nothing about tasks or callers.
 
 use axum::body::Body;
+use baton_protocol::wire::http_json::{HEALTH_PATH, READY_PATH};
 use http::header::{ALLOW, CACHE_CONTROL};
 use http::{HeaderValue, Method, Response, StatusCode};
 
@@ -10,17 +11,17 @@ use crate::engine::{Engine, Health};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Probe {
-    /// Does the process serve? A restart would help if not.
+    /// Whether the process answers requests. If not, restart it.
     Alive,
-    /// Should work be sent here? A restart need not help if not.
+    /// Whether work should be sent here. If not, a restart need not help.
     Ready,
 }
 
 impl Probe {
     pub(super) fn at(path: &str) -> Option<Self> {
         match path.trim_end_matches('/') {
-            "/healthz" => Some(Self::Alive),
-            "/readyz" => Some(Self::Ready),
+            HEALTH_PATH => Some(Self::Alive),
+            READY_PATH => Some(Self::Ready),
             _ => None,
         }
     }
@@ -28,7 +29,7 @@ impl Probe {
 
 pub(super) async fn handle(engine: &Engine, probe: Probe, method: &Method) -> Response<Body> {
     let mut response = if !matches!(*method, Method::GET | Method::HEAD) {
-        let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "This is asked with GET\n");
+        let mut response = respond::plain(StatusCode::METHOD_NOT_ALLOWED, "Use GET\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         response
     } else if probe == Probe::Alive {

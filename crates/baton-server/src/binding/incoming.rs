@@ -1,6 +1,7 @@
-//! What every binding reads of a request: headers, media type, body.
+//! Reads the parts of a request that all bindings need: headers, media type, body.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use baton_protocol::domain::TraceContext;
@@ -10,7 +11,7 @@ use baton_protocol::{Error, ErrorKind};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, Version};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static(VERSION_HEADER);
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -19,19 +20,23 @@ const EXTENSIONS: [HeaderName; 2] =
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// A header that is not text is not missing: it must fail the check it is for, so it is read with marks where
-/// its bytes make no sense.
+/// How much of a refused request's body is taken, and for how long.
+const DISCARD_BYTES: usize = 64 * 1024;
+const DISCARD_TIME: Duration = Duration::from_millis(500);
+
+/// A header's value. Invalid UTF-8 is replaced by U+FFFD: such a header must not pass for a missing one, but fail the check
+/// of its value.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
 }
 
 pub(super) fn asked_version(parts: &Parts) -> AskedVersion {
-    let said = header(&parts.headers, &VERSION);
-    let query = parts.uri.query().and_then(version_in);
-    AskedVersion::read(said.as_deref(), query.as_deref())
+    let from_header = header(&parts.headers, &VERSION);
+    let from_query = parts.uri.query().and_then(version_in);
+    AskedVersion::read(from_header.as_deref(), from_query.as_deref())
 }
 
-/// URIs of `A2A-Extensions`, and of the older spelling.
+/// URIs in `A2A-Extensions` and in its older spelling, without duplicates.
 pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
     let named = EXTENSIONS.into_iter().flat_map(|name| headers.get_all(name));
     let values = named.filter_map(|value| value.to_str().ok());
@@ -45,19 +50,19 @@ pub(super) fn extensions(headers: &HeaderMap) -> Vec<String> {
     all
 }
 
-/// The caller's trace, when it sends one.
+/// The caller's trace context, if it sends one.
 pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     TraceContext::parse(text(&TRACE_PARENT)?, text(&TRACE_STATE))
 }
 
-/// Does an `Accept` header name the type? Some clients send two of them.
+/// Whether an `Accept` header names the type. Some clients send two such headers.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     values.into_iter().any(|value| value.to_ascii_lowercase().contains(media_type))
 }
 
-/// JSON by any of its names. A missing type is let through: the body tells.
+/// Accepts `application/json` and `application/*+json`. A missing `Content-Type` is accepted, too: the parser decides.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     let Some(content_type) = header(headers, &CONTENT_TYPE) else { return Ok(()) };
     let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -73,7 +78,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     Err(Error::new(ErrorKind::MediaTypeNotSupported, message))
 }
 
-/// A small body could unfold to any size, so none is unfolded.
+/// Compressed bodies are refused: a small one could decompress to any size.
 fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     match header(headers, &CONTENT_ENCODING) {
         Some(encoding) if !encoding.trim().eq_ignore_ascii_case("identity") => {
@@ -85,23 +90,32 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// At most `most` bytes of it.
-pub(super) async fn read_body(most: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
+/// Over HTTP/2: takes the body of a request that is refused by its headers, if it is small and comes at once, without looking
+/// at it. If the answer came first, the stream would be reset after it, and some clients (curl 7.88) then report the reset
+/// and not the answer. Over HTTP/1 the connection takes care of that.
+pub(super) async fn discard(parts: &Parts, body: Body) {
+    if parts.version == Version::HTTP_2 {
+        let _ = tokio::time::timeout(DISCARD_TIME, to_bytes(body, DISCARD_BYTES)).await;
+    }
+}
+
+/// Reads the body; refuses one that is larger than `max` bytes.
+pub(super) async fn read_body(max: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
     let too_large =
-        || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {most} bytes"));
+        || Error::new(ErrorKind::PayloadTooLarge, format!("Request body is larger than {max} bytes"));
     check_encoding(headers)?;
-    // Refused before it is read, where the client says how long it is.
-    let said = header(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    if said.is_some_and(|length| length > most) {
+    // If `Content-Length` is too large, the body is refused without reading it.
+    let declared = header(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > max) {
         return Err(too_large());
     }
-    to_bytes(body, most).await.map_err(|error| {
+    to_bytes(body, max).await.map_err(|error| {
         let limit = std::error::Error::source(&error)
             .is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>());
         if limit {
             return too_large();
         }
-        // Its chunks are broken, or it ends too early: there is no request to speak of, in any binding.
+        // The chunked encoding is broken, or the body ends too early.
         Error::new(ErrorKind::ParseError, "The request's body could not be read to its end").with_log(error)
     })
 }

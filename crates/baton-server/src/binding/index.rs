@@ -1,4 +1,5 @@
-//! `GET /` on a server of several agents: who is there, and where their cards are. The cards are public, so this is.
+//! `GET /` on a server with several agents: a list of the agents and their cards. Where callers are authenticated, it
+//! is not public: only the cards are.
 
 use std::net::IpAddr;
 
@@ -8,13 +9,13 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use serde_json::json;
 
 use super::agent_card::{WellKnown, nested_at};
-use super::observed::{Observed, Route};
+use super::request_log::{RequestLog, Route};
 use super::{incoming, respond};
 use crate::service::Service;
 use crate::site::Site;
 use crate::telemetry::labels::Binding;
 
-/// Is the list what a GET of this path is for? With one agent alone, at the root, there is nothing to choose from.
+/// Whether the root shows the list. A single agent at the root has none.
 pub(super) fn is_at_root(site: &Site, found: Option<&Service>) -> bool {
     match found {
         None => true,
@@ -22,14 +23,14 @@ pub(super) fn is_at_root(site: &Site, found: Option<&Service>) -> bool {
     }
 }
 
-/// Text for people, JSON for who asks for it.
+/// The list, as text or, if the client accepts it, as JSON.
 pub(super) fn handle(
     site: &Site,
     peer: Option<IpAddr>,
     request: &Request<Body>,
-    seen: &mut Observed<'_>,
+    log: &mut RequestLog<'_>,
 ) -> Response<Body> {
-    seen.came_by(Binding::Card, Route::Fixed("/"));
+    log.set_route(Binding::Card, Route::Fixed("/"));
     let wants_json = incoming::header(request.headers(), &ACCEPT)
         .is_some_and(|accept| accept.contains("application/json"));
     let mut response = if wants_json {
@@ -54,8 +55,8 @@ pub(super) fn handle(
     response
 }
 
-/// For a path where no agent is.
-pub(super) fn not_here(site: &Site) -> Response<Body> {
+/// The answer for a path that belongs to no agent.
+pub(super) fn not_found(site: &Site) -> Response<Body> {
     let mut text = "No agent is here. The cards of those on this server:\n".to_owned();
     for service in site.agents() {
         text += &format!("  {}{}\n", service.prefix(), WellKnown::AgentCard.path());

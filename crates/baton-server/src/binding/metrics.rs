@@ -1,4 +1,4 @@
-//! `GET /metrics`: what the server counts, for whoever may know.
+//! `GET /metrics`, and who may read it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,15 +9,13 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 
 use super::incoming;
 use crate::engine::Engine;
-use crate::proxy;
-use crate::telemetry::{Format, MetricsAccess, Moment};
+use crate::net;
+use crate::telemetry::{CurrentValues, Format, MetricsAccess};
 
-pub(super) const PATH: &str = "/metrics";
+/// How long the store may take to count its tasks.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a store may take to say how many tasks it holds.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// May this request have them? To all others the path is one where nothing is.
+/// Whether this request may read the metrics. For all others the path does not exist.
 pub(super) fn allows(
     access: MetricsAccess,
     method: &Method,
@@ -29,9 +27,9 @@ pub(super) fn allows(
         && match access {
             MetricsAccess::Off => false,
             MetricsAccess::Everyone => true,
-            // A proxy on this machine asks for somebody who may be anywhere.
+            // A forwarded request comes from a proxy on this machine, whose client may be anywhere.
             MetricsAccess::Loopback => {
-                peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !proxy::is_forwarded(headers)
+                peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && !net::is_forwarded(headers)
             }
         }
 }
@@ -44,12 +42,12 @@ pub(super) async fn answer(engine: &Engine, headers: &HeaderMap) -> Response<Bod
     response
 }
 
-/// Never waits long: numbers are wanted most when something is wrong.
+/// The metrics as text. Does not wait long for the store: metrics matter most when something is wrong.
 pub(crate) async fn text(engine: &Engine, format: Format) -> String {
-    let counted = tokio::time::timeout(PATIENCE, engine.store().task_count()).await;
+    let counted = tokio::time::timeout(COUNT_TIMEOUT, engine.store().task_count()).await;
     let tasks_stored = counted.ok().and_then(Result::ok);
-    let moment = Moment { load: engine.load(), store: engine.store().measures(), tasks_stored };
-    engine.telemetry().exposition(moment, format)
+    let current = CurrentValues { load: engine.load(), store: engine.store().measures(), tasks_stored };
+    engine.telemetry().exposition(current, format)
 }
 
 #[cfg(test)]

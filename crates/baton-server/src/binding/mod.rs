@@ -1,8 +1,10 @@
-//! Sockets on one side, the service on the other. Bindings hold no rules: they find the dialect of a request,
-//! decode a call, and spell what comes back.
+//! Between the sockets and the service. Bindings hold no rules: they determine the dialect of a request, decode the call,
+//! and encode the outcome.
 
 mod agent_card;
+mod answer;
 mod event_stream;
+mod exchange;
 mod front;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
@@ -12,8 +14,8 @@ mod incoming;
 mod index;
 mod jsonrpc;
 pub(crate) mod metrics;
-mod observed;
 mod request_id;
+mod request_log;
 mod respond;
 mod stored_answer;
 
@@ -24,52 +26,56 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::routing::{any, get, post};
+use baton_protocol::wire::http_json::METRICS_PATH;
 use http::{HeaderMap, Request, Response};
 use tower::Service as _;
 
+pub(crate) use request_id::RequestIds;
+
+use crate::auth::TlsPeer;
 use crate::engine::Engine;
-use crate::net::Asker;
+use crate::net::{Application, Asker, ClientCertificates};
 use crate::site::Site;
 
 /// What a listener serves.
 #[derive(Debug, Clone)]
 pub(crate) enum App {
-    /// One door: paths with colons, tenants and slashes at the end are ours to read, so there is nothing to route.
+    /// All requests go to [`front`], which reads paths itself: a router's patterns cannot express paths with colons,
+    /// optional tenants and optional slashes at the end.
     Site(Arc<Site>),
     Routes(Router),
 }
 
-impl App {
-    pub(crate) async fn answer(
-        &self,
-        mut request: Request<Body>,
-        peer: SocketAddr,
-        asker: Asker,
-    ) -> Response<Body> {
+impl Application for App {
+    async fn answer(&self, mut request: Request<Body>, peer: SocketAddr, asker: Asker) -> Response<Body> {
+        if let Some(shown) = request.extensions().get::<ClientCertificates>() {
+            let peer = TlsPeer::new(shown.chain().to_vec());
+            request.extensions_mut().insert(peer);
+        }
         match self {
-            App::Site(site) => observed::answer(site, request, Some(peer.ip()), Some(asker)).await,
+            App::Site(site) => request_log::answer(site, request, Some(peer.ip()), Some(asker)).await,
             App::Routes(router) => {
-                // What `axum::serve` tells its handlers; ours look there, too.
+                // `axum::serve` provides this as well; the application's handlers and ours read it.
                 request.extensions_mut().insert(ConnectInfo(peer));
                 request.extensions_mut().insert(asker);
-                // A router is always ready, and cheap to clone.
+                // A router is always ready, so `poll_ready` is not needed, and it is cheap to clone.
                 router.clone().call(request).await.unwrap_or_else(|never| match never {})
             }
         }
     }
 }
 
-/// The server's numbers alone, for a listener of their own.
+/// `/metrics` only, for a separate listener.
 pub(crate) fn metrics_router(engine: Engine) -> Router {
     let answer = |State(engine): State<Engine>, headers: HeaderMap| async move {
         metrics::answer(&engine, &headers).await
     };
-    Router::new().route(metrics::PATH, get(answer)).with_state(engine)
+    Router::new().route(METRICS_PATH, get(answer)).with_state(engine)
 }
 
-/// The same for an application of somebody else's. Routes rather than a fallback: the application's own go before
-/// them, its own `GET /` too, and they survive being nested twice.
+/// The whole site as a router, for an application that mounts it. It has routes and no fallback, so that the application's
+/// own routes, `GET /` included, take precedence, and so that it still works when it is nested twice.
 pub(crate) fn routes(site: Arc<Site>) -> Router {
-    let root = post(observed::handle).fallback(observed::handle);
-    Router::new().route("/", root).route("/{*below}", any(observed::handle)).with_state(site)
+    let root = post(request_log::handle).fallback(request_log::handle);
+    Router::new().route("/", root).route("/{*below}", any(request_log::handle)).with_state(site)
 }

@@ -1,44 +1,53 @@
-//! What a request is known by in the log: the id its sender gave it, or one of ours.
+//! The id of a request in the log and in `X-Request-Id`: the client's, or a generated one.
 
 use std::fmt;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id that is taken over.
-const MOST: usize = 64;
+/// Longest client id that is accepted.
+const MAX_LEN: usize = 64;
 
-/// Spelled when it goes out, or when somebody reads the log.
+/// Makes the ids of one server: a counter with a random start, scrambled one to one. Ids are unique in a process, do not
+/// reveal how many requests there were, and need no system call.
+#[derive(Debug)]
+pub(crate) struct RequestIds(AtomicU64);
+
+impl Default for RequestIds {
+    fn default() -> Self {
+        RequestIds(AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0))
+    }
+}
+
+/// Turned into text only when it is sent or logged.
 #[derive(Debug, Clone)]
 pub(super) enum RequestId {
     Given(HeaderValue),
-    Ours(u64),
+    Generated(u64),
 }
 
-impl RequestId {
-    /// An id that could do harm in a log (long, spaces, control characters, markup) is not taken over.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+impl RequestIds {
+    /// Takes the client's id, unless it could do harm in a log: too long, or with characters such as spaces, control
+    /// characters or markup.
+    pub(super) fn of(&self, headers: &HeaderMap) -> RequestId {
         match headers.get(REQUEST_ID) {
-            Some(given) if is_sane(given.as_bytes()) => RequestId::Given(given.clone()),
-            _ => Self::fresh(),
+            Some(given) if is_safe(given.as_bytes()) => RequestId::Given(given.clone()),
+            _ => self.fresh(),
         }
     }
 
-    /// Numbers in an order that tells nobody how many there were: a count, scrambled one to one from a random
-    /// start. No system call, and no two alike in one process.
-    fn fresh() -> Self {
-        static START: LazyLock<u64> = LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair().0);
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        RequestId::Ours(scramble(START.wrapping_add(COUNT.fetch_add(1, Relaxed))))
+    fn fresh(&self) -> RequestId {
+        RequestId::Generated(scramble(self.0.fetch_add(1, Relaxed)))
     }
+}
 
+impl RequestId {
     pub(super) fn value(&self) -> HeaderValue {
         match self {
             RequestId::Given(given) => given.clone(),
-            RequestId::Ours(number) => {
+            RequestId::Generated(number) => {
                 HeaderValue::from_bytes(&hex(*number)).expect("hexadecimal digits may stand in a header")
             }
         }
@@ -49,14 +58,14 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RequestId::Given(given) => f.write_str(given.to_str().unwrap_or_default()),
-            RequestId::Ours(number) => write!(f, "{number:016x}"),
+            RequestId::Generated(number) => write!(f, "{number:016x}"),
         }
     }
 }
 
-fn is_sane(id: &[u8]) -> bool {
+fn is_safe(id: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    (1..=MOST).contains(&id.len()) && id.iter().all(allowed)
+    (1..=MAX_LEN).contains(&id.len()) && id.iter().all(allowed)
 }
 
 /// The finaliser of SplitMix64: each step can be undone, so different numbers stay different.
@@ -91,16 +100,17 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_bytes(given).unwrap());
-            let id = RequestId::of(&headers);
+            let id = RequestIds::default().of(&headers);
             assert_eq!(id.to_string().as_bytes() == given, taken, "{given:?}");
             assert_eq!(id.value(), id.to_string());
-            assert!(is_sane(id.value().as_bytes()));
+            assert!(is_safe(id.value().as_bytes()));
         }
     }
 
     #[test]
     fn fresh_ids_differ() {
-        let ids: BTreeSet<String> = (0..10_000).map(|_| RequestId::fresh().to_string()).collect();
+        let made = RequestIds::default();
+        let ids: BTreeSet<String> = (0..10_000).map(|_| made.fresh().to_string()).collect();
         assert_eq!(ids.len(), 10_000);
         assert!(ids.iter().all(|id| id.len() == 16));
     }

@@ -1,19 +1,11 @@
-//! Responses, and what all bindings put on them.
+//! Builds responses for all bindings.
 
 use axum::body::Body;
-use baton_protocol::Error;
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 
-use super::observed::Observed;
-use crate::engine::no_room;
-use crate::net::{NoRoom, Share};
-use crate::service::Service;
-
-/// Tells a client that its message had been taken before.
-const REPLAY_HEADER: HeaderName = HeaderName::from_static("a2a-idempotent-replay");
-const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
+use super::request_log::RequestLog;
+use crate::auth::Challenge;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
@@ -25,18 +17,6 @@ pub(super) fn json(status: StatusCode, content_type: HeaderValue, body: impl Int
     response
 }
 
-/// The answer with its room. One that was made without, or with too little, has to get it at once: it must not lie here and
-/// wait.
-pub(super) fn held(json: Vec<u8>, share: Option<Share>, seen: &Observed<'_>) -> Result<Bytes, Error> {
-    let bytes = Bytes::from(json);
-    let Some(asker) = seen.asker() else { return Ok(bytes) };
-    let share = match share {
-        Some(share) => asker.fit(share, bytes.len()),
-        None => asker.try_enter(bytes.len()).ok_or(NoRoom),
-    };
-    Ok(share.map_err(no_room)?.holding(bytes))
-}
-
 pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
@@ -44,32 +24,19 @@ pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response<Body>
     response
 }
 
-/// An error that goes out: when to come back is told, and what only the log may see is kept for it.
-pub(super) fn error(mut response: Response<Body>, error: &Error, seen: &mut Observed<'_>) -> Response<Body> {
-    seen.failed(error);
-    if let Some(seconds) = error.retry_after_seconds() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
-}
-
-/// An answer that went well.
-pub(super) fn answered(
+/// Adds `Retry-After` and the headers of a challenge to the response of an error, and records the error for the log.
+pub(super) fn refused(
     mut response: Response<Body>,
-    service: &Service,
-    asked_extensions: &[String],
-    replayed: bool,
-    seen: &Observed<'_>,
+    challenge: &Challenge,
+    log: &mut RequestLog<'_>,
 ) -> Response<Body> {
-    if replayed {
-        seen.replayed();
-        response.headers_mut().insert(REPLAY_HEADER, HeaderValue::from_static("true"));
+    let headers = response.headers_mut();
+    if let Some(seconds) = challenge.error().retry_after_seconds() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    let active = service.active_extensions(asked_extensions);
-    if !active.is_empty()
-        && let Ok(value) = HeaderValue::from_str(&active)
-    {
-        response.headers_mut().insert(EXTENSIONS_HEADER, value);
+    for (name, value) in challenge.headers() {
+        headers.append(name, value.clone());
     }
+    log.failed(challenge.error());
     response
 }

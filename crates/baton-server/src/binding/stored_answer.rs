@@ -1,4 +1,4 @@
-//! A large answer as its parts: what stands before and behind a stored task is not worth a copy of the task.
+//! The body of an answer around stored JSON. Large JSON is sent as a part of its own, so that it is not copied.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,27 +10,27 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::net::{SMALL, Share};
 
-/// How many bytes of the JSON will be copied into `out`: all of it, if it is small.
+/// How many bytes of the JSON [`body`] will copy into `out`: all if it is small, else none.
 pub(super) fn copied(json: &Bytes) -> usize {
     if json.len() > SMALL { 0 } else { json.len() }
 }
 
-/// The answer that is `out`, the JSON and `end`, with its room.
-pub(super) fn body(mut out: Vec<u8>, json: Bytes, end: &[u8], share: Option<Share>) -> Body {
-    let held = |bytes: Bytes| match share {
+/// A body of `out`, the JSON and `behind`, in this order. It keeps its share until it is sent.
+pub(super) fn body(mut out: Vec<u8>, json: Bytes, behind: [&[u8]; 2], share: Option<Share>) -> Body {
+    let with_share = |bytes: Bytes| match share {
         Some(share) => share.holding(bytes),
         None => bytes,
     };
     if json.len() > SMALL {
-        let json = held(json);
-        return Body::new(Parts { parts: [out.into(), json, Bytes::copy_from_slice(end)] });
+        let json = with_share(json);
+        return Body::new(Parts { parts: [out.into(), json, behind.concat().into()] });
     }
     out.extend_from_slice(&json);
-    out.extend_from_slice(end);
-    Body::from(held(out.into()))
+    behind.iter().for_each(|part| out.extend_from_slice(part));
+    Body::from(with_share(out.into()))
 }
 
-/// Parts that were given out are empty.
+/// The parts of a body in their order. Parts that have been sent are empty.
 struct Parts {
     parts: [Bytes; 3],
 }

@@ -1,44 +1,47 @@
-//! Is a card true? What an agent's card declares, compared with what is mounted.
+//! Compares what an agent's card declares with what is mounted.
 
 use std::collections::HashSet;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
 
 use super::generations;
+use super::security::Enforced;
 use crate::engine::agent::Skill;
 
 /// The bindings that every agent has.
 const BINDINGS: [&str; 2] = ["JSONRPC", "HTTP+JSON"];
 
-/// True of a binding that is not said, too: it promises nothing.
+/// Whether the server has this binding. Also true if the card leaves the binding out.
 pub(super) fn is_served(binding: &str) -> bool {
     binding.is_empty() || BINDINGS.iter().any(|served| served.eq_ignore_ascii_case(binding))
 }
 
-/// Completes an author's card: skills, modes and capabilities as mounted. If it declares anything that is not there, it is
-/// refused, with a line for each such thing that begins with the member's name.
+/// Completes an author's card with the skills, modes and capabilities that are mounted. A card that declares anything
+/// else is refused, with one line per problem that begins with the member's name.
 pub(crate) fn mounted(
     mut card: AgentCard,
     skills: &[Skill],
-    authenticates: bool,
+    enforced: &Enforced,
+    has_extended_card: bool,
 ) -> Result<AgentCard, Vec<String>> {
     let mut wrong = wrong_skills(&card, skills);
-    wrong.extend(unkept_promises(&card, authenticates));
+    wrong.extend(unsupported(&card, has_extended_card));
+    if card.skills.is_empty() {
+        card.skills = skills.iter().map(|skill| skill.card.clone()).collect();
+    }
+    wrong.extend(enforced.declare(&mut card).err().into_iter().flatten());
     let served = generations(&card);
     let served = match (served, wrong.is_empty()) {
         (Ok(served), true) => served,
         (served, _) => {
-            wrong.extend(served.err());
+            wrong.extend(served.err().map(|unknown| unknown.to_string()));
             return Err(wrong);
         }
     };
-    if card.skills.is_empty() {
-        card.skills = skills.iter().map(|skill| skill.card.clone()).collect();
-    }
     card.default_input_modes = modes(card.default_input_modes, &card.skills, |skill| &skill.input_modes);
     card.default_output_modes = modes(card.default_output_modes, &card.skills, |skill| &skill.output_modes);
     let capabilities = &mut card.capabilities;
-    // Unsaid only on cards made in code: one that was read says yes or no.
+    // `None` only on cards made in code: `card::read` always sets it.
     if !*capabilities.streaming.get_or_insert(true) {
         tracing::info!(
             "streaming is switched off: the card does not declare \"capabilities\": {{\"streaming\": true}}"
@@ -46,6 +49,9 @@ pub(crate) fn mounted(
     }
     capabilities.state_transition_history.get_or_insert(true);
     capabilities.push_notifications = Some(false);
+    if has_extended_card {
+        capabilities.extended_agent_card.get_or_insert(true);
+    }
     if !served.others().is_empty() {
         let (on, off) = (served.versions(), served.others().versions());
         tracing::info!("protocol {off} switched off: the card's supportedInterfaces name {on} only");
@@ -73,16 +79,14 @@ fn wrong_skills(card: &AgentCard, skills: &[Skill]) -> Vec<String> {
     wrong
 }
 
-fn unkept_promises(card: &AgentCard, authenticates: bool) -> Vec<String> {
+/// What the card declares and this server does not have, apart from skills.
+fn unsupported(card: &AgentCard, has_extended_card: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if card.capabilities.push_notifications == Some(true) {
         wrong.push("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
     }
-    if card.capabilities.extended_agent_card == Some(true) {
+    if card.capabilities.extended_agent_card == Some(true) && !has_extended_card {
         wrong.push("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
-    }
-    if !authenticates && (!card.security_requirements.is_empty() || !card.security_schemes.is_empty()) {
-        wrong.push("securitySchemes: declared, but this server authenticates nobody".to_owned());
     }
     let mut bindings: Vec<_> = card.interfaces.iter().map(|interface| &*interface.protocol_binding).collect();
     bindings.retain(|binding| !is_served(binding));
@@ -98,10 +102,15 @@ fn unkept_promises(card: &AgentCard, authenticates: bool) -> Vec<String> {
     wrong
 }
 
-/// A card must have default modes. One that says none means what its skills say, or text.
-fn modes(said: Vec<String>, skills: &[AgentSkill], own: impl Fn(&AgentSkill) -> &Vec<String>) -> Vec<String> {
-    if !said.is_empty() {
-        return said;
+/// The card's default modes, which the protocol requires. If the card has none: the modes of its skills, and
+/// `text/plain` if a skill has no modes of its own.
+fn modes(
+    defaults: Vec<String>,
+    skills: &[AgentSkill],
+    own: impl Fn(&AgentSkill) -> &Vec<String>,
+) -> Vec<String> {
+    if !defaults.is_empty() {
+        return defaults;
     }
     let mut all: Vec<String> = Vec::new();
     for mode in skills.iter().flat_map(&own) {
@@ -162,10 +171,10 @@ mod tests {
             (card(), vec![skill("x"), skill("x")], "twice"),
             (card(), vec![], "at least one"),
         ] {
-            let refused = mounted(card, &skills, false).unwrap_err();
+            let refused = mounted(card, &skills, &Enforced::Nothing, false).unwrap_err();
             assert!(refused.len() == 1 && refused[0].contains(named), "{refused:?}");
         }
-        let mounted = mounted(card(), &[skill("x")], false).unwrap();
+        let mounted = mounted(card(), &[skill("x")], &Enforced::Nothing, false).unwrap();
         assert_eq!(mounted.capabilities.streaming, Some(true));
         assert_eq!(mounted.skills[0].id, "x");
     }
@@ -175,7 +184,7 @@ mod tests {
         let own = r#""name": "n", "description": "d", "version": "1""#;
         let told = |more: &str| {
             let card = read(&format!("{{{own}{more}}}")).unwrap_or_else(|error| panic!("{more}: {error}"));
-            let mounted = mounted(card, &[skill("x")], false);
+            let mounted = mounted(card, &[skill("x")], &Enforced::Nothing, false);
             mounted.map(|it| (it.capabilities.streaming, it.capabilities.state_transition_history))
         };
         let (on, off) = (Some(true), Some(false));
@@ -224,7 +233,7 @@ mod tests {
             protocol_version: "7.0".to_owned(),
             tenant: None,
         }];
-        let refused = mounted(card, &[skill("x")], false).unwrap_err();
+        let refused = mounted(card, &[skill("x")], &Enforced::Nothing, false).unwrap_err();
         for named in ["`x` has logic", "`y` is on the card", "pushNotifications", "\"GRPC\"", "\"7.0\""] {
             assert!(refused.iter().any(|line| line.contains(named)), "{named}: {refused:?}");
         }
@@ -246,7 +255,7 @@ mod tests {
                 skill.card.input_modes = owned(modes);
                 skill
             });
-            let mounted = mounted(card, &skills.collect::<Vec<_>>(), false).unwrap();
+            let mounted = mounted(card, &skills.collect::<Vec<_>>(), &Enforced::Nothing, false).unwrap();
             assert_eq!(mounted.default_input_modes, expected);
         }
     }

@@ -1,4 +1,5 @@
-//! What an agent's author writes. Two kinds: one that works on tasks, and one that just answers.
+//! The traits that an agent's author implements: one for agents that work on tasks, one for agents that reply with a
+//! message.
 
 use std::fmt;
 use std::future::Future;
@@ -17,8 +18,8 @@ use super::turn::{Stopped, Turn};
 
 /// An agent that works on tasks: called once per turn, with the message that started it.
 ///
-/// Any `async fn(Turn) -> Result<(), AgentError>` is one. Returning `Ok` without having ended the turn
-/// completes the task; an error fails it, and its text is the reason the client reads. A turn that was told to stop
+/// Any `async fn(Turn) -> Result<(), AgentError>` is one. Returning `Ok` without having ended the task completes it; an
+/// error fails it, and its text is the reason that the client gets. An agent that is told to stop
 /// ([`Turn::cancellation`]) should return `Err(Stopped)`: a cancel then cancels the task, and a shutdown leaves it to
 /// the next start.
 #[diagnostic::on_unimplemented(
@@ -28,11 +29,11 @@ use super::turn::{Stopped, Turn};
 )]
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
-    /// One turn.
+    /// Executes one turn.
     async fn run(&self, turn: Turn) -> Result<(), AgentError>;
 
-    /// May a turn that a crash cut short be run again? If not, its task fails with a reason. An agent that begins anew
-    /// undoes what the attempt before made with [`Turn::start_over`].
+    /// Whether a turn that a crash interrupted may be run again. If not, its task fails with a reason. An agent that starts
+    /// over can undo the artifacts of the interrupted attempt with [`Turn::start_over`].
     fn rerunnable(&self) -> bool {
         false
     }
@@ -49,7 +50,7 @@ where
     }
 }
 
-/// An agent that answers a message with a message: no task, nothing to follow.
+/// An agent that replies to a message with a message, without a task.
 ///
 /// Any `async fn(Asked) -> Result<R, AgentError>` is one, if `R` can become a [`Content`]: text, parts, a message.
 #[diagnostic::on_unimplemented(
@@ -59,7 +60,7 @@ where
 )]
 #[async_trait]
 pub trait MessageAgent: Send + Sync + 'static {
-    /// The answer. An error is one for the client, too: it reads the text.
+    /// The reply. The text of an error is sent to the client.
     async fn reply(&self, asked: Asked) -> Result<Content, AgentError>;
 }
 
@@ -75,23 +76,23 @@ where
     }
 }
 
-/// What a message agent gets to see.
+/// The message for a [`MessageAgent`], and what is known about it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Asked {
     /// The message to answer.
     pub message: Message,
-    /// The media types the caller takes; empty when it did not say.
+    /// The media types that the caller accepts; empty if it gave none.
     pub accepted_output_modes: Vec<String>,
-    /// The metadata of the request, as opposed to the message's own.
+    /// The metadata of the request. The message's own metadata is separate.
     pub request_metadata: Option<JsonObject>,
-    /// The message's context, or the one made for it.
+    /// The message's context, or a new one.
     pub context_id: ContextId,
-    /// Who is asking: the caller as the authenticator knows it, `anonymous` without one.
+    /// The caller, as the authenticator named it; `anonymous` if the caller is not authenticated.
     pub owner: Arc<str>,
-    /// The tenant the caller named; empty without one.
+    /// The tenant that the caller named; empty if it named none.
     pub tenant: Arc<str>,
-    /// The answer's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls.
+    /// The trace context, for the `traceparent` and `tracestate` headers of calls that the agent makes.
     pub trace: Option<TraceContext>,
 }
 
@@ -108,7 +109,7 @@ impl Asked {
         Asked { message, accepted_output_modes, request_metadata, context_id, owner, tenant, trace }
     }
 
-    /// A question by nobody in particular, to try an agent without a server.
+    /// A message from an anonymous caller, for testing an agent without a server.
     pub fn of_text(text: &str) -> Self {
         let scope = Scope::new("", "", "anonymous");
         let message = Message::new(fresh_message_id(), Role::User, vec![Part::text(text)]);
@@ -120,7 +121,7 @@ impl Asked {
         self.message.text()
     }
 
-    /// The message's first data part as a value of a type of your own.
+    /// The message's first data part as a value of your own type.
     pub fn data<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         self.message.data()
     }
@@ -131,16 +132,24 @@ impl Asked {
     }
 }
 
-/// A skill: what the card says about it, and the logic behind it.
+/// A skill: its entry on the card, and its logic.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Skill {
-    /// What the card says about it.
+    /// Its entry on the card.
     pub card: AgentSkill,
-    /// What it does.
+    /// The agent that handles it.
     pub logic: Logic,
 }
 
-/// `replies = task` or `replies = message`.
+impl Skill {
+    /// A skill with either kind of agent behind it.
+    pub fn new<Kind>(card: AgentSkill, agent: impl IntoLogic<Kind>) -> Self {
+        Skill { card, logic: agent.into_logic() }
+    }
+}
+
+/// The logic of a skill, of either kind.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Logic {
@@ -150,7 +159,7 @@ pub enum Logic {
     Message(Arc<dyn MessageAgent>),
 }
 
-/// Either kind of agent, for where both are taken. `Kind` only keeps the two apart; the compiler finds it.
+/// Either kind of agent, for functions that take both. `Kind` only distinguishes the two; the compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no agent",
     label = "neither `async fn(Turn) -> Result<(), AgentError>` nor `async fn(Asked) -> Result<_, AgentError>`",
@@ -183,6 +192,12 @@ impl<A: MessageAgent> IntoLogic<AnswersMessages> for A {
     }
 }
 
+impl IntoLogic<Logic> for Logic {
+    fn into_logic(self) -> Logic {
+        self
+    }
+}
+
 impl fmt::Debug for Logic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -198,31 +213,37 @@ impl fmt::Debug for Skill {
     }
 }
 
-/// Chooses the skill for a message that starts a task: its place in the list, or none that fits. Must be a function of
-/// the message alone.
-pub type ChooseSkill = dyn Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync;
+/// Chooses the skill for a message that starts a task: its index in the list, or `None`. The result must depend on the
+/// message alone.
+pub(crate) type ChooseSkill = dyn Fn(&Message, &[Skill]) -> Option<usize> + Send + Sync;
 
-/// Why an agent gave up. Anything with a message can become one with `?`.
+/// Why an agent failed. `?` converts any error type into it.
 ///
-/// The verbs of a [`Turn`] fail with one only when the turn is over ([`is_stop`](Self::is_stop)), so that any of them can
-/// be an agent's last line.
+/// The methods of a [`Turn`] return it only when the turn is over ([`is_stop`](Self::is_stop)), so any of them can be an
+/// agent's last line.
 pub struct AgentError {
     message: String,
-    is_stop: bool,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl AgentError {
-    /// The text is the reason the client reads.
+    /// `message` is the reason that the client gets.
     pub fn new(message: impl Into<String>) -> Self {
-        AgentError { message: message.into(), is_stop: false }
+        AgentError { message: message.into(), source: None }
     }
 
-    /// Is it no fault of the agent's, but the turn that is over: canceled, out of time, or no longer this server's?
+    /// Whether the turn is over, and the agent has not failed itself: canceled, out of time, or this server no longer has
+    /// the task.
     pub fn is_stop(&self) -> bool {
-        self.is_stop
+        self.source.as_ref().is_some_and(|source| source.is::<Stopped>())
     }
 
-    /// The reason the client reads.
+    /// The error that `?` made it from, if any; its type tells what went wrong.
+    pub fn source(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.source.as_deref()
+    }
+
+    /// The reason that the client gets.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -234,10 +255,10 @@ impl fmt::Debug for AgentError {
     }
 }
 
-// Not an `Error` itself: that would forbid the conversion from every error.
+// It does not implement `Error`: then the conversion from every error type would not be possible.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for AgentError {
     fn from(error: E) -> Self {
-        let error = error.into();
-        AgentError { message: error.to_string(), is_stop: error.is::<Stopped>() }
+        let source = error.into();
+        AgentError { message: source.to_string(), source: Some(source) }
     }
 }

@@ -1,16 +1,19 @@
-//! Cancel: the token fires, and the task is CANCELED after a grace time even if the agent ignores it.
-//! Whoever writes first wins a race with the agent's own end.
+//! Cancels a task: the turn's cancellation token fires, and after a grace time the task is CANCELED even if the agent
+//! ignores it. If the agent ends the task at the same time, the first write wins.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{Event, EventBody, JsonObject, Scope, StatusUpdate, TaskId, TaskState};
+use baton_protocol::domain::{
+    Event, EventBody, EventKind, JsonObject, Scope, StatusUpdate, TaskId, TaskState,
+};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
-use super::detach::finish;
+use super::detach::detachable;
+use super::holder::Holder;
 use super::hub::Bell;
 use super::runs::RunHandle;
 use super::{Engine, Inner, from_store, large, not_found};
@@ -19,21 +22,21 @@ use crate::store::{Head, NewRequest, Requested, StoredEvent, Work};
 
 const TRIES: usize = 16;
 
-/// What became of a cancel.
+/// The result of a cancel.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Canceled {
-    /// By this call.
+pub(crate) enum Canceled {
+    /// Canceled by this call.
     Now(Arc<Snapshot>),
-    /// It had been canceled before; generations differ in what they say to that.
+    /// It had been canceled before; generations answer that differently.
     Before(Arc<Snapshot>),
 }
 
-/// Where a cancel stands once it has been stored.
+/// How far a cancel is once it has been stored.
 enum Stored {
     Done(Canceled),
-    /// The run was told; its task ends after this number.
-    Told {
+    /// It was requested from the run; the task's end will be an event after this number.
+    Requested {
         bell: Arc<Bell>,
         after: u64,
     },
@@ -41,7 +44,7 @@ enum Stored {
 
 impl Engine {
     /// Asks for a task to be canceled, and waits until it is or its agent's grace time is over.
-    pub async fn cancel(
+    pub(crate) async fn cancel(
         &self,
         scope: &Scope,
         id: &TaskId,
@@ -49,12 +52,12 @@ impl Engine {
     ) -> Result<Canceled, Error> {
         let stored = {
             let (inner, scope, id) = (Arc::clone(&self.inner), scope.clone(), id.clone());
-            finish(&self.inner.tracker, async move { inner.cancel(&scope, &id, metadata).await }).await?
+            detachable(&self.inner.tracker, async move { inner.cancel(&scope, &id, metadata).await }).await?
         };
         match stored {
             Stored::Done(canceled) => Ok(canceled),
-            // Ends with the request: callers that come and go must not leave waiters behind.
-            Stored::Told { bell, after } => self.inner.wait_for_cancel(scope, id, bell, after).await,
+            // Waits within the request, so that nothing keeps waiting when the client disconnects.
+            Stored::Requested { bell, after } => self.inner.wait_for_cancel(scope, id, bell, after).await,
         }
     }
 }
@@ -75,9 +78,14 @@ impl Inner {
                 return Err(not_cancelable(id));
             }
             let stored = match self.runs.cancel(scope, id) {
-                Some((run, true)) => self.note_cancel(scope, id, &run, &head, &metadata).await?,
-                // One is noted already: there is nothing to add to it.
-                Some((_, false)) => Some(Stored::Told { bell: self.hub.bell(head.key), after: head.version }),
+                Some((run, true)) => self.note_cancel(scope, id, Some(&run), &head, &metadata).await?,
+                // Another cancel has been stored; only wait for it.
+                Some((_, false)) => {
+                    Some(Stored::Requested { bell: self.hub.bell(head.key), after: head.version })
+                }
+                None if self.holder(&head.current).await.map_err(from_store)? == Holder::Alive => {
+                    self.note_cancel_elsewhere(scope, id, &head, &metadata).await?
+                }
                 None => {
                     let canceled = self.cancel_resting(scope, id, &metadata).await?;
                     canceled.map(|snapshot| Stored::Done(Canceled::Now(snapshot)))
@@ -92,22 +100,22 @@ impl Inner {
             .with_log("lost too many races for one task"))
     }
 
-    /// Asks the run to stop. `None`: look again.
+    /// Stores the cancel as a request for the run, here or in another process. `None`: the task has changed; decide again.
     async fn note_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: &TaskId,
-        run: &RunHandle,
+        run: Option<&RunHandle>,
         head: &Head,
         metadata: &Option<JsonObject>,
     ) -> Result<Option<Stored>, Error> {
         let body = EventBody::CancelRequested { metadata: metadata.clone() };
         let event = Event { number: 0, at: self.clock.now(), body };
         let event = StoredEvent::encode(id, &head.context_id, &event);
-        // A cancel is never refused for the messages that wait.
+        // The limit on waiting messages does not apply to a cancel.
         let request = NewRequest { event, message: None, most_pending: u32::MAX };
         let requested = self.store.request(scope, id, request).await;
-        if !matches!(requested, Ok(Requested::Noted { .. })) {
+        if let (Some(run), false) = (run, matches!(requested, Ok(Requested::Noted { .. }))) {
             run.not_canceled();
         }
         let head = match requested.map_err(from_store)? {
@@ -117,8 +125,23 @@ impl Inner {
         };
         reached(Point::CancelNoted);
         let bell = self.hub.bell(head.key);
-        self.attend(scope, id);
-        Ok(Some(Stored::Told { bell, after: head.version }))
+        self.wake_or_advance(scope, id);
+        Ok(Some(Stored::Requested { bell, after: head.version }))
+    }
+
+    /// Asks the run of another process to stop, unless that was asked already. `None`: look again.
+    async fn note_cancel_elsewhere(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: &TaskId,
+        head: &Head,
+        metadata: &Option<JsonObject>,
+    ) -> Result<Option<Stored>, Error> {
+        let pending = self.store.requests(scope, id).await.map_err(from_store)?;
+        if pending.iter().any(|request| request.event.kind == EventKind::CancelRequested) {
+            return Ok(Some(Stored::Requested { bell: self.hub.bell(head.key), after: head.version }));
+        }
+        self.note_cancel(scope, id, None, head, metadata).await
     }
 
     async fn wait_for_cancel(
@@ -128,18 +151,18 @@ impl Inner {
         bell: Arc<Bell>,
         after: u64,
     ) -> Result<Canceled, Error> {
-        let patience = self.options().cancel_grace + Duration::from_secs(10);
+        let max_wait = self.options().cancel_grace + Duration::from_secs(10);
         let ended =
-            self.wait_for(scope, id, bell, after, patience, TaskState::is_terminal).await?.snapshot()?;
+            self.wait_for(scope, id, bell, after, max_wait, TaskState::is_terminal).await?.snapshot()?;
         match ended.state() {
             TaskState::Canceled => Ok(Canceled::Now(ended)),
             state if state.is_terminal() => Err(not_cancelable(id)),
-            // Still not ended: success is not guaranteed, the task says how far it is.
+            // Not ended in time: the specification does not guarantee success; the client sees the task's state.
             _ => Ok(Canceled::Now(ended)),
         }
     }
 
-    /// Nobody works on the task: write CANCELED here. `None`: look again.
+    /// No run works on the task: writes CANCELED directly. `None`: the task has changed; decide again.
     async fn cancel_resting(
         self: &Arc<Self>,
         scope: &Scope,
@@ -150,7 +173,8 @@ impl Inner {
         let Some(registration) = self.runs.register(scope, id, desk) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
         let (loaded, snapshot) = large::fold(loaded).await.map_err(from_store)?;
-        if snapshot.state().is_terminal() {
+        let holder = self.holder(&loaded.head.current).await.map_err(from_store)?;
+        if snapshot.state().is_terminal() || holder == Holder::Alive {
             return Ok(None);
         }
         let at = self.time_for(&snapshot);
@@ -164,7 +188,7 @@ impl Inner {
         match self.commit(scope, decision).await.map_err(from_store)? {
             Committed::Written(written) => {
                 if registration.leave() {
-                    self.attend(scope, id);
+                    self.wake_or_advance(scope, id);
                 }
                 Ok(Some(written.snapshot))
             }

@@ -1,4 +1,4 @@
-//! The engine's only sources of time and identity.
+//! The engine's only sources of time and of new ids.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,15 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baton_protocol::domain::{ArtifactId, ContextId, MessageId, TaskId, Timestamp};
 use uuid::{NoContext, Uuid};
 
-/// Wall time. Tests bring their own.
+/// The wall clock; tests use their own implementation.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
-    /// The time for the next event.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
@@ -26,12 +26,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// Fresh ids are UUIDv7: no system call, and stores keep near ids together. Those of tasks rise even within a
-/// millisecond, so that a list has them in the order they came in; for that the threads share a lock.
+/// New ids are UUIDv7: they need no system call, and stores keep ids of the same time close together. Task ids rise even
+/// within a millisecond, so that lists show tasks in the order of their creation; for that, threads share a lock.
 macro_rules! fresh {
     ($($name:ident -> $id:ident: $uuid:expr),*) => {$(
-        /// An id that nothing else has.
-        pub fn $name() -> $id {
+        /// A new unique id.
+        pub(crate) fn $name() -> $id {
             let mut buffer = Uuid::encode_buffer();
             let text: &str = $uuid.hyphenated().encode_lower(&mut buffer);
             $id::parse(text).expect("a UUID is a valid id")

@@ -1,8 +1,8 @@
-//! The one way into a task's log.
+//! The only code that appends to a task's log.
 //!
-//! Whoever decides what a task becomes (send, cancel, crash, run) hands over a [`Decision`]. Here its head is made and,
-//! where one is due, its snapshot; it is appended, and readers are told. `WatchedStore::append` is visible in this
-//! module only, so nothing else can write to a task.
+//! `send`, `cancel`, `crash` and `run` decide how a task changes and pass a [`Decision`]. This module makes the task's head
+//! and, if one is due, its snapshot, appends all of it in one write, and wakes the task's readers. `WatchedStore::append`
+//! is visible in this module only, so nothing else can write to a task.
 
 mod ending;
 mod snapshot_policy;
@@ -16,7 +16,7 @@ use baton_protocol::lifecycle::{Refused, Snapshot};
 pub use ending::NOT_TAKEN;
 use snapshot_policy::Next;
 pub(super) use snapshot_policy::SinceSnapshot;
-pub use watched_store::WatchedStore;
+pub(crate) use watched_store::WatchedStore;
 
 use super::Inner;
 use super::hub::Bell;
@@ -29,12 +29,12 @@ use crate::store::{
     StoredEvent, TaskKey, Work,
 };
 
-/// A change to one task, in the making: events are encoded and folded in one by one.
+/// A change to one task while it is being put together: events are added, encoded and folded in one by one.
 #[derive(Debug)]
 pub(super) struct Draft {
     /// The task with every event of the draft.
     pub(super) snapshot: Snapshot,
-    /// Requests that the change answers.
+    /// Requests that are settled with the change.
     pub(super) settled: Vec<Settled>,
     since_snapshot: SinceSnapshot,
     birth: Option<Birth>,
@@ -47,13 +47,13 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// For a task that is to come to life.
+    /// For a new task.
     pub(super) fn of_new(snapshot: Snapshot, birth: Birth) -> Self {
         let at = birth.created_at;
         Draft { birth: Some(birth), ..Draft::begin(snapshot, SinceSnapshot::default(), 0, at) }
     }
 
-    /// For a task as it was read and folded.
+    /// For a task that was read and folded.
     pub(super) fn of(loaded: &Loaded, snapshot: Snapshot, at: Timestamp) -> Self {
         Draft::begin(snapshot, SinceSnapshot::of(loaded), loaded.head.current.fence, at)
     }
@@ -72,22 +72,23 @@ impl Draft {
         }
     }
 
-    /// Adds an event; answers its number.
+    /// Adds an event; returns its number.
     pub(super) fn write(&mut self, body: EventBody) -> Result<u64, Refused> {
-        write_down(&mut self.snapshot, self.at, body, &mut self.events)
+        write_event(&mut self.snapshot, self.at, body, &mut self.events)
     }
 
-    /// Has the message recorded with the change: a repeat of it will write nothing.
+    /// Stores a record of the message with the change, so that a repeat of the message is recognized.
     pub(super) fn record(&mut self, message: MessageRecord) {
         self.message = Some(message);
     }
 
-    /// The fence the task was read with.
+    /// The fence that the task had when it was read.
     pub(super) fn fence(&self) -> u64 {
         self.fence
     }
 
-    /// Done: the task's work and fence from now on.
+    /// The finished decision. `work` and `next_fence` go into the task's head; `stored` is the fault-test point after the
+    /// write.
     pub(super) fn decide(self, work: Work, next_fence: u64, stored: Option<Point>) -> Decision {
         Decision {
             snapshot: Arc::new(self.snapshot),
@@ -100,62 +101,62 @@ impl Draft {
             next_fence,
             message: self.message,
             settled: self.settled,
-            may_go_on: false,
+            unless_message_waits: false,
             bell: None,
             stored,
         }
     }
 }
 
-/// What a task becomes, in one atomic write.
+/// A change to a task, for one atomic write.
 #[derive(Debug)]
 pub(super) struct Decision {
     /// The task after all events.
     pub(super) snapshot: Arc<Snapshot>,
-    /// What its log holds beyond the kept snapshot, before these events.
+    /// What the log holds after the stored snapshot, without these events.
     pub(super) since_snapshot: SinceSnapshot,
-    /// `Some` for a task that comes to life.
+    /// `Some` for a new task.
     pub(super) birth: Option<Birth>,
-    /// The version and the fence it was decided on; a task that has others by now is left alone.
+    /// The version and the fence that the decision is based on; if the task has others by now, nothing is written.
     pub(super) expected: u64,
     pub(super) fence: u64,
     pub(super) events: Vec<StoredEvent>,
-    /// What is left to do afterwards.
+    /// The work that remains afterwards.
     pub(super) work: Work,
     pub(super) next_fence: u64,
-    /// The message that caused it, to be recorded with it.
+    /// The record of the message that caused the change.
     pub(super) message: Option<MessageRecord>,
     pub(super) settled: Vec<Settled>,
-    /// It ends the task because there is nothing more to do: not if a message waits by then.
-    pub(super) may_go_on: bool,
-    /// The task's bell, if it is at hand.
+    /// The last event ends the task because its agent just returned. If a message waits by then, the task is not ended.
+    pub(super) unless_message_waits: bool,
+    /// The task's bell, if the caller has it.
     pub(super) bell: Option<Arc<Bell>>,
-    /// Where a fault test may kill: stored, and nobody told.
+    /// The point where a fault test may kill the process: stored, and no reader woken.
     pub(super) stored: Option<Point>,
 }
 
-/// A decision as it goes to the store. Kept until it is written, so that it can be tried again.
+/// A decision in the form for the store. It is kept until it is written, so that a failed write can be repeated.
 #[derive(Debug)]
 pub(super) struct Prepared {
     append: Append,
     snapshot: Arc<Snapshot>,
-    may_go_on: bool,
-    /// What the log holds beyond the kept snapshot once this is written.
+    unless_message_waits: bool,
+    /// What the log holds after the stored snapshot once this is written.
     pub(super) since_snapshot: SinceSnapshot,
-    /// About how many bytes the snapshot has that goes with it, if one does.
+    /// If a snapshot is stored with it: about how many bytes that has.
     snapshot_bytes: Option<usize>,
     bell: Option<Arc<Bell>>,
     stored: Option<Point>,
 }
 
-/// What became of a decision.
+/// The result of a commit.
 #[derive(Debug)]
 pub(super) enum Committed {
-    /// Stored, and its readers told. Where it ends the task, messages that nobody took stand before the end.
+    /// Stored, and readers woken. If it ends the task, messages that the agent did not take are in the log before the end.
     Written(Written),
-    /// The same message came before; nothing was written.
+    /// The same message was accepted before; nothing was written.
     Repeat(MessageRecord),
-    /// The task is not what it was when this was decided; nothing was written.
+    /// The task has changed since the decision; nothing was written.
     Lost,
 }
 
@@ -167,12 +168,12 @@ pub(super) struct Written {
 }
 
 impl Inner {
-    /// Writes a decision to the store, and tells whoever reads the task.
+    /// Writes a decision to the store and wakes the task's readers.
     pub(super) async fn commit(&self, scope: &Scope, decision: Decision) -> StoreResult<Committed> {
         self.write(scope, &mut self.prepared(decision, &self.options()), false).await
     }
 
-    /// For whoever may have to try several times, or writes more to the same task.
+    /// For callers that repeat a failed write themselves, or write more to the same task.
     pub(super) fn prepared(&self, decision: Decision, options: &Options) -> Prepared {
         let rests = decision.rests();
         let Decision { snapshot, work, mut since_snapshot, .. } = decision;
@@ -189,19 +190,19 @@ impl Inner {
                 status_at: snapshot.task.status.timestamp,
                 work,
                 attempts: snapshot.attempts,
-                // Between turns nobody holds a task: whoever gets the next message may take it.
-                holder: (work == Work::Running).then_some(self.me),
+                // Between turns a task has no holder: the process that gets the next message may take it.
+                holder: (work == Work::Running).then_some(self.processes.me()),
                 fence: decision.next_fence,
             },
             snapshot: None,
             message: decision.message,
             settled: decision.settled,
         };
-        let Decision { may_go_on, bell, stored, .. } = decision;
-        Prepared { append, snapshot, may_go_on, since_snapshot, snapshot_bytes, bell, stored }
+        let Decision { unless_message_waits, bell, stored, .. } = decision;
+        Prepared { append, snapshot, unless_message_waits, since_snapshot, snapshot_bytes, bell, stored }
     }
 
-    /// `again`: an earlier try ended in an error.
+    /// Writes to the store and wakes the task's readers. `again`: an earlier try ended in an error.
     pub(super) async fn write(
         &self,
         scope: &Scope,
@@ -209,7 +210,8 @@ impl Inner {
         again: bool,
     ) -> StoreResult<Committed> {
         let (key, kept) = loop {
-            // Made here and not kept: of a large task nobody holds the record longer than it takes to write it.
+            // Encoded here and not kept in `prepared`, so that the record of a large task is in memory only during the
+            // write.
             let kept = match prepared.snapshot_bytes {
                 Some(bytes) => Some(large::encode(&prepared.snapshot, bytes).await?),
                 None => None,
@@ -220,11 +222,11 @@ impl Inner {
                 Appended::Duplicate(found) => return Ok(Committed::Repeat(found)),
                 Appended::Conflict => {}
             }
-            // The try before may have been written and only its answer lost: then the conflict is with ourselves.
+            // The earlier try may have been written although it returned an error; then this conflict is with ourselves.
             if again && let Some(key) = self.is_stored(scope, prepared).await? {
                 break (key, kept);
             }
-            // Ends after a few rounds: only so many messages may wait, and each round takes one more of them.
+            // The loop ends: the number of waiting messages is limited, and each round adds at least one of them.
             match self.with_waiting_messages(scope, prepared).await? {
                 Some(decided_again) => *prepared = decided_again,
                 None => return Ok(Committed::Lost),
@@ -238,12 +240,12 @@ impl Inner {
             Some(bell) => Arc::clone(bell),
             None => self.hub.bell(key),
         };
-        let settled = append
+        let at_turn_end = append
             .events
             .iter()
             .any(|event| matches!(event.kind, EventKind::Status(state) if is_rest(state)))
             .then(|| View::left(Arc::clone(snapshot), kept));
-        bell.ring(snapshot.version, &append.events, settled);
+        bell.ring(snapshot.version, &append.events, at_turn_end);
         Ok(Committed::Written(Written { bell, snapshot: Arc::clone(snapshot) }))
     }
 
@@ -256,7 +258,8 @@ impl Inner {
 }
 
 impl Decision {
-    /// Is it the task's turn to wait, for ever or for its client? One that waits for a place may still look so.
+    /// Whether the task rests after this. Its state alone does not tell: a queued task may still have the state of its last
+    /// rest.
     fn rests(&self) -> bool {
         self.work == Work::Idle && !self.events.is_empty() && is_rest(self.snapshot.state())
     }
@@ -266,8 +269,8 @@ fn is_rest(state: TaskState) -> bool {
     state.is_terminal() || state.is_interrupted()
 }
 
-/// Gives a body its number and time, encodes it for the store, and folds it in. Answers the number.
-pub(super) fn write_down(
+/// Gives an event its number and time, encodes it into `events`, and folds it into the snapshot. Returns the number.
+pub(super) fn write_event(
     snapshot: &mut Snapshot,
     at: Timestamp,
     body: EventBody,

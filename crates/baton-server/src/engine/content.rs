@@ -1,12 +1,13 @@
-//! What an agent says: text, parts, JSON, or a whole message, all by one conversion.
+//! The content of messages that agents send: made from text, parts, JSON or a whole message.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use baton_protocol::domain::{JsonObject, JsonText, Message, Part};
 use serde::Serialize;
 
-/// What a message of the agent's holds. Every verb that says something takes whatever can become one: text, a part or
-/// several, a [`Message`].
+/// The content of an agent's message. Methods that send a message take anything that converts into it: text, one or more
+/// parts, a [`Message`].
 ///
 /// ```
 /// use baton_server::Content;
@@ -24,7 +25,7 @@ pub struct Content {
     pub parts: Vec<Part>,
     /// For extensions.
     pub metadata: Option<JsonObject>,
-    /// URIs of the extensions that take part in it.
+    /// URIs of the extensions that it uses.
     pub extensions: Vec<String>,
 }
 
@@ -34,7 +35,7 @@ impl Content {
         data_part(value).map(Self::from)
     }
 
-    /// This, then that.
+    /// Appends more content.
     #[must_use]
     pub fn with(mut self, more: impl Into<Content>) -> Self {
         let more = more.into();
@@ -45,14 +46,14 @@ impl Content {
     }
 }
 
-/// A value that JSON has no words for, or that is nested too deeply to be sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this cannot be said in JSON: {0}")]
-pub struct NotJson(String);
+/// A value that cannot be written as JSON, or is nested too deeply.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("this cannot be written as JSON: {0}")]
+pub struct NotJson(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 pub(super) fn data_part(value: &impl Serialize) -> Result<Part, NotJson> {
-    let text = serde_json::to_string(value).map_err(|error| NotJson(error.to_string()))?;
-    JsonText::parse(&text).map(Part::data).map_err(|refused| NotJson(refused.to_string()))
+    let text = serde_json::to_string(value).map_err(|error| NotJson(Arc::new(error)))?;
+    JsonText::parse(&text).map(Part::data).map_err(|refused| NotJson(Arc::new(refused)))
 }
 
 impl From<&str> for Content {
@@ -97,7 +98,7 @@ impl<const N: usize> From<[Part; N]> for Content {
     }
 }
 
-/// Its ids and its role are given anew when it is said.
+/// The message's ids and role are replaced when it is sent.
 impl From<Message> for Content {
     fn from(message: Message) -> Self {
         let Message { parts, metadata, extensions, .. } = message;

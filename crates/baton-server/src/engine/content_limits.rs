@@ -1,12 +1,12 @@
-//! How much one message or artifact may hold, whoever made it: what a client sends is refused, an agent that says more
-//! has failed its task.
+//! Limits on the content of one message or artifact. A client's message that exceeds them is refused; an agent's output that
+//! exceeds them fails the task.
 
 use baton_protocol::domain::json::JsonShape;
 use baton_protocol::domain::{Artifact, JsonObject, JsonText, Message, Part, PartContent};
 
 use super::options::Options;
 
-/// What holds too much, and how it is too much.
+/// The member that exceeds a limit, and how.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooMuch {
     /// Below the message or artifact, such as `.parts[3].data`.
@@ -14,7 +14,7 @@ pub(crate) struct TooMuch {
     pub(crate) fault: String,
 }
 
-/// Shortest text of a member, `"":0,`.
+/// Length of the shortest member of an object, `"":0,`.
 const MEMBER: usize = 5;
 
 pub(crate) fn check_message(options: &Options, message: &Message) -> Result<(), TooMuch> {
@@ -25,7 +25,7 @@ pub(crate) fn check_artifact(options: &Options, artifact: &Artifact) -> Result<(
     check(options, &artifact.parts, artifact.metadata.as_ref())
 }
 
-/// Metadata that belongs to neither.
+/// Metadata of a request.
 pub(crate) fn check_metadata(options: &Options, metadata: Option<&JsonObject>) -> Result<(), TooMuch> {
     check(options, &[], metadata)
 }
@@ -64,7 +64,7 @@ fn check(options: &Options, parts: &[Part], metadata: Option<&JsonObject>) -> Re
 
 fn shape_fault(options: &Options, text: &str, shape: impl FnOnce() -> JsonShape) -> Option<String> {
     let Options { max_object_keys, max_json_depth, .. } = *options;
-    // Most are too short for either. What was read is nowhere deeper than `MAX_DEPTH`.
+    // Most texts are too short to exceed either limit. Parsed JSON is never deeper than `MAX_DEPTH`.
     let may_be_wide = text.len() / MEMBER > max_object_keys;
     let may_be_deep = max_json_depth < JsonText::MAX_DEPTH && text.len() / 2 > max_json_depth;
     if !may_be_wide && !may_be_deep {

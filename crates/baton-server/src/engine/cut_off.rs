@@ -1,5 +1,5 @@
-//! What the task's artifacts were before attempts at a turn that a crash cut off. An agent that begins anew puts them back
-//! ([`Turn::start_over`](super::turn::Turn::start_over)); for any other the log is not read.
+//! The task as it was before attempts at a turn that a crash interrupted. An agent that starts over restores its artifacts
+//! from it ([`Turn::start_over`](super::turn::Turn::start_over)). The log is read only for such agents.
 
 use baton_protocol::domain::{EventKind, Role, Scope};
 use baton_protocol::lifecycle::Snapshot;
@@ -11,7 +11,7 @@ use crate::store::{StoreError, StoreResult, StoredEvent};
 const PAGE: u32 = 256;
 
 impl Inner {
-    /// The task as it was when the user last spoke. The log of a task that has not ended is whole.
+    /// The task as of the user's last message. The log of a task that has not ended is always complete.
     pub(super) async fn at_last_message(&self, scope: &Scope, now: &Snapshot) -> StoreResult<Snapshot> {
         let task = &now.task;
         let mut snapshot = Snapshot::begin(task.id.clone(), task.context_id.clone(), task.status.timestamp);
@@ -24,7 +24,7 @@ impl Inner {
         while to_come > 0 {
             let page = self.store.events(scope, &task.id, last, PAGE).await?;
             if page.is_empty() {
-                return Err(StoreError::Damaged(format!("task {}: the log ends at {last}", task.id)));
+                return Err(StoreError::damaged(format!("task {}: the log ends at {last}", task.id)));
             }
             for event in page {
                 if to_come == 0 {
@@ -35,7 +35,7 @@ impl Inner {
                 bytes += event.record().len();
                 events.push(event);
             }
-            // Enough at once for a thread of its own, and never the whole log.
+            // Folds in portions: large enough for a blocking thread, and without holding the whole log in memory.
             if bytes >= LARGE || to_come == 0 {
                 let events = std::mem::take(&mut events);
                 snapshot = large::work(bytes, move || fold(snapshot, &events)).await??;
@@ -49,7 +49,7 @@ impl Inner {
 fn fold(mut snapshot: Snapshot, events: &[StoredEvent]) -> StoreResult<Snapshot> {
     for event in events {
         let folded = snapshot.apply(event.decode()?);
-        folded.map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", snapshot.task.id)))?;
+        folded.map_err(|refused| StoreError::damaged(format!("task {}: {refused}", snapshot.task.id)))?;
     }
     Ok(snapshot)
 }

@@ -1,12 +1,12 @@
-//! The desk between an agent and its run: what the agent says lies here until the run writes it, and what
-//! the client sends meanwhile lies here until the agent takes it.
+//! The desk holds what an agent and its run pass to each other: the agent's output until the run writes it to the log, and
+//! messages from the client until the agent takes them.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use baton_protocol::domain::{ArtifactId, ArtifactUpdate, EventBody, Message, SendDetails, TraceContext};
-use baton_protocol::wire::v1;
+use baton_protocol::wire::stored;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -16,34 +16,34 @@ use crate::store::RequestId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The client asked for it.
+    /// The client has canceled the task.
     Canceled,
-    /// The server is going down; there is a little time to finish or to leave things tidy.
+    /// The server is shutting down; there is a little time to finish or to clean up.
     Shutdown,
-    /// The turn took too long, or was silent for too long.
+    /// The turn took too long, or produced no output for too long.
     Deadline,
-    /// The task is no longer this run's: ended, taken over, or not writable.
+    /// The run no longer has the task: it has ended, another process has it, or it cannot be written.
     Over,
 }
 
-/// Something the agent said and the run has not written yet.
+/// Something the agent has produced and the run has not written yet.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum Output {
     Event(EventBody),
-    /// An artifact as it was before an attempt that was cut off.
+    /// An artifact as it was before an attempt that a crash interrupted.
     PutBack(ArtifactUpdate),
-    /// Streamed text: merged with what follows as long as it lies here.
+    /// Streamed text. More text for the same artifact is merged into it while it is on the desk.
     Text(TextChunk),
-    /// The agent took a message that was waiting: it enters the log here.
+    /// The agent took a waiting message: it is written to the log at this point.
     Took(Offered),
 }
 
-/// A message that came while the turn was running.
+/// A message that arrived while the turn was running.
 #[derive(Debug, Clone)]
 pub(crate) struct Offered {
     pub(crate) request: RequestId,
     pub(crate) message: Message,
-    /// What it was sent in and with.
+    /// The trace context of the request that brought it.
     pub(crate) trace: Option<TraceContext>,
     pub(crate) details: SendDetails,
 }
@@ -54,7 +54,7 @@ pub(crate) struct TextChunk {
     pub(crate) name: Option<String>,
     pub(crate) text: String,
     pub(crate) append: bool,
-    /// Goes on with the artifact's last text, whoever wrote it.
+    /// Continues the artifact's last text part, even if another stream or turn wrote it.
     pub(crate) joins: bool,
     pub(crate) last: bool,
 }
@@ -62,35 +62,35 @@ pub(crate) struct TextChunk {
 #[derive(Debug)]
 pub(crate) struct Desk {
     state: Mutex<State>,
-    /// Rung for the run.
-    pub(crate) said: Notify,
-    /// Rung for the agent: room on the desk, a message, or the end.
+    /// Notifies the run: the agent has produced something.
+    pub(crate) has_output: Notify,
+    /// Notifies the agent: space on the desk, a message, or a stop.
     pub(crate) changed: Notify,
     pub(crate) stop: CancellationToken,
-    /// Bytes that may lie here before the agent has to wait.
-    room: usize,
+    /// The agent has to wait while its output on the desk has this many bytes or more.
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    said: Vec<Said>,
+    outputs: Vec<Output>,
     bytes: usize,
     inbox: VecDeque<Offered>,
-    /// What the messages that the agent took were sent with, by what they say: several may have one id.
+    /// The details of the messages that the agent took, by a hash of the message: several messages may have the same id.
     sent_with: Vec<(u64, SendDetails)>,
     stop: Option<Stop>,
-    /// Nothing more is taken from the agent.
+    /// No more output is accepted.
     closed: bool,
 }
 
 impl Desk {
-    pub(crate) fn new(room: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize) -> Self {
         Desk {
             state: Mutex::default(),
-            said: Notify::new(),
+            has_output: Notify::new(),
             changed: Notify::new(),
             stop: CancellationToken::new(),
-            room,
+            max_bytes,
         }
     }
 
@@ -100,35 +100,35 @@ impl Desk {
 
     // The agent's side.
 
-    /// Lays something down; `false` when the desk is closed.
-    pub(crate) fn say(&self, said: Said, bytes: usize) -> bool {
+    /// Puts output on the desk; `false` when the desk is closed.
+    pub(crate) fn put(&self, output: Output, bytes: usize) -> bool {
         {
             let mut state = self.state();
             if state.closed {
                 return false;
             }
             state.bytes += bytes;
-            match (said, state.said.last_mut()) {
-                (Said::Text(new), Some(Said::Text(lying)))
-                    if new.append && lying.artifact == new.artifact && !lying.last =>
+            match (output, state.outputs.last_mut()) {
+                (Output::Text(new), Some(Output::Text(earlier)))
+                    if new.append && earlier.artifact == new.artifact && !earlier.last =>
                 {
-                    lying.text.push_str(&new.text);
-                    lying.last = new.last;
-                    lying.name = new.name.or(lying.name.take());
+                    earlier.text.push_str(&new.text);
+                    earlier.last = new.last;
+                    earlier.name = new.name.or(earlier.name.take());
                 }
-                (said, _) => state.said.push(said),
+                (output, _) => state.outputs.push(output),
             }
         }
-        self.said.notify_one();
+        self.has_output.notify_one();
         true
     }
 
-    /// Waits while too much lies on the desk.
-    pub(crate) async fn room(&self) {
-        self.until(|state| (state.bytes < self.room || state.closed).then_some(())).await;
+    /// Waits until there is space on the desk.
+    pub(crate) async fn wait_for_space(&self) {
+        self.until(|state| (state.bytes < self.max_bytes || state.closed).then_some(())).await;
     }
 
-    /// The oldest waiting message, laid into what was said at this point.
+    /// Takes the oldest waiting message. It is put among the output at this point, followed by `then`.
     pub(crate) fn take_message(&self, then: Option<EventBody>) -> Option<Message> {
         let message = {
             let mut state = self.state();
@@ -138,15 +138,15 @@ impl Desk {
             let offered = state.inbox.pop_front()?;
             let message = offered.message.clone();
             state.sent_with.push((digest(&message), offered.details.clone()));
-            state.said.push(Said::Took(offered));
-            state.said.extend(then.map(Said::Event));
+            state.outputs.push(Output::Took(offered));
+            state.outputs.extend(then.map(Output::Event));
             message
         };
-        self.said.notify_one();
+        self.has_output.notify_one();
         Some(message)
     }
 
-    /// What a message that was taken was sent with.
+    /// The details of a message that the agent took.
     pub(crate) fn sent_with(&self, message: &Message) -> Option<SendDetails> {
         let message = digest(message);
         let state = self.state();
@@ -154,14 +154,14 @@ impl Desk {
         sent.map(|(_, details)| details.clone())
     }
 
-    /// Waits for a message, or the end of the turn.
+    /// Waits for a message or a stop.
     pub(crate) async fn message_or_stop(&self) {
         self.until(|state| (!state.inbox.is_empty() || state.closed || state.stop.is_some()).then_some(()))
             .await;
     }
 
     async fn until<T>(&self, look: impl Fn(&State) -> Option<T>) -> T {
-        // As a rule nobody has to wait.
+        // Usually there is nothing to wait for.
         if let Some(found) = look(&self.state()) {
             return found;
         }
@@ -182,30 +182,30 @@ impl Desk {
 
     // The run's side.
 
-    /// Everything said so far.
-    pub(crate) fn collect(&self) -> Vec<Said> {
-        let said = {
+    /// Takes all output from the desk.
+    pub(crate) fn collect(&self) -> Vec<Output> {
+        let outputs = {
             let mut state = self.state();
             state.bytes = 0;
-            std::mem::take(&mut state.said)
+            std::mem::take(&mut state.outputs)
         };
-        if !said.is_empty() {
+        if !outputs.is_empty() {
             self.changed.notify_waiters();
         }
-        said
+        outputs
     }
 
-    /// Is anything on the desk, and is it nothing but text that may grow?
-    pub(crate) fn lying(&self) -> Lying {
+    /// What kind of output is on the desk.
+    pub(crate) fn pending(&self) -> Pending {
         let state = self.state();
-        match state.said.as_slice() {
-            [] => Lying::Nothing,
-            [Said::Text(text)] if !text.last && state.bytes < self.room => Lying::GrowingText,
-            _ => Lying::Something,
+        match state.outputs.as_slice() {
+            [] => Pending::None,
+            [Output::Text(text)] if !text.last && state.bytes < self.max_bytes => Pending::GrowingText,
+            _ => Pending::Other,
         }
     }
 
-    /// Does a message wait that the agent has not taken?
+    /// Whether a message waits that the agent has not taken.
     pub(crate) fn has_messages(&self) -> bool {
         !self.state().inbox.is_empty()
     }
@@ -215,7 +215,7 @@ impl Desk {
         self.changed.notify_waiters();
     }
 
-    /// Tells the agent to stop; the first reason counts, but a cancel outranks a shutdown.
+    /// Tells the agent to stop. The first reason is kept, except that a cancel replaces any other.
     pub(crate) fn stop(&self, reason: Stop) {
         {
             let mut state = self.state();
@@ -227,7 +227,7 @@ impl Desk {
         self.changed.notify_waiters();
     }
 
-    /// Nothing more is taken: the task has ended or is no longer ours.
+    /// Accepts no more output: the task has ended, or the run no longer has it.
     pub(crate) fn close(&self) {
         {
             let mut state = self.state();
@@ -239,18 +239,20 @@ impl Desk {
     }
 }
 
-/// Short enough to be kept for as long as the turn lasts, as messages are not.
+/// A hash of the message. Small enough to be kept for the whole turn, unlike the message itself.
 fn digest(message: &Message) -> u64 {
     let mut form = Vec::new();
-    v1::write_message(&mut form, message);
+    stored::write_message(&mut form, message);
     let mut hasher = DefaultHasher::new();
     hasher.write(&form);
     hasher.finish()
 }
 
+/// The output on the desk that the run has not collected yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lying {
-    Nothing,
+pub(crate) enum Pending {
+    None,
+    /// Only text to which more may be added.
     GrowingText,
-    Something,
+    Other,
 }

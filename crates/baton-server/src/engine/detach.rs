@@ -1,7 +1,7 @@
-//! Work outlives sockets: what a request has begun is finished though the request goes away.
+//! Finishes what a request has begun, even if the request's future is dropped.
 //!
-//! A connection that closes drops its request's future. Between a commit and the start of the run that
-//! belongs to it, that would leave a task working with nobody at work.
+//! A connection that closes drops its request's future. If that happened between a commit and the start of the run that
+//! belongs to it, the task would be working without a run.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-/// Runs in the caller's task, and in a task of its own from where the caller was dropped.
+/// Runs in the caller's tokio task; if it is dropped before its end, it continues in a task of its own.
 pub(super) struct Detached<'a, F>
 where
     F: Future + Send + 'static,
@@ -21,7 +21,7 @@ where
     tracker: &'a TaskTracker,
 }
 
-pub(super) fn finish<F>(tracker: &TaskTracker, future: F) -> Detached<'_, F>
+pub(super) fn detachable<F>(tracker: &TaskTracker, future: F) -> Detached<'_, F>
 where
     F: Future + Send + 'static,
     F::Output: Send,
@@ -37,7 +37,7 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out meanwhile, so that one that panics is not polled again.
+        // Taken out during the poll, so that a future that panics is not polled again.
         let mut future = self.future.take().expect("not polled after its end");
         let polled = future.as_mut().poll(context);
         if polled.is_pending() {
@@ -53,9 +53,9 @@ where
     F::Output: Send,
 {
     fn drop(&mut self) {
-        // Without a runtime the process is ending: the crash rule finds what is left.
+        // Without a runtime the process is ending; the crash rule handles the task at the next start.
         if let (Some(future), Ok(_)) = (self.future.take(), Handle::try_current()) {
-            // Still part of what was asked for.
+            // In the request's span, since it is still part of the request.
             let rest = async move {
                 future.await;
             };

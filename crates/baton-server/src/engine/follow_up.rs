@@ -1,4 +1,4 @@
-//! A message to a task that exists: its next turn, or a word to the turn that is running.
+//! A message to an existing task: it begins the next turn, or is stored as a request for the running turn.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::points::{Point, reached};
 use crate::store::{Head, NewRequest, Requested, StoredEvent, Work};
 use crate::telemetry::trace;
 
-/// How often a lost race is decided anew before giving up.
+/// How often a decision is repeated after a lost race.
 const TRIES: usize = 16;
 
 impl Inner {
@@ -26,16 +26,16 @@ impl Inner {
         id: TaskId,
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
-        // Before any rule about the task's state: the first copy may have changed it.
-        if let Some(accepted) = self.on_record(scope, &incoming).await? {
+        // Before any check of the task's state: the first copy of this message may have changed it.
+        if let Some(accepted) = self.find_repeat(scope, &incoming).await? {
             return Ok(accepted);
         }
         let followed = self.follow_up(scope, id, incoming.clone()).await;
-        // The place may have come back unused, and others wait for one.
+        // The slot may be free again, and others may be waiting for one.
         self.admit_waiting();
         match followed {
-            // It may have changed the state only now, between the two looks.
-            Err(refused) => self.on_record(scope, &incoming).await?.ok_or(refused),
+            // The first copy may have been stored since the check above.
+            Err(refused) => self.find_repeat(scope, &incoming).await?.ok_or(refused),
             accepted => accepted,
         }
     }
@@ -51,13 +51,13 @@ impl Inner {
                 self.store.head(scope, &id).await.map_err(from_store)?.ok_or_else(|| not_found(&id))?;
             check_target(&head, &id, &incoming.message)?;
             incoming.message.context_id = Some(head.context_id.clone());
-            if self.stopping.is_given() {
+            if self.stopping.is_cancelled() {
                 return Err(stopping());
             }
             let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
             let done = if busy {
                 self.check_room(scope, &id, &head).await?;
-                self.check_output(scope, &id, &incoming).await?;
+                self.check_skill(scope, &id, &incoming).await?;
                 self.note(scope, &id, &incoming).await?
             } else {
                 self.next_turn(scope, &id, &incoming).await?
@@ -71,15 +71,16 @@ impl Inner {
             .with_log("lost too many races for one task"))
     }
 
-    /// Refuses a message that a busy task's history would have no room for; once noted it is refused no more.
+    /// Refuses a message that would exceed the busy task's `max_history`. Checked before it is stored, since an acknowledged
+    /// message is always taken.
     async fn check_room(&self, scope: &Scope, id: &TaskId, head: &Head) -> Result<(), Error> {
         let options = self.options();
         let most = options.max_history;
-        // An event brings one message at most, so that the log of most tasks need not be read.
+        // An event holds at most one message, so for most tasks the version shows that there is space.
         if head.version.saturating_add(options.max_pending_messages.into()) < most as u64 {
             return Ok(());
         }
-        // Before the task: what is taken in between is then counted twice rather than not at all.
+        // Requests are read before the task: a message that is taken in between is counted twice rather than not at all.
         let pending = self.store.requests(scope, id).await.map_err(from_store)?;
         let waiting = pending.iter().filter(|request| request.event.kind == EventKind::UserMessage).count();
         if self.load(scope, id).await?.messages() + waiting >= most {
@@ -88,16 +89,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Refuses a message to a busy task whose sender takes nothing of what the task's skill makes. Which skill that is only
-    /// the task knows, which is read where it matters: where not all skills would do.
-    async fn check_output(&self, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<(), Error> {
+    /// Refuses a message to a busy task if its sender may not use the task's skill, or accepts none of its output modes. The
+    /// task has to be read to find its skill, so that is done only if some skill does not fit.
+    async fn check_skill(&self, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<(), Error> {
         let Some(agent) = self.agents.get(&scope.agent) else { return Ok(()) };
         let mut skills = agent.skills().iter();
-        if skills.all(|skill| agent.check_output(&skill.card.id, &incoming.details).is_ok()) {
+        if incoming.permission.is_none()
+            && skills.all(|skill| agent.check_output(&skill.card.id, &incoming.details).is_ok())
+        {
             return Ok(());
         }
         match self.skill_of(scope, &*self.load(scope, id).await?) {
-            Some(skill) => agent.check_output(&skill.card.id, &incoming.details),
+            Some(skill) => incoming.check_skill(agent, &skill.card.id),
             None => Ok(()),
         }
     }
@@ -108,7 +111,7 @@ impl Inner {
         Error::new(ErrorKind::QuotaExceeded, reason).with_info("taskId", id.as_str())
     }
 
-    /// Notes a message for a busy task. `None`: things have changed, look again.
+    /// Stores a message as a request for a busy task. `None`: the task has changed; decide again.
     async fn note(
         self: &Arc<Self>,
         scope: &Scope,
@@ -118,7 +121,7 @@ impl Inner {
         self.join_trace(scope, id, incoming).await?;
         let at = self.clock.now();
         let context = incoming.message.context_id.as_ref().expect("set from the head");
-        let body = incoming.said();
+        let body = incoming.event_body();
         let event = StoredEvent::encode(id, context, &Event { number: 0, at, body });
         let request = NewRequest {
             event,
@@ -128,7 +131,7 @@ impl Inner {
         match self.store.request(scope, id, request).await.map_err(from_store)? {
             Requested::Noted { head, .. } => {
                 reached(Point::FollowUpNoted);
-                trace::about(id, incoming.message.context_id.as_ref());
+                trace::record_task(id, incoming.message.context_id.as_ref());
                 let turn = TurnRef {
                     scope: scope.clone(),
                     id: id.clone(),
@@ -138,7 +141,7 @@ impl Inner {
                     start: None,
                     replayed: false,
                 };
-                self.attend(scope, id);
+                self.wake_or_advance(scope, id);
                 Ok(Some(Accepted::Turn(turn)))
             }
             Requested::Duplicate(found) => Ok(Some(self.replay(scope, found).await?)),
@@ -156,23 +159,24 @@ impl Inner {
         }
     }
 
-    /// A request that brings no trace of its own belongs to its task's.
+    /// A request without a trace context becomes part of its task's trace.
     async fn join_trace(&self, scope: &Scope, id: &TaskId, incoming: &Incoming) -> Result<(), Error> {
-        // Read for this alone, so only where somebody will see it.
-        if incoming.trace.is_none() && trace::records() {
-            put_request_below(&*self.load(scope, id).await?, incoming);
+        // The task is read only for this, so only if spans are exported.
+        if incoming.trace.is_none() && trace::exported() {
+            set_request_parent(&*self.load(scope, id).await?, incoming);
         }
         Ok(())
     }
 
-    /// Starts the next turn of a task that waits for input. `None`: somebody else was faster, look again.
+    /// Begins the next turn of a task that waits for input. `None`: another request was faster; decide again.
     async fn next_turn(
         self: &Arc<Self>,
         scope: &Scope,
         id: &TaskId,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        let place = self.admission.reserve(&scope.agent)?;
+        let admitted =
+            self.admission.reserve(&scope.agent, &incoming.caller).map_err(|full| self.full(full))?;
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, id, Arc::clone(&desk)) else { return Ok(None) };
         let loaded = self.store.load(scope, id).await.map_err(from_store)?.ok_or_else(|| not_found(id))?;
@@ -181,13 +185,13 @@ impl Inner {
         if snapshot.messages() >= self.options().max_history {
             return Err(self.history_full(id));
         }
-        if let (Some(skill), Some(agent)) = (&snapshot.skill, self.agents.get(&scope.agent)) {
-            agent.check_output(skill, &incoming.details)?;
+        if let (Some(skill), Some(agent)) = (self.skill_of(scope, &snapshot), self.agents.get(&scope.agent)) {
+            incoming.check_skill(agent, &skill.card.id)?;
         }
-        put_request_below(&snapshot, incoming);
+        set_request_parent(&snapshot, incoming);
         let at = self.time_for(&snapshot);
         let mut draft = Draft::of(&loaded, snapshot, at);
-        let event = draft.write(incoming.said()).map_err(|refused| ended(id).with_log(refused))?;
+        let event = draft.write(incoming.event_body()).map_err(|refused| ended(id).with_log(refused))?;
         draft.record(message_record(incoming, Some(id.clone()), Some(event), at));
         let turn = NewTurn {
             id: id.clone(),
@@ -199,9 +203,9 @@ impl Inner {
         let start = TurnStart {
             registration,
             desk,
-            place,
+            admitted,
             draft,
-            origin: trace::here(),
+            origin: trace::current_context(),
             is_rerun: false,
             has_requests: false,
             stored: Point::SendStored,
@@ -211,11 +215,11 @@ impl Inner {
     }
 }
 
-fn put_request_below(task: &Snapshot, incoming: &Incoming) {
+fn set_request_parent(task: &Snapshot, incoming: &Incoming) {
     if let (None, Some(kept)) = (&incoming.trace, &task.trace)
-        && trace::wanted()
+        && trace::enabled()
     {
-        trace::put_below(&Span::current(), kept);
+        trace::set_parent(&Span::current(), kept);
     }
 }
 

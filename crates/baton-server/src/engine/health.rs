@@ -1,4 +1,4 @@
-//! Can this server do its work? What a load balancer or a supervisor asks.
+//! The readiness check, for load balancers and supervisors.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use crate::store::StoreError;
 
-/// How long an answer of the store stands: whoever asks often costs no more than this.
+/// How long a result of the store's check is reused, so that frequent probes cost little.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How long the store may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether work should be sent here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
-    /// Send work.
+    /// Yes.
     Ready,
-    /// Going down: no new work.
+    /// No: the server is shutting down.
     Stopping,
-    /// Tasks can be read, and nothing can be written until there is room.
+    /// No: the store is full. Tasks can be read, but nothing can be written.
     StoreFull,
-    /// The store cannot be written, or does not answer.
+    /// No: the store cannot be written, or does not answer.
     StoreUnavailable,
 }
 
 impl Health {
-    /// As probes and logs have it.
+    /// The text in probes and logs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -38,11 +38,11 @@ impl Health {
     }
 }
 
-/// What the store said when it was last asked.
+/// The result of the store's last check.
 #[derive(Debug, Default)]
 pub(super) struct LastCheck {
     answer: Mutex<Option<(Instant, Health)>>,
-    /// Held while the store is asked: others wait for the same answer.
+    /// Held during a check: others wait for the same result.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -59,8 +59,8 @@ impl LastCheck {
 }
 
 impl Engine {
-    /// Asks the store with a small write, at most once a second.
-    pub async fn health(&self) -> Health {
+    /// Checks the store with a small write, at most once a second.
+    pub(crate) async fn health(&self) -> Health {
         let inner = &self.inner;
         let check = async {
             let last = &inner.last_check;
@@ -68,11 +68,11 @@ impl Engine {
                 return health;
             }
             let _asking = last.asking.lock().await;
-            // Somebody else may have asked meanwhile.
+            // Another caller may have finished a check meanwhile.
             if let Some(health) = last.fresh() {
                 return health;
             }
-            let checked = tokio::time::timeout(PATIENCE, inner.store.check()).await;
+            let checked = tokio::time::timeout(CHECK_TIMEOUT, inner.store.check()).await;
             last.keep(match checked {
                 Ok(Ok(())) => Health::Ready,
                 Ok(Err(StoreError::Full(_))) => Health::StoreFull,
@@ -81,7 +81,7 @@ impl Engine {
         };
         if inner.store.failure().is_some() {
             Health::StoreUnavailable
-        } else if inner.stopping.is_given() {
+        } else if inner.stopping.is_cancelled() {
             Health::Stopping
         } else {
             check.await

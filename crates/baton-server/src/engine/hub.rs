@@ -1,8 +1,8 @@
-//! The doorbell: "task X is at 17". Readers read the log.
+//! Bells wake the readers of a task when events have been committed; the readers then read the log.
 //!
-//! A bell also keeps the newest committed events, so that readers who keep up need not ask the store. It is
-//! a cache of what the store has accepted, never a pipe: a reader that falls behind it reads the log, so a
-//! slow one can lose, reorder and block nothing.
+//! A bell also keeps the newest committed events, so that readers that keep up need not ask the store. It is a cache, not
+//! a channel: a reader that falls behind reads from the store instead. So a slow reader loses no events, gets them in
+//! order, and blocks nobody.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,25 +12,29 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::view::View;
-use crate::own_keys::OwnKeys;
 use crate::store::{EVENTS_BYTES, StoreError, StoredEvent, TaskKey};
 
 /// Newest events kept per bell, by number and by size.
-const TAIL_EVENTS: usize = 1024;
-const TAIL_BYTES: usize = 256 * 1024;
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TailLimits {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+}
 
 const SHARDS: usize = 16;
 
-/// Finds the bell of a task that somebody runs or watches.
-#[derive(Debug, Default)]
+/// Finds the bell of a task that has a run or readers.
+#[derive(Debug)]
 pub(crate) struct Hub {
-    shards: [Mutex<OwnKeys<TaskKey, Weak<Bell>>>; SHARDS],
+    tail: TailLimits,
+    shards: [Mutex<HashMap<TaskKey, Weak<Bell>>>; SHARDS],
 }
 
-/// One task's doorbell. Lives as long as somebody holds it.
+/// The bell of one task. The hub holds it weakly: it exists as long as a run or a reader holds it.
 #[derive(Debug)]
 pub(crate) struct Bell {
     key: TaskKey,
+    tail: TailLimits,
     state: Mutex<State>,
     rung: Notify,
     hub: Weak<Hub>,
@@ -38,28 +42,28 @@ pub(crate) struct Bell {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Version after the last ring; 0 when this bell has heard nothing yet.
+    /// The task's version after the last commit; 0 if this bell has not seen a commit yet.
     version: u64,
     tail: VecDeque<StoredEvent>,
     tail_bytes: usize,
-    /// The task as the last finished turn left it.
-    settled: Option<View>,
-    /// The run could not write; waiters must not hang on it.
-    trouble: Option<StoreError>,
-    /// Events of the tail in other spellings than the stored one: each is made once, however many watch.
-    forms: HashMap<(u64, Dialect), Bytes>,
-    /// Counts rings, so that a waiter can tell "nothing new" from "look again".
+    /// The task at the end of the last turn.
+    at_turn_end: Option<View>,
+    /// The run gave up writing; readers get this error, so that they do not wait for ever.
+    error: Option<StoreError>,
+    /// Events of the tail, encoded for other dialects than the stored form. Each is encoded once for all readers.
+    encodings: HashMap<(u64, Dialect), Bytes>,
+    /// How often the bell has rung, so that a waiter notices a ring that it did not wait for.
     rings: u64,
 }
 
 impl State {
     /// The newest events that fit. Others and their forms are forgotten.
-    fn keep(&mut self, events: &[StoredEvent]) {
+    fn keep(&mut self, events: &[StoredEvent], most: TailLimits) {
         // Of a long append only the end can stay.
         let (mut from, mut bytes) = (events.len(), 0);
-        while from > 0 && events.len() - from < TAIL_EVENTS {
+        while from > 0 && events.len() - from < most.events {
             bytes += events[from - 1].record().len();
-            if bytes > TAIL_BYTES && from < events.len() {
+            if bytes > most.bytes && from < events.len() {
                 break;
             }
             from -= 1;
@@ -71,12 +75,12 @@ impl State {
             self.tail_bytes += event.record().len();
             self.tail.push_back(event.clone());
         }
-        while self.tail.len() > TAIL_EVENTS || (self.tail_bytes > TAIL_BYTES && self.tail.len() > 1) {
+        while self.tail.len() > most.events || (self.tail_bytes > most.bytes && self.tail.len() > 1) {
             let Some(dropped) = self.tail.pop_front() else { break };
             self.tail_bytes -= dropped.record().len();
-            if !self.forms.is_empty() {
-                for dialect in [Dialect::V0_3, Dialect::V0_3Rest, Dialect::V0_1] {
-                    self.forms.remove(&(dropped.number, dialect));
+            if !self.encodings.is_empty() {
+                for dialect in Dialect::ALL {
+                    self.encodings.remove(&(dropped.number, dialect));
                 }
             }
         }
@@ -85,50 +89,50 @@ impl State {
     fn forget(&mut self) {
         self.tail.clear();
         self.tail_bytes = 0;
-        self.forms.clear();
+        self.encodings.clear();
     }
 }
 
 /// What a bell knows about the events after a number.
-pub(crate) enum Heard {
-    /// These are the next ones, without a gap.
+pub(crate) enum Cached {
+    /// The next events, without a gap.
     Events(Vec<StoredEvent>),
-    /// Nothing after that number has been committed since the bell was hung.
+    /// There are none.
     Nothing,
     /// There may be events that are not in the tail: ask the store.
     AskStore,
 }
 
 impl Hub {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::default()
+    pub(super) fn new(tail: TailLimits) -> Arc<Self> {
+        Arc::new(Hub { tail, shards: Default::default() })
     }
 
-    fn shard(&self, key: TaskKey) -> MutexGuard<'_, OwnKeys<TaskKey, Weak<Bell>>> {
+    fn shard(&self, key: TaskKey) -> MutexGuard<'_, HashMap<TaskKey, Weak<Bell>>> {
         let shard = &self.shards[(key.0 % SHARDS as u64) as usize];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The task's bell, hung now if there is none.
+    /// The task's bell; made now if there is none.
     pub(crate) fn bell(self: &Arc<Self>, key: TaskKey) -> Arc<Bell> {
         let mut shard = self.shard(key);
         if let Some(bell) = shard.get(&key).and_then(Weak::upgrade) {
             return bell;
         }
-        let bell =
-            Arc::new(Bell { key, state: Mutex::default(), rung: Notify::new(), hub: Arc::downgrade(self) });
+        let (tail, hub) = (self.tail, Arc::downgrade(self));
+        let bell = Arc::new(Bell { key, tail, state: Mutex::default(), rung: Notify::new(), hub });
         shard.insert(key, Arc::downgrade(&bell));
         bell
     }
 
     /// Wakes all waiters.
-    pub(crate) fn nudge_all(&self) {
+    pub(crate) fn wake_all(&self) {
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             let bells: Vec<_> = shard.values().filter_map(Weak::upgrade).collect();
-            // A bell that is let go of takes itself out of the shard.
+            // Unlocked first: dropping the last handle of a bell locks the shard to remove it.
             drop(shard);
-            bells.iter().for_each(|bell| bell.nudge());
+            bells.iter().for_each(|bell| bell.wake());
         }
     }
 }
@@ -137,7 +141,7 @@ impl Drop for Bell {
     fn drop(&mut self) {
         let Some(hub) = self.hub.upgrade() else { return };
         let mut shard = hub.shard(self.key);
-        // A new bell may hang there already.
+        // There may be a new bell for the task already.
         if shard.get(&self.key).is_some_and(|bell| bell.strong_count() == 0) {
             shard.remove(&self.key);
         }
@@ -153,101 +157,101 @@ impl Bell {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of committed events. `settled` is the task when these events ended or interrupted a turn.
-    pub(crate) fn ring(&self, version: u64, events: &[StoredEvent], settled: Option<View>) {
+    /// Wakes readers after a commit. `at_turn_end` is the task, if these events ended or interrupted a turn.
+    pub(crate) fn ring(&self, version: u64, events: &[StoredEvent], at_turn_end: Option<View>) {
         {
             let mut state = self.state();
             if state.version != 0 && events.first().is_some_and(|event| event.number != state.version + 1) {
-                // Another path committed in between: what is kept no longer joins up.
+                // Another writer committed in between: the tail would have a gap.
                 state.forget();
             }
             state.version = version;
             state.rings += 1;
-            state.trouble = None;
-            state.keep(events);
-            if settled.is_some() {
-                state.settled = settled;
+            state.error = None;
+            state.keep(events, self.tail);
+            if at_turn_end.is_some() {
+                state.at_turn_end = at_turn_end;
             }
         }
         self.rung.notify_waiters();
     }
 
-    /// Tells waiters that the run cannot write.
-    pub(crate) fn trouble(&self, error: StoreError) {
+    /// Tells readers that the run gave up writing.
+    pub(crate) fn fail(&self, error: StoreError) {
         {
             let mut state = self.state();
-            state.trouble = Some(error);
+            state.error = Some(error);
             state.rings += 1;
         }
         self.rung.notify_waiters();
     }
 
-    /// Somebody else may have written the task: what is kept here may be old, so readers ask the store.
-    pub(crate) fn doubt(&self) {
+    /// Another process may have written the task: the tail may be out of date, so readers have to ask the store.
+    pub(crate) fn written_elsewhere(&self) {
         {
             let mut state = self.state();
             state.forget();
             state.version = 0;
-            state.settled = None;
+            state.at_turn_end = None;
             state.rings += 1;
         }
         self.rung.notify_waiters();
     }
 
-    /// Wakes waiters though nothing was committed.
-    pub(crate) fn nudge(&self) {
+    /// Wakes readers although nothing was committed.
+    pub(crate) fn wake(&self) {
         self.state().rings += 1;
         self.rung.notify_waiters();
     }
 
-    pub(crate) fn heard(&self, after: u64, most: usize) -> Result<Heard, StoreError> {
+    pub(crate) fn cached(&self, after: u64, most: usize) -> Result<Cached, StoreError> {
         let state = self.state();
-        if let Some(error) = &state.trouble {
+        if let Some(error) = &state.error {
             return Err(error.clone());
         }
         if state.version == 0 {
-            return Ok(Heard::AskStore);
+            return Ok(Cached::AskStore);
         }
         if after >= state.version {
-            return Ok(Heard::Nothing);
+            return Ok(Cached::Nothing);
         }
         match state.tail.front() {
             Some(first) if first.number <= after + 1 => {
                 let skip = (after + 1 - first.number) as usize;
-                // A reader keeps what it was given, long after the tail has moved on.
+                // Limited, since a slow reader may hold these events long after they have left the tail.
                 let mut bytes = 0;
                 let next = state.tail.iter().skip(skip).take(most).take_while(|event| {
                     let first = bytes == 0;
                     bytes += event.record().len();
                     first || bytes <= EVENTS_BYTES
                 });
-                Ok(Heard::Events(next.cloned().collect()))
+                Ok(Cached::Events(next.cloned().collect()))
             }
-            _ => Ok(Heard::AskStore),
+            _ => Ok(Cached::AskStore),
         }
     }
 
-    /// The event in another spelling, made by `make` unless somebody else did before.
-    pub(crate) fn form<E>(
+    /// The event encoded for another dialect; `make` encodes it unless another reader has done so before.
+    pub(crate) fn encoded<E>(
         &self,
         number: u64,
         dialect: Dialect,
         make: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        if let Some(form) = self.state().forms.get(&(number, dialect)) {
-            return Ok(form.clone());
+        if let Some(encoded) = self.state().encodings.get(&(number, dialect)) {
+            return Ok(encoded.clone());
         }
-        let form = make()?;
+        let encoded = make()?;
         let mut state = self.state();
         if state.tail.front().is_some_and(|first| first.number <= number) {
-            state.forms.insert((number, dialect), form.clone());
+            state.encodings.insert((number, dialect), encoded.clone());
         }
-        Ok(form)
+        Ok(encoded)
     }
 
-    /// The task as of `version` or later, if a turn ended there and the bell still knows.
-    pub(crate) fn settled(&self, version: u64) -> Option<View> {
-        self.state().settled.clone().filter(|view| view.version() >= version)
+    /// The task at the end of the last turn, if that was at `version` or later.
+    pub(crate) fn at_turn_end(&self, version: u64) -> Option<View> {
+        self.state().at_turn_end.clone().filter(|view| view.version() >= version)
     }
 
     pub(crate) fn rings(&self) -> u64 {
@@ -287,7 +291,8 @@ mod tests {
             let body = EventBody::Status(update.clone());
             StoredEvent::encode(&task, &context, &Event { number, at, body })
         };
-        let hub = Hub::new();
+        let events = 1024;
+        let hub = Hub::new(TailLimits { events, bytes: 256 * 1024 });
         let bell = hub.bell(TaskKey(1));
         bell.ring(1, &[event(1)], None);
         let made = Cell::new(0);
@@ -296,7 +301,7 @@ mod tests {
                 made.set(made.get() + 1);
                 Ok::<_, Infallible>(Bytes::from(format!("{dialect:?} {number}")))
             };
-            bell.form(number, dialect, make).unwrap()
+            bell.encoded(number, dialect, make).unwrap()
         };
         for _ in 0..100 {
             for dialect in [Dialect::V0_1, Dialect::V0_3, Dialect::V0_3Rest] {
@@ -304,10 +309,10 @@ mod tests {
             }
         }
         assert_eq!(made.get(), 3, "once per dialect");
-        // Gone with the event itself: a bell remembers no more than its tail.
-        for number in 2..TAIL_EVENTS as u64 + 2 {
+        // The encodings are removed together with the event.
+        for number in 2..events as u64 + 2 {
             bell.ring(number, &[event(number)], None);
         }
-        assert!(bell.state().forms.is_empty());
+        assert!(bell.state().encodings.is_empty());
     }
 }

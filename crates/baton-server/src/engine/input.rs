@@ -1,21 +1,21 @@
-//! What a client sent, as an agent's author wants it: typed data, and files.
+//! Reads a client's message for an agent: typed data, and files.
 
 use baton_protocol::domain::{Message, PartContent};
 use serde::de::DeserializeOwned;
 
-/// A message does not hold what the agent needs. Its text tells the client what to send instead.
+/// A message does not hold the data that the agent needs. The error's text tells the client what to send instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
     /// No part of the message is data.
     #[error("the message has no data part; send one with a JSON value")]
     NoData,
-    /// The data is not of the shape the agent reads.
+    /// The data does not fit the agent's type.
     #[error("message.parts[{part}].data{}{path}: {reason}", if path.is_empty() || path.starts_with('[') { "" } else { "." })]
     Unfit {
-        /// Which part of the message, from 0.
+        /// Index of the message's part.
         part: usize,
-        /// Where in the data; empty when it is the whole.
+        /// Path within the data; empty for the data itself.
         path: String,
         /// What is wrong there.
         reason: String,
@@ -26,7 +26,7 @@ pub enum InputError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct File<'a> {
-    /// Its name, if the client gave one. Not to be trusted as a path.
+    /// Its name, if the client gave one. Do not use it as a path without checking it.
     pub name: Option<&'a str>,
     /// Its media type, if the client gave one.
     pub media_type: Option<&'a str>,
@@ -34,12 +34,12 @@ pub struct File<'a> {
     pub content: FileContent<'a>,
 }
 
-/// How a file came.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileContent<'a> {
-    /// With the message.
+    /// Its bytes, sent with the message.
     Bytes(&'a [u8]),
-    /// As an address, which the server never fetches by itself.
+    /// Its address. The server never fetches it by itself.
     Url(&'a str),
 }
 
@@ -53,7 +53,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Typed reading of any [`Message`]: the one a turn begins with, or the answer to a question.
+/// Reads typed data and files from a [`Message`]: the one that started the turn, or the answer to a question.
 pub trait ReadMessage {
     /// The first data part as a value of the agent's own type.
     fn data<T: DeserializeOwned>(&self) -> Result<T, InputError>;
@@ -73,7 +73,7 @@ impl ReadMessage for Message {
         serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
             let told = error.inner().to_string();
-            // The data's own lines are not those the client wrote.
+            // Line numbers in the data would not match those of the client's request.
             let reason = told.rfind(" at line ").map_or(told.as_str(), |end| &told[..end]).to_owned();
             InputError::Unfit { part, path: if path == "." { String::new() } else { path }, reason }
         })

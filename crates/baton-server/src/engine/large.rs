@@ -1,5 +1,5 @@
-//! Work on large tasks is done on a thread of its own: reading or writing a hundred MiB of JSON takes a good part of a
-//! second, in which a worker thread serves hundreds of others.
+//! Runs work on large tasks on a blocking thread: reading or writing a hundred MiB of JSON takes a good part of a second, in
+//! which a worker thread could serve hundreds of other tasks.
 
 use std::sync::Arc;
 
@@ -12,35 +12,35 @@ use crate::store::{Loaded, StoreError, StoreResult, StoredSnapshot, record};
 /// From this many bytes of records on, a task is large.
 pub(super) const LARGE: usize = 256 * 1024;
 
-/// Work that reads or writes so many bytes of records.
+/// Does work that reads or writes this many bytes of records; on a blocking thread if they are many.
 pub(crate) async fn work<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> StoreResult<T> {
-    if bytes < LARGE { Ok(work()) } else { apart(work).await }
+    if bytes < LARGE { Ok(work()) } else { on_blocking_thread(work).await }
 }
 
-/// The task that was loaded, folded. What it was folded from is given back.
+/// Folds a loaded task; returns it with what it was folded from.
 pub(super) async fn fold(loaded: Loaded) -> StoreResult<(Loaded, Snapshot)> {
     work(loaded.bytes(), move || record::fold(&loaded).map(|snapshot| (loaded, snapshot))).await?
 }
 
-/// The task that was loaded, to be shown.
+/// A view of a loaded task.
 pub(super) async fn view(loaded: Loaded) -> StoreResult<View> {
     let bytes = if loaded.tail.is_empty() { 0 } else { loaded.bytes() };
     work(bytes, move || View::of(&loaded)).await?
 }
 
-/// The record of a folded task that has about so many bytes.
+/// Encodes a folded task of about this many bytes.
 pub(super) async fn encode(snapshot: &Arc<Snapshot>, about: usize) -> StoreResult<StoredSnapshot> {
     if about < LARGE {
         return Ok(StoredSnapshot::encode(snapshot));
     }
     let snapshot = Arc::clone(snapshot);
-    apart(move || StoredSnapshot::encode(&snapshot)).await
+    on_blocking_thread(move || StoredSnapshot::encode(&snapshot)).await
 }
 
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> StoreResult<T> {
-    // Fails only where threads are no longer started, or where the work panicked.
-    spawn_blocking(work).await.map_err(|error| StoreError::Unavailable(error.to_string()))
+async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> StoreResult<T> {
+    // Fails only if the runtime is shutting down, or if the work panicked.
+    spawn_blocking(work).await.map_err(|error| StoreError::unavailable(error.to_string()))
 }

@@ -1,4 +1,5 @@
-//! Message skills: a message in, a message out, no task. The reply lives in the idempotency record.
+//! Message skills reply to a message with a message, without a task. The reply is stored in the message's idempotency
+//! record.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -26,13 +27,13 @@ use crate::store::{MessageHash, MessageRecord, StoreError, record};
 use crate::telemetry::trace;
 
 /// Pause before a reply that could not be stored is tried again.
-const KEEP_AGAIN: Duration = Duration::from_secs(1);
+const STORE_RETRY: Duration = Duration::from_secs(1);
 
 type Key = (Scope, MessageId, MessageHash);
-/// The reply, and whether an earlier turn made it.
+/// The reply, and whether it had been stored before. `None` while the agent works on it.
 type Outcome = Option<Result<(Message, bool), Error>>;
 
-/// Replies being made right now, so that repeats wait with the first instead of asking the agent again.
+/// Replies that agents are working on, so that a repeat waits for the same reply instead of calling the agent again.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(Mutex<HashMap<Key, watch::Receiver<Outcome>>>);
 
@@ -42,11 +43,11 @@ impl InFlight {
     }
 }
 
-/// A message skill asked by a client that knows tasks only: its answer completes the task.
-pub(super) struct AnswersInTasks(pub(super) Arc<dyn MessageAgent>);
+/// A message skill as an [`Agent`], for clients that only know tasks: its reply completes the task.
+pub(super) struct MessageAgentForTasks(pub(super) Arc<dyn MessageAgent>);
 
 #[async_trait]
-impl Agent for AnswersInTasks {
+impl Agent for MessageAgentForTasks {
     async fn run(&self, turn: Turn) -> Result<(), AgentError> {
         let asked = Asked::new(
             turn.scope(),
@@ -72,7 +73,7 @@ impl Inner {
         incoming: Incoming,
     ) -> Result<Accepted, Error> {
         let key = (scope.clone(), incoming.record_id.clone(), incoming.hash);
-        if let Some(known) = self.on_record(scope, &incoming).await? {
+        if let Some(known) = self.find_repeat(scope, &incoming).await? {
             return Ok(known);
         }
         let answers = (incoming.record_id.clone(), incoming.hash);
@@ -81,18 +82,21 @@ impl Inner {
             match in_flight.get(&key) {
                 Some(outcome) => (outcome.clone(), false),
                 None => {
-                    if self.stopping.is_given() {
+                    if self.stopping.is_cancelled() {
                         return Err(stopping());
                     }
-                    let permit = self.admission.run_now(&scope.agent)?;
-                    let (tell, outcome) = watch::channel(None);
+                    let permit = self
+                        .admission
+                        .run_now(&scope.agent, &incoming.caller)
+                        .map_err(|full| self.full(full))?;
+                    let (sender, outcome) = watch::channel(None);
                     in_flight.insert(key.clone(), outcome.clone());
                     let inner = Arc::clone(self);
-                    // Spawned: a caller that goes away must not cut the agent short.
+                    // Spawned, so that a client that disconnects does not interrupt the agent.
                     let span = tracing::debug_span!("reply");
                     let replying = async move {
-                        let result = inner.reply(&key.0, &*agent, incoming, &tell).await;
-                        let _ = tell.send(Some(result));
+                        let result = inner.reply(&key.0, &*agent, incoming, &sender).await;
+                        let _ = sender.send(Some(result));
                         inner.in_flight.lock().remove(&key);
                         drop(permit);
                         inner.admit_waiting();
@@ -102,8 +106,8 @@ impl Inner {
                 }
             }
         };
-        let patience = self.options().send_wait;
-        let waited = tokio::time::timeout(patience, outcome.wait_for(Option::is_some)).await;
+        let max_wait = self.options().send_wait;
+        let waited = tokio::time::timeout(max_wait, outcome.wait_for(Option::is_some)).await;
         match waited {
             Ok(Ok(done)) => {
                 let (message, earlier) = done.clone().expect("waited for it")?;
@@ -122,16 +126,16 @@ impl Inner {
         scope: &Scope,
         agent: &dyn MessageAgent,
         incoming: Incoming,
-        tell: &watch::Sender<Outcome>,
+        sender: &watch::Sender<Outcome>,
     ) -> Result<(Message, bool), Error> {
         let (id, hash) = (&incoming.record_id, &incoming.hash);
-        // Looked up again: the first turn may have ended between the caller's look and its claim.
+        // Looked up again: the first call may have stored its reply since the caller's look-up.
         let known = self.store.message(scope, id, hash).await.map_err(from_store)?;
         if let Some(reply) = known.and_then(|record| record.reply) {
             return Ok((record::read_reply(&reply).map_err(from_store)?, true));
         }
         let context_id = incoming.message.context_id.clone().unwrap_or_else(fresh_context_id);
-        let trace = trace::here().or_else(|| incoming.trace.clone());
+        let trace = trace::current_context().or_else(|| incoming.trace.clone());
         let (message, details) = (incoming.message.clone(), incoming.details.clone());
         let asked = Asked::new(scope, message, details, context_id.clone(), trace);
         let answered = AssertUnwindSafe(agent.reply(asked)).catch_unwind();
@@ -160,9 +164,9 @@ impl Inner {
             reply: Some(record::write_reply(&message)),
             ..message_record(&incoming, None, None, self.clock.now())
         };
-        match self.keep_reply(scope, record, tell).await? {
+        match self.store_reply(scope, record, sender).await? {
             None => Ok((message, false)),
-            // Another replica answered first: there is one reply to a message.
+            // Another replica stored a reply first; a message has only one reply.
             Some(MessageRecord { reply: Some(reply), .. }) => {
                 Ok((record::read_reply(&reply).map_err(from_store)?, true))
             }
@@ -175,7 +179,7 @@ impl Inner {
 }
 
 impl Engine {
-    /// A reply that was given before, read again.
+    /// Reads a stored reply again.
     pub(crate) async fn reply_again(
         &self,
         scope: &Scope,
@@ -189,7 +193,7 @@ impl Engine {
     }
 }
 
-/// A reply may hold what a task's artifacts may.
+/// A reply may be as large as a task's artifacts.
 fn check_size(options: &Options, message: &Message) -> Result<(), Error> {
     let (bytes, most) = (size::of_message(message) as u64, options.max_artifact_bytes);
     let fault = match content_limits::check_message(options, message) {
@@ -203,22 +207,22 @@ fn check_size(options: &Options, message: &Message) -> Result<(), Error> {
 }
 
 impl Inner {
-    /// Stores a reply, however long that takes: the agent is not asked again for it. Whoever waits is told at once
-    /// that it could not be stored yet, and finds it on asking again later.
-    async fn keep_reply(
+    /// Stores a reply. If the store fails, it is tried again for a long time, so that the agent's work is not lost. Waiting
+    /// callers get the store's error immediately, and find the reply when they repeat their message later.
+    async fn store_reply(
         &self,
         scope: &Scope,
         record: MessageRecord,
-        tell: &watch::Sender<Outcome>,
+        sender: &watch::Sender<Outcome>,
     ) -> Result<Option<MessageRecord>, Error> {
         let give_up = Instant::now() + self.options().turn_deadline.max(self.options().store_patience);
         loop {
             match self.store.put_reply(scope, record.clone()).await {
                 Err(error @ (StoreError::Full(_) | StoreError::Unavailable(_)))
-                    if Instant::now() < give_up && !self.stopping.is_given() =>
+                    if Instant::now() < give_up && !self.stopping.is_cancelled() =>
                 {
-                    let _ = tell.send(Some(Err(from_store(error))));
-                    self.stopping.token().run_until_cancelled(tokio::time::sleep(KEEP_AGAIN)).await;
+                    let _ = sender.send(Some(Err(from_store(error))));
+                    self.stopping.run_until_cancelled(tokio::time::sleep(STORE_RETRY)).await;
                 }
                 kept => {
                     reached(Point::ReplyKept);

@@ -1,13 +1,16 @@
 //! The engine: the only writer of tasks.
 //!
-//! A task is a log. [`Engine::send`] appends a user's message and starts a *run*, which is the task's only
-//! writer until its turn ends; everything else (replies, streams, lists) reads the log. Work outlives
-//! sockets: nothing here is cancelled by a dropped request.
+//! A task is a log. [`Engine::send`] appends a user's message and starts a *run*, which is the task's only writer until
+//! its turn ends; everything else (replies, streams, lists) reads the log. Dropping a request's future never cancels work
+//! on a task.
+//!
+//! A task *rests* when it has ended, or is interrupted: it waits for input or authorization from its client.
 
-pub mod agent;
-pub mod clock;
-pub mod options;
-pub mod turn;
+pub(crate) mod agent;
+pub(crate) mod caller;
+pub(crate) mod clock;
+pub(crate) mod options;
+pub(crate) mod turn;
 
 mod admission;
 mod begin_turn;
@@ -21,22 +24,23 @@ mod desk;
 mod detach;
 mod follow_up;
 mod health;
+mod holder;
 mod hub;
 mod input;
 pub(crate) mod large;
-mod logic;
 mod message_agent;
+mod owner_tasks;
 mod reader;
 mod retention;
-mod routing;
 mod run;
 mod runs;
 mod send;
-mod signal;
 pub(crate) mod size;
 mod stream;
-pub(crate) mod stream_places;
+pub(crate) mod stream_slots;
 mod stream_starts;
+#[cfg(test)]
+mod tests;
 mod turn_span;
 mod view;
 mod wait;
@@ -51,39 +55,44 @@ use baton_protocol::domain::{AgentCard, Scope, Task, TaskId, Timestamp};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind};
 use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use admission::{Caps, Load};
-pub use cancel::Canceled;
-pub use commit::{NOT_TAKEN, WatchedStore};
+pub(crate) use admission::Caps;
+pub use admission::Load;
+pub(crate) use cancel::Canceled;
+pub use commit::NOT_TAKEN;
+pub(crate) use commit::WatchedStore;
 pub use content::{Content, NotJson};
 pub use desk::Stop;
 pub use health::Health;
 pub use input::{File, FileContent, InputError, ReadMessage};
-pub use logic::AgentLogic;
-pub use send::{Accepted, Incoming, TurnRef};
-pub use stream::{CloseAt, EventStream, Frame};
-pub use view::View;
+pub use retention::Swept;
+pub(crate) use send::{Accepted, Incoming};
+pub(crate) use stream::{CloseAt, EventStream, Frame};
+pub(crate) use view::View;
 
 use crate::net::{Asker, NoRoom, SMALL, Share};
-use crate::own_keys::OwnKeys;
 use crate::points::{Point, reached};
+use crate::routing::AgentLogic;
 use crate::store::{ReplicaId, Store, StoreError, Weighed};
 use crate::telemetry::Telemetry;
-use admission::Admission;
+use crate::telemetry::labels::Limited;
+use admission::{Admission, Full};
 use agent::Skill;
 use clock::Clock;
 use health::LastCheck;
-use hub::Hub;
+use holder::Processes;
+use hub::{Hub, TailLimits};
 use message_agent::InFlight;
 use options::Options;
+use owner_tasks::OwnerTasks;
 use runs::Runs;
-use signal::Signal;
 use stream_starts::StreamStarts;
 
-/// A cheap handle; all clones are one engine.
+/// A cheap handle; clones share one engine.
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub(crate) struct Engine {
     inner: Arc<Inner>,
 }
 
@@ -92,22 +101,23 @@ pub(crate) struct Inner {
     last_check: LastCheck,
     hub: Arc<Hub>,
     /// By the `agent` of a scope.
-    agents: OwnKeys<Arc<str>, AgentLogic>,
+    agents: HashMap<Arc<str>, AgentLogic>,
     options: ArcSwap<Options>,
     clock: Arc<dyn Clock>,
-    me: ReplicaId,
+    processes: Processes,
     runs: Runs,
     admission: Admission,
+    owner_tasks: OwnerTasks,
     in_flight: InFlight,
     telemetry: Telemetry,
-    /// A task could not be looked after, since the store took no writes.
-    untended: Arc<Notify>,
-    /// No new work.
-    stopping: Signal,
-    /// Streams end now.
-    closing: Signal,
+    /// A task could not be advanced, since the store took no writes; wakes the sweeper.
+    advance_failed: Arc<Notify>,
+    /// Shutdown has begun: no new work is taken.
+    stopping: CancellationToken,
+    /// The last step of the shutdown: streams end now.
+    closing: CancellationToken,
     stream_starts: StreamStarts,
-    /// Large tasks are read one at a time: a store has few threads for it, and small reads need some of them.
+    /// Large tasks are read one at a time: a store has few threads for reading, and small reads need some of them.
     large_reads: Semaphore,
     tracker: TaskTracker,
 }
@@ -123,37 +133,39 @@ impl fmt::Debug for Inner {
 
 impl Engine {
     /// An engine for these agents, by the `agent` of their scopes.
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         agents: HashMap<Arc<str>, AgentLogic>,
         options: Options,
         clock: Arc<dyn Clock>,
         telemetry: Telemetry,
     ) -> Self {
-        let admission = Admission::new(options.caps());
-        // Half the bits: stores keep it in a signed integer.
+        let admission = Admission::new(options.caps(), options.owners.caps());
+        let tail = TailLimits { events: options.tail_events, bytes: options.tail_bytes };
+        // Shifted by one bit: stores keep it in a signed 64-bit integer.
         let me = ReplicaId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1);
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let inner = inner.clone();
             Inner {
                 store: WatchedStore::new(store, telemetry.clone()),
                 last_check: LastCheck::default(),
-                hub: Hub::new(),
+                hub: Hub::new(tail),
                 agents: agents.into_iter().collect(),
                 options: ArcSwap::from_pointee(options),
                 clock,
-                me,
+                processes: Processes::new(me),
                 runs: Runs::new(move |scope, id| {
                     if let Some(inner) = inner.upgrade() {
-                        inner.attend(scope, id);
+                        inner.wake_or_advance(scope, id);
                     }
                 }),
                 admission,
+                owner_tasks: OwnerTasks::default(),
                 in_flight: InFlight::default(),
                 telemetry,
-                untended: Arc::default(),
-                stopping: Signal::default(),
-                closing: Signal::default(),
+                advance_failed: Arc::default(),
+                stopping: CancellationToken::new(),
+                closing: CancellationToken::new(),
                 stream_starts: StreamStarts::default(),
                 large_reads: Semaphore::new(1),
                 tracker: TaskTracker::new(),
@@ -162,14 +174,15 @@ impl Engine {
         Engine { inner }
     }
 
-    /// The bounds of now.
+    /// The current options.
     pub(crate) fn options(&self) -> Guard<Arc<Options>> {
         self.inner.options()
     }
 
-    /// For what comes from now on; turns that run keep what they started with.
-    pub fn set_options(&self, options: Options) {
+    /// Changes the options; running turns keep those they started with.
+    pub(crate) fn set_options(&self, options: Options) {
         let caps = options.caps();
+        self.inner.admission.set_each(options.owners.caps());
         self.inner.options.store(Arc::new(options));
         self.set_caps(None, caps);
     }
@@ -179,56 +192,56 @@ impl Engine {
         self.inner.agents.get(agent).map_or(&[], AgentLogic::skills)
     }
 
-    /// The card of an agent was replaced: new tasks find their skills by what it says.
-    pub(crate) fn described_by(&self, agent: &str, card: &AgentCard) {
+    /// The card of an agent was replaced: skills for new tasks are chosen by the new card.
+    pub(crate) fn card_replaced(&self, agent: &str, card: &AgentCard) {
         if let Some(agent) = self.inner.agents.get(agent) {
-            agent.described_by(card);
+            agent.card_replaced(card);
         }
     }
 
-    /// The store, to read: writing is the engine's alone.
-    pub fn store(&self) -> &WatchedStore {
+    /// The store, for reading. Its methods that write are visible in the engine only.
+    pub(crate) fn store(&self) -> &WatchedStore {
         &self.inner.store
     }
 
-    /// What is counted about it.
-    pub fn telemetry(&self) -> &Telemetry {
+    pub(crate) fn telemetry(&self) -> &Telemetry {
         &self.inner.telemetry
     }
 
-    /// How the store has failed for good, if it has.
-    pub fn failure(&self) -> Option<StoreError> {
+    /// The error with which the store has failed for good, if it has.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
         self.inner.store.failure()
     }
 
     /// Waits until the store has failed for good: nothing can be written any more, and the process should end.
-    pub fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
+    pub(crate) fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
         self.inner.store.fatal()
     }
 
     /// The time by the engine's clock.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }
 
-    /// Other caps from now on: an agent's, or the whole server's. What runs or waits stays. To be called within the
+    /// Changes the caps of an agent, or of the whole server. Running and queued tasks stay. Must be called within the
     /// server's runtime.
-    pub fn set_caps(&self, agent: Option<&str>, caps: Caps) {
+    pub(crate) fn set_caps(&self, agent: Option<&str>, caps: Caps) {
         self.inner.admission.set_caps(agent, caps);
         self.inner.admit_waiting();
     }
 
-    /// How many turns run here, and how many tasks wait for a place.
-    pub fn load(&self) -> Load {
+    /// How many turns are running, and how many tasks are queued.
+    pub(crate) fn load(&self) -> Load {
         self.inner.admission.load()
     }
 
     /// The task as it is now.
-    pub async fn get(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
+    pub(crate) async fn get(&self, scope: &Scope, id: &TaskId) -> Result<View, Error> {
         self.inner.view(scope, id).await
     }
 
-    /// The same, with room for it if it is large: then it is not read before there is some.
+    /// The task as it is now, with its share of the room for answers. A large task is not read before there is room for
+    /// it.
     pub(crate) async fn get_with_room(
         &self,
         scope: &Scope,
@@ -238,22 +251,22 @@ impl Engine {
         self.inner.view_with_room(scope, id, asker).await
     }
 
-    /// Applies the crash rule to what an earlier process left behind, then starts the sweeper.
-    pub async fn recover(&self) -> Result<(), StoreError> {
-        let found = self.inner.tend_open_tasks().await?;
+    /// Recovers the open tasks of earlier processes (see `crash.rs`), then starts the sweeper.
+    pub(crate) async fn recover(&self) -> Result<(), StoreError> {
+        let found = self.inner.advance_open_tasks().await?;
         if found > 0 {
-            tracing::info!(tasks = found, "looked after tasks an earlier run left open");
+            tracing::info!(tasks = found, "recovered open tasks");
         }
         let doubt = self.inner.clock_doubt().await?;
         self.inner.tracker.spawn(Inner::sweep_for_ever(Arc::downgrade(&self.inner), doubt));
         Ok(())
     }
 
-    /// No new work; running turns see *shutdown* and have `drain` to end. Then streams are closed. What is
-    /// still running is left to the crash rule of the next start.
-    pub async fn shut_down(&self, drain: Duration) {
+    /// Shuts down: no new work is taken, running turns get [`Stop::Shutdown`] and have `drain` to end, then streams are
+    /// closed. Turns that are still running are recovered at the next start.
+    pub(crate) async fn shut_down(&self, drain: Duration) {
         let inner = &self.inner;
-        inner.stopping.give();
+        inner.stopping.cancel();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
         reached(Point::StopTold);
@@ -264,11 +277,11 @@ impl Engine {
         inner.close();
     }
 
-    /// The end of an engine whose store has failed: no new work, no time to finish (nothing could be written),
-    /// streams closed. The crash rule of the next start does the rest.
-    pub fn abandon(&self) {
+    /// Shuts down after the store has failed for good. Turns get no time to end, since nothing they write could be stored;
+    /// they are recovered at the next start.
+    pub(crate) fn abandon(&self) {
         let inner = &self.inner;
-        inner.stopping.give();
+        inner.stopping.cancel();
         inner.runs.stop_all(Stop::Shutdown);
         inner.tracker.close();
         inner.close();
@@ -276,10 +289,10 @@ impl Engine {
 }
 
 impl Inner {
-    /// Streams end, and whoever waits for a task gets it as it is.
+    /// Ends all streams; requests that wait for a task are answered with the task as it is.
     fn close(&self) {
-        self.closing.give();
-        self.hub.nudge_all();
+        self.closing.cancel();
+        self.hub.wake_all();
     }
 
     fn options(&self) -> Guard<Arc<Options>> {
@@ -312,7 +325,7 @@ impl Inner {
             None => return Err(not_found(id)),
         };
         let share = asker.enter(bytes).await.map_err(no_room)?;
-        // Nobody closes it. What is small waits for nobody else's.
+        // The semaphore is never closed. Small tasks do not wait here.
         let _turn = if bytes > SMALL { self.large_reads.acquire().await.ok() } else { None };
         Ok((self.view(scope, id).await?, Some(share)))
     }
@@ -321,9 +334,12 @@ impl Inner {
         self.view(scope, id).await?.snapshot()
     }
 
-    /// The caller's own tasks among those a message refers to; others do not exist for it.
+    /// The tasks that a message refers to, as far as they are the caller's own.
     async fn references(&self, scope: &Scope, ids: &[TaskId]) -> Result<Vec<Task>, StoreError> {
         let mut tasks = Vec::new();
+        if ids.is_empty() {
+            return Ok(tasks);
+        }
         for id in ids.iter().take(self.options().max_references) {
             if let Some(loaded) = self.store.load(scope, id).await? {
                 tasks.push(large::fold(loaded).await?.1.task);
@@ -332,7 +348,15 @@ impl Inner {
         Ok(tasks)
     }
 
-    /// Time for the next event of a task: never before its last status, whatever the clock does.
+    /// The error for a client whose turn gets no slot.
+    fn full(&self, full: Full) -> Error {
+        if let Full::Caller(_) = full {
+            self.telemetry.limited(Limited::Tasks);
+        }
+        full.into()
+    }
+
+    /// The time for the next event of a task: never before its last status, even if the clock was set back.
     fn time_for(&self, snapshot: &Snapshot) -> Timestamp {
         self.clock.now().max(snapshot.task.status.timestamp)
     }
@@ -342,16 +366,16 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
     Error::of(ErrorKind::TaskNotFound).with_info("taskId", id.as_str())
 }
 
-/// What a peer is told whose answer found no room.
+/// The error for a client whose answer got no room in time.
 pub(crate) fn no_room(no_room: NoRoom) -> Error {
     let message = "Too many large answers are waiting to be read; try again, or ask for less";
     Error::new(ErrorKind::Unavailable, message).with_retry_after(5).with_log(no_room)
 }
 
-/// What a peer is told when the store fails.
+/// The error for a client when the store fails.
 pub(crate) fn from_store(error: StoreError) -> Error {
     match error {
-        // Without a cause for the log: that has it from the engine's store, once and not for each request.
+        // No cause for the request's log line: `WatchedStore` logs a full store once, not for each request.
         StoreError::Full(_) => {
             let message = "The server has no room left to store this; what is stored can be read";
             return Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(5);

@@ -1,34 +1,35 @@
-//! What can be set about the engine. Every bound is here, with its default.
+//! The engine's options: all its limits, with their defaults.
 
 use std::time::Duration;
 
 use baton_protocol::domain::JsonText;
 
 use super::Caps;
+use crate::token_buckets::Rate;
 
-/// The bounds of the engine.
+/// The limits of the engine.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Turns that may run at once.
+    /// Most turns that run at the same time.
     pub max_running: usize,
-    /// Tasks that may wait for a free place; beyond it, sends are refused as resource exhausted.
+    /// Most tasks in the queue; when it is full, new tasks are refused as resource exhausted.
     pub max_queued: usize,
-    /// Messages that may wait for a busy task.
+    /// Most messages that wait for one busy task.
     pub max_pending_messages: u32,
     /// How long a blocking send waits before it answers with the task as it is.
     pub send_wait: Duration,
-    /// How long a canceled or stopped agent has to end by itself.
+    /// How long an agent that was told to stop has to end by itself.
     pub cancel_grace: Duration,
-    /// Longest a turn may take.
+    /// Longest time a turn may take.
     pub turn_deadline: Duration,
-    /// Longest a turn may go without saying anything. Paused while the turn waits for an answer.
+    /// Longest time an agent may produce no output. Does not apply while the turn waits for an answer.
     pub turn_idle: Duration,
-    /// A turn whose events cannot be stored tries again as long as it has time, and at least this long.
+    /// If the store fails, a turn tries to store its events again until its deadline, and at least this long.
     pub store_patience: Duration,
-    /// How long an agent may sit and wait for an answer; afterwards the answer starts a new turn.
+    /// How long an agent may wait for an answer within its turn; after that, the answer starts a new turn.
     pub answer_wait: Duration,
-    /// Text that streams in faster than this is merged into one event.
+    /// Streamed text is collected for at most this long and stored as one event.
     pub text_merge: Duration,
     /// Largest single event; longer text is split, anything else is an agent error.
     pub max_event_bytes: usize,
@@ -38,25 +39,87 @@ pub struct Options {
     pub max_metadata_bytes: usize,
     /// Most members of one object in metadata and data.
     pub max_object_keys: usize,
-    /// Arrays and objects open at once in metadata and data; more than [`JsonText::MAX_DEPTH`] are never taken.
+    /// Deepest nesting of arrays and objects in metadata and data; never more than [`JsonText::MAX_DEPTH`].
     pub max_json_depth: usize,
-    /// Most artifacts of one task; an agent that makes more has failed it.
+    /// Most artifacts of one task; more of them fail the task.
     pub max_artifacts: usize,
-    /// Most bytes in the artifacts of one task, with the same end.
+    /// Most bytes in the artifacts of one task; more fail the task.
     pub max_artifact_bytes: u64,
-    /// Most messages in a task's history. A client's message is refused when there are so many, those that wait for the
-    /// task included; one that was acknowledged is always taken. An agent that says more has failed the task, but one
-    /// message right after a client's always has room: the answer to it.
+    /// Most messages in a task's history. When it has that many, counting those that wait for the task, a client's message
+    /// is refused; a message that was acknowledged is always taken. More messages from the agent fail the task, except that
+    /// one answer to each message of the client is always allowed.
     pub max_history: usize,
-    /// Most referenced tasks handed to an agent.
+    /// Most referenced tasks that are passed to an agent.
     pub max_references: usize,
-    /// During a turn a snapshot is kept every so many events, or bytes of events; of a longer task only where as much
-    /// is new as the task has.
+    /// During a turn, a snapshot is stored after this many events or `snapshot_bytes` of events. For a larger task, only
+    /// after as many bytes of events as the task itself has.
     pub snapshot_events: u64,
     /// See `snapshot_events`.
     pub snapshot_bytes: usize,
-    /// How long what is stored stays.
+    /// Most events that are kept in memory of each task that has a run or readers, so that readers need not ask the store.
+    /// Read when the server is built.
+    pub tail_events: usize,
+    /// The same, in bytes.
+    pub tail_bytes: usize,
+    /// What each owner may have and do.
+    pub owners: OwnerLimits,
+    /// How long tasks and records are kept.
     pub retention: Retention,
+}
+
+/// What each owner may have and do, so that one at its limits costs another nothing. Beyond a limit its calls are refused as
+/// its own quota (429) with `Retry-After`. Anonymous callers are counted by address: that of the peer or, behind a trusted
+/// proxy or one on this machine, the forwarded one. Anonymous callers without such an address are not limited here. 0 means:
+/// no limit.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OwnerLimits {
+    /// Most turns of one owner that run at the same time; further tasks are queued.
+    pub max_running: usize,
+    /// Most tasks of one owner in the queue.
+    pub max_queued: usize,
+    /// Most tasks of one owner in the store, at all agents together. Does not hold for anonymous callers, who share one owner,
+    /// and on stores that do not count by owner ([`Store::owner_tasks`](crate::store::Store::owner_tasks)).
+    pub max_tasks: u64,
+    /// Messages, cancels and other changes per second.
+    pub rate_send: u32,
+    /// Reads per second.
+    pub rate_read: u32,
+    /// Subscriptions to tasks per second.
+    pub rate_subscribe: u32,
+    /// After a pause, the calls of this many seconds may come at once.
+    pub rate_burst: u32,
+    /// About how many callers the rates are counted for at a time; beyond it, those that called longest ago are forgotten.
+    /// Read when the server is built.
+    pub max_counted: usize,
+}
+
+impl OwnerLimits {
+    pub(crate) fn caps(&self) -> Caps {
+        let or_none = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+        Caps { max_running: or_none(self.max_running), max_queued: or_none(self.max_queued) }
+    }
+
+    /// `None`: no limit.
+    pub(crate) fn rate(&self, per_second: u32) -> Option<Rate> {
+        let interval = Duration::from_secs(1).checked_div(per_second)?;
+        Some(Rate::new(interval, per_second.saturating_mul(self.rate_burst)))
+    }
+}
+
+impl Default for OwnerLimits {
+    fn default() -> Self {
+        OwnerLimits {
+            max_running: 64,
+            max_queued: 1000,
+            max_tasks: 100_000,
+            rate_send: 0,
+            rate_read: 0,
+            rate_subscribe: 0,
+            rate_burst: 10,
+            max_counted: 65_536,
+        }
+    }
 }
 
 /// How long tasks, their logs and message records are kept.
@@ -65,22 +128,22 @@ pub struct Options {
 pub struct Retention {
     /// Ended tasks are removed after this time.
     pub ended: Duration,
-    /// The log of an ended task is folded into its snapshot after this time. A large task whose log is hardly longer
-    /// than a snapshot would be has none, and keeps its log.
+    /// The log of an ended task is folded into its snapshot after this time. A large task whose log is not much larger than
+    /// a snapshot has no snapshot and keeps its log.
     pub fold: Duration,
-    /// Most tasks kept; beyond it the oldest ended ones go first…
+    /// Most tasks that are kept. If there are more, the oldest ended tasks are removed, but see `min_age`.
     pub max_tasks: u64,
-    /// …if they ended at least this long ago.
+    /// `max_tasks` removes only tasks that ended at least this long ago.
     pub min_age: Duration,
-    /// Message records are kept at least this long, and as long as their task. Longer than `ended`, so that a sweep
-    /// does not walk past the records of living tasks.
+    /// Message records are kept at least this long, and as long as their task. Should be longer than `ended`, so that a
+    /// sweep need not skip the records of existing tasks.
     pub records: Duration,
-    /// How often the sweeper looks.
+    /// How often the sweeper runs.
     pub every: Duration,
 }
 
 impl Options {
-    /// How much may go on at once on the whole server.
+    /// The caps of the whole server.
     pub(crate) fn caps(&self) -> Caps {
         Caps { max_running: self.max_running, max_queued: self.max_queued }
     }
@@ -110,6 +173,9 @@ impl Default for Options {
             max_references: 16,
             snapshot_events: 64,
             snapshot_bytes: 64 * 1024,
+            tail_events: 1024,
+            tail_bytes: 256 * 1024,
+            owners: OwnerLimits::default(),
             retention: Retention::default(),
         }
     }

@@ -1,4 +1,4 @@
-//! The sweeper: folds and removes what is old, and looks after tasks nobody holds.
+//! The sweeper: folds and removes old tasks, and advances open tasks that have no run.
 
 mod clock_doubt;
 
@@ -14,39 +14,43 @@ use super::{Engine, Inner};
 use crate::points::{Point, reached};
 use crate::store::StoreError;
 
-/// Removed or folded with one call; small, so that writers wait little.
+/// How many tasks are removed or folded with one call; small, so that other writers do not wait long.
 const BATCH: u32 = 500;
 
-/// After a store took no writes: how soon open tasks are looked after again.
-const TEND_AGAIN: Duration = Duration::from_secs(2);
+/// After the store refused writes: pause before open tasks are tried again.
+const ADVANCE_AGAIN: Duration = Duration::from_secs(2);
 
-/// What one sweep did.
+/// The result of one sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Swept {
+    /// Ended tasks whose log was replaced by their snapshot.
     pub folded: u64,
+    /// Ended tasks that were removed.
     pub removed: u64,
+    /// Message records that were removed; their tasks had been removed before.
     pub records: u64,
 }
 
 impl Engine {
-    /// One sweep now; the engine does this by itself from time to time.
-    pub async fn sweep(&self) -> Result<Swept, StoreError> {
+    /// Sweeps now; the engine also does this by itself from time to time.
+    pub(crate) async fn sweep(&self) -> Result<Swept, StoreError> {
         self.inner.sweep(self.inner.clock.now()).await
     }
 }
 
 impl Inner {
-    /// Ends with the engine: it holds nothing while it waits.
+    /// Sweeps until the engine is dropped or stops. It holds no reference to the engine while it waits.
     pub(super) async fn sweep_for_ever(engine: Weak<Self>, mut doubt: ClockDoubt) {
         let Some(held) = engine.upgrade() else { return };
         let every = held.options().retention.every;
-        let (untended, stopping) = (Arc::clone(&held.untended), held.stopping.token().clone());
+        let (advance_failed, stopping) = (Arc::clone(&held.advance_failed), held.stopping.clone());
         drop(held);
         let mut next = Instant::now() + every;
         loop {
             let soon = async {
-                untended.notified().await;
-                tokio::time::sleep(TEND_AGAIN).await;
+                advance_failed.notified().await;
+                tokio::time::sleep(ADVANCE_AGAIN).await;
             };
             tokio::select! {
                 () = tokio::time::sleep_until(next) => {}
@@ -56,25 +60,25 @@ impl Inner {
             let Some(engine) = engine.upgrade() else { return };
             if next <= Instant::now() {
                 next = Instant::now() + every;
-                if let Some(time) = doubt.time_to_go_by(Instant::now(), engine.clock.now()) {
-                    engine.sweep_and_tell(time).await;
+                if let Some(time) = doubt.safe_time(Instant::now(), engine.clock.now()) {
+                    engine.sweep_and_log(time).await;
                 }
                 engine.keep(&mut doubt).await;
             }
-            // Tasks whose run gave up on a failing store.
-            if let Err(error) = engine.tend_open_tasks().await {
-                tracing::warn!(%error, "open tasks could not be looked after");
+            // Finds tasks whose run gave up because the store failed.
+            if let Err(error) = engine.advance_open_tasks().await {
+                tracing::warn!(%error, "open tasks could not be advanced");
             }
         }
     }
 
-    /// How far the clock is to be believed after what earlier processes saw of it.
+    /// Decides whether the clock can be trusted, by the note of earlier processes.
     pub(super) async fn clock_doubt(&self) -> Result<ClockDoubt, StoreError> {
         let (now, wall) = (Instant::now(), self.clock.now());
         let kept = self.store.note(clock_doubt::NOTE, None).await?;
         let is_empty = self.store.task_count().await? == 0;
         let mut doubt = ClockDoubt::at_start(now, wall, kept.as_deref(), is_empty);
-        doubt.time_to_go_by(now, wall);
+        doubt.safe_time(now, wall);
         self.keep(&mut doubt).await;
         Ok(doubt)
     }
@@ -88,7 +92,7 @@ impl Inner {
         }
     }
 
-    async fn sweep_and_tell(&self, now: Timestamp) {
+    async fn sweep_and_log(&self, now: Timestamp) {
         match self.sweep(now).await {
             Ok(swept) if swept != Swept::default() => {
                 tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
@@ -98,7 +102,7 @@ impl Inner {
         }
     }
 
-    /// What is old at that time goes.
+    /// Folds and removes what is old enough at that time.
     async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
         let (retention, store) = (self.options().retention.clone(), &self.store);
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
@@ -112,15 +116,19 @@ impl Inner {
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);
         let oldest = before(retention.min_age);
         swept.removed += all(over, |most| store.purge_ended(oldest, most)).await?;
-        // Counted from the message, not from the task's end: no record goes before its task has.
+        if swept.removed > 0 {
+            self.owner_tasks.forget();
+        }
+        // The age of a record counts from its message, not from its task's end; adding `ended` makes sure that the task has
+        // been removed before.
         let oldest = before(retention.ended.saturating_add(retention.records));
         swept.records = all(u64::MAX, |most| store.purge_records(oldest, most)).await?;
         Ok(swept)
     }
 }
 
-/// Repeats a verb in batches until it finds nothing more, or has done `most`. Removing takes room too, for a while:
-/// where there is little of it, in smaller and smaller steps.
+/// Repeats a call in batches until it finds nothing more, or has done `most`. Removing also needs disk space for a while, so
+/// the batches get smaller if the store is full.
 async fn all<F>(most: u64, verb: impl Fn(u32) -> F) -> Result<u64, StoreError>
 where
     F: Future<Output = Result<u64, StoreError>>,
@@ -151,13 +159,13 @@ mod tests {
 
     use super::*;
 
-    /// Does as many as it is told of what is left, unless that takes more room than there is.
+    /// Sweeps in steps over `left` items; a step of more than `room` items fails as full.
     async fn sweep(left: u64, most: u64, room: u32) -> (Result<u64, StoreError>, Vec<u32>) {
         let (left, steps) = (RefCell::new(left), RefCell::new(Vec::new()));
         let verb = |step| {
             steps.borrow_mut().push(step);
             if step > room {
-                return ready(Err(StoreError::Full("no room".to_owned())));
+                return ready(Err(StoreError::full("no room")));
             }
             let count = u64::from(step).min(*left.borrow());
             *left.borrow_mut() -= count;

@@ -1,9 +1,9 @@
-//! A run: one turn of one task, and the task's only writer while it lasts.
+//! A run executes one turn of one task, and is the task's only writer meanwhile.
 //!
-//! The agent is polled here, in a task of its own, never inside a connection's future. Whatever it says in
-//! one poll is appended together; what it says while an append is under way waits for the next one.
+//! It polls the agent in its own tokio task, never inside a connection's future. All output of one poll is appended
+//! together; output that arrives during an append waits for the next one.
 
-mod said;
+mod output;
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -22,9 +22,9 @@ use super::Inner;
 use super::admission::Permit;
 use super::agent::{Agent, AgentError, Logic, Skill};
 use super::commit::{Committed, Decision, Prepared, SinceSnapshot};
-use super::desk::{Desk, Lying, Offered, Stop};
+use super::desk::{Desk, Offered, Pending, Stop};
 use super::hub::Bell;
-use super::message_agent::AnswersInTasks;
+use super::message_agent::MessageAgentForTasks;
 use super::options::Options;
 use super::runs::Registration;
 use super::turn::Turn;
@@ -37,23 +37,23 @@ use crate::telemetry::{labels, milliseconds, trace};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How much of a failed task's reason the log holds.
+/// How many characters of a failed task's reason are logged.
 const LOGGED_CHARS: usize = 200;
 
-/// How a turn came to its end, once it did.
+/// How a turn has ended.
 enum End {
     /// The agent returned.
     Returned(Result<(), AgentError>),
     Panicked,
-    /// Left behind after the grace time.
+    /// The agent did not stop within its grace time and was dropped.
     Stopped,
-    /// The agent broke the protocol.
+    /// The agent produced something that is not allowed.
     Invalid(String),
 }
 
 struct Run {
     engine: Arc<Inner>,
-    /// As they were when the turn began.
+    /// The options at the beginning of the turn.
     options: Arc<Options>,
     registration: Registration,
     desk: Arc<Desk>,
@@ -61,66 +61,68 @@ struct Run {
     snapshot: Arc<Snapshot>,
     fence: u64,
     since_snapshot: SinceSnapshot,
-    /// Artifacts whose last part is text that its stream may go on with.
+    /// Artifacts whose last part is text that their stream may continue.
     streamed: HashSet<ArtifactId>,
-    /// Requests seen: those settled by the next append, and the highest id offered so far.
+    /// Requests that the next append settles.
     to_settle: Vec<Settled>,
-    seen: Option<RequestId>,
-    /// The client wants the task canceled.
+    /// The highest id of the requests that have been read.
+    last_request: Option<RequestId>,
+    /// The client has canceled the task.
     cancel: bool,
-    /// The turn is over, the task is not: messages wait for the next turn.
+    /// The turn is over and the task is not: waiting messages begin the next turn.
     hands_over: bool,
-    /// The task ends because its agent returned, not because it said so.
-    ends_unsaid: bool,
-    /// When the agent, told to stop, is left behind.
+    /// The task is completed because its agent returned, not because the agent ended it explicitly.
+    ended_by_return: bool,
+    /// When an agent that was told to stop is dropped.
     grace_ends: Option<Instant>,
     deadline: Instant,
-    last_said: Instant,
+    last_output: Instant,
     last_commit: Instant,
-    look_again: Option<Instant>,
-    /// Since when the store takes nothing. The agent may have to wait for it, so it cannot be blamed for silence.
-    stuck_since: Option<Instant>,
+    /// Reading requests failed: when to try again.
+    retry_requests_at: Option<Instant>,
+    /// Since when the store has refused writes. The agent may be waiting for it meanwhile, so `turn_idle` does not apply.
+    store_failing_since: Option<Instant>,
 }
 
-/// A commit under way. It gives back what it was to write, so that it can be tried again.
-struct UnderWay {
+/// A commit under way. It returns what it was to write, so that a failed write can be repeated.
+struct PendingCommit {
     future: Pin<Box<dyn Future<Output = (Prepared, StoreResult<Committed>)> + Send>>,
     tries: u32,
 }
 
+/// What a run needs to begin.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) registration: Registration,
+    pub(super) desk: Arc<Desk>,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) since_snapshot: SinceSnapshot,
+    pub(super) fence: u64,
+    pub(super) bell: Arc<Bell>,
+    pub(super) permit: Permit,
+    /// The trace context of the message that began the turn.
+    pub(super) origin: Option<TraceContext>,
+    /// A crash interrupted an earlier attempt at the same turn.
+    pub(super) is_rerun: bool,
+}
+
 impl Inner {
-    /// Starts the turn that the snapshot has just recorded as started. `origin` is the trace of the message that
-    /// started it.
-    #[allow(clippy::too_many_arguments, reason = "all of it is moved into the one task that owns the turn")]
-    pub(super) async fn launch(
-        self: &Arc<Self>,
-        registration: Registration,
-        desk: Arc<Desk>,
-        snapshot: Arc<Snapshot>,
-        since_snapshot: SinceSnapshot,
-        fence: u64,
-        bell: Arc<Bell>,
-        permit: Permit,
-        origin: Option<TraceContext>,
-        is_rerun: bool,
-    ) {
+    /// Starts the run of a turn whose beginning has been stored.
+    pub(super) async fn launch(self: &Arc<Self>, launch: Launch) {
+        let Launch { registration, desk, snapshot, since_snapshot, fence, bell, permit, origin, is_rerun } =
+            launch;
         let options = Guard::into_inner(self.options());
         let Some(message) = Turn::begun_by(&snapshot.task) else {
-            tracing::error!(task.id = %registration.id(), "a turn without a user's message");
+            tracing::error!(task.id = %registration.id(), "the task has no user message to start a turn with");
             return;
         };
         let references = &snapshot.task.history[message].reference_task_ids;
-        let references = if references.is_empty() {
+        let references = self.references(registration.scope(), references).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "referenced tasks could not be read");
             Vec::new()
-        } else {
-            let found = self.references(registration.scope(), references).await;
-            found.unwrap_or_else(|error| {
-                tracing::warn!(%error, "referenced tasks could not be read");
-                Vec::new()
-            })
-        };
+        });
         let agent = self.agent_of(registration.scope(), &snapshot);
-        let (span, place) = turn_span::of(registration.scope(), &snapshot, bell.key(), origin.as_ref());
+        let (span, context) = turn_span::of(registration.scope(), &snapshot, bell.key(), origin.as_ref());
         let turn = Turn::new(
             Arc::clone(&desk),
             registration.scope().clone(),
@@ -128,7 +130,7 @@ impl Inner {
             Arc::clone(&snapshot),
             references,
             is_rerun.then(|| Arc::downgrade(self)),
-            place,
+            context,
             options.max_event_bytes,
         );
         let now = Instant::now();
@@ -142,37 +144,33 @@ impl Inner {
             snapshot,
             streamed: HashSet::new(),
             to_settle: Vec::new(),
-            seen: None,
+            last_request: None,
             cancel: false,
             hands_over: false,
-            ends_unsaid: false,
+            ended_by_return: false,
             grace_ends: None,
             deadline: now + options.turn_deadline,
-            last_said: now,
+            last_output: now,
             last_commit: now - options.text_merge,
             options,
-            look_again: None,
-            stuck_since: None,
+            retry_requests_at: None,
+            store_failing_since: None,
         };
-        if self.stopping.is_given() {
+        if self.stopping.is_cancelled() {
             run.desk.stop(Stop::Shutdown);
         }
-        // Boxed here, since the future is large and spawning moves it several times.
+        // Boxed, since the future is large and spawning moves it several times.
         let run = Box::pin(run.drive(agent, turn, permit));
-        if span.is_disabled() {
-            self.tracker.spawn(run);
-        } else {
-            self.tracker.spawn(run.instrument(span));
-        }
+        self.tracker.spawn(run.instrument(span));
     }
 
-    /// The next attempt at a task, with the skill that is to do it.
+    /// The event that starts the next attempt, with the skill for it.
     pub(super) fn attempt(&self, scope: &Scope, snapshot: &Snapshot) -> EventBody {
         let skill = self.skill_of(scope, snapshot).map(|skill| Arc::from(skill.card.id.as_str()));
         EventBody::AttemptStarted { attempt: snapshot.attempts + 1, skill }
     }
 
-    /// The skill of a task is the one its first message chose, as its log has it; `None` when it is no longer served.
+    /// The skill that was chosen for the task's first message, as the log has it; `None` if the agent no longer has it.
     pub(super) fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;
         match &snapshot.skill {
@@ -181,11 +179,11 @@ impl Inner {
         }
     }
 
-    /// Who works on a task, or why nobody can.
+    /// The agent for a task, or the reason why there is none.
     pub(super) fn agent_of(&self, scope: &Scope, snapshot: &Snapshot) -> Result<Arc<dyn Agent>, String> {
         match self.skill_of(scope, snapshot).map(|skill| &skill.logic) {
             Some(Logic::Task(agent)) => Ok(Arc::clone(agent)),
-            Some(Logic::Message(agent)) => Ok(Arc::new(AnswersInTasks(Arc::clone(agent)))),
+            Some(Logic::Message(agent)) => Ok(Arc::new(MessageAgentForTasks(Arc::clone(agent)))),
             None => Err(self.no_skill_for(scope, snapshot)),
         }
     }
@@ -211,17 +209,18 @@ impl Run {
         });
         let mut work = Box::pin(work.catch_unwind());
         let mut end: Option<End> = None;
-        let mut commit: Option<UnderWay> = None;
+        let mut commit: Option<PendingCommit> = None;
         let mut closed_by_end = false;
         loop {
-            // An agent that never pauses, on a store that answers at once, must leave the thread to others too.
+            // Yields to other tasks from time to time, even if the agent and the store are always ready.
             tokio::task::coop::consume_budget().await;
-            // Asked every time round: below, an agent that never pauses would keep both waiting for ever.
-            if self.registration.handle.is_rung() {
-                self.look_at_requests().await;
+            // Requests and timers are checked in every round: an agent that is always ready would starve their branches
+            // of the `select!` below.
+            if self.registration.handle.has_requests() {
+                self.read_requests().await;
             }
             if self.wake_at(commit.is_none() && !closed_by_end) <= Instant::now() {
-                self.time_passed(&mut end).await;
+                self.check_timers(&mut end).await;
             }
             if commit.is_none() {
                 if let Some(prepared) = self.gather(&mut end, &mut closed_by_end) {
@@ -240,7 +239,7 @@ impl Run {
                         Err(_panic) => End::Panicked,
                     });
                 }
-                (prepared, result) = under_way(&mut commit), if commit.is_some() => {
+                (prepared, result) = commit_done(&mut commit), if commit.is_some() => {
                     let tries = commit.take().map_or(0, |done| done.tries);
                     match self.committed(prepared, tries, result) {
                         Next::Go => {}
@@ -248,41 +247,42 @@ impl Run {
                         Next::Leave => break,
                     }
                 }
-                () = self.desk.said.notified(), if commit.is_none() && end.is_none() => {
-                    self.last_said = Instant::now();
+                () = self.desk.has_output.notified(), if commit.is_none() && end.is_none() => {
+                    self.last_output = Instant::now();
                 }
-                () = self.registration.handle.rung.notified() => {}
+                () = self.registration.handle.woken() => {}
                 () = tokio::time::sleep_until(wake) => {}
             }
         }
-        // The agent first: its drop may still lay things on the desk, which is closed by now.
+        // The desk is closed first: dropping the agent may run code that tries to produce more output.
         self.desk.close();
         drop(work);
-        self.tell_end(started);
+        self.log_end(started);
         reached(Point::RunEnded);
         let Run { engine, registration, .. } = self;
         let (scope, id) = (registration.scope().clone(), registration.id().clone());
-        let rung = registration.leave();
+        let has_requests = registration.leave();
         drop(permit);
-        // Messages that came too late for this turn start the next one.
-        if rung || self.hands_over || self.seen.is_some() || self.look_again.is_some() {
-            engine.attend(&scope, &id);
+        // Messages that came too late for this turn begin the next one.
+        if has_requests || self.hands_over || self.last_request.is_some() || self.retry_requests_at.is_some()
+        {
+            engine.wake_or_advance(&scope, &id);
         }
         engine.admit_waiting();
     }
 
-    fn tell_end(&self, started: Instant) {
+    fn log_end(&self, started: Instant) {
         let took = started.elapsed();
         self.engine.telemetry.turn(took);
         let (id, state) = (self.registration.id(), labels::state_name(self.snapshot.state()));
-        if trace::wanted() {
+        if trace::enabled() {
             trace::attribute(&Span::current(), "a2a.task.state", state);
         }
         let duration_ms = milliseconds(took);
         if self.snapshot.state() == TaskState::Failed {
-            // The client reads the reason; whoever looks after the agent should not have to ask it.
-            let said = self.snapshot.task.status.message.as_ref().map(Message::text).unwrap_or_default();
-            let reason: String = said.chars().take(LOGGED_CHARS).collect();
+            // The client gets the reason; operators should find it in the log.
+            let text = self.snapshot.task.status.message.as_ref().map(Message::text).unwrap_or_default();
+            let reason: String = text.chars().take(LOGGED_CHARS).collect();
             let agent = &*self.registration.scope().agent;
             tracing::info!(task.id = %id, agent, reason, duration_ms, "the task has failed");
         } else {
@@ -290,27 +290,27 @@ impl Run {
         }
     }
 
-    /// Turns what lies on the desk, and the turn's end, into one append. `None`: nothing to write.
+    /// Turns the output on the desk, and the turn's end, into one append. `None`: nothing to write.
     fn gather(&mut self, end: &mut Option<End>, closed: &mut bool) -> Option<Prepared> {
         if *closed {
             return None;
         }
         if end.is_none() {
-            match self.desk.lying() {
-                Lying::Nothing => return None,
-                // Let text grow a little: fewer events, and no reader is kept waiting longer than this.
-                Lying::GrowingText if Instant::now() < self.last_commit + self.options.text_merge => {
+            match self.desk.pending() {
+                Pending::None => return None,
+                // Text waits for more text, at most this long: fewer events, and little delay for readers.
+                Pending::GrowingText if Instant::now() < self.last_commit + self.options.text_merge => {
                     return None;
                 }
-                Lying::GrowingText | Lying::Something => {}
+                Pending::GrowingText | Pending::Other => {}
             }
         }
         let expected = self.snapshot.version;
-        let said = self.desk.collect();
-        let mut events = EventBatch::with_room_for(4.max(said.len() + 1));
+        let outputs = self.desk.collect();
+        let mut events = EventBatch::with_room_for(4.max(outputs.len() + 1));
         let mut settled = std::mem::take(&mut self.to_settle);
-        for said in said {
-            if let Err(fault) = self.take_down(said, &mut events, &mut settled) {
+        for output in outputs {
+            if let Err(fault) = self.write_output(output, &mut events, &mut settled) {
                 if self.snapshot.state().is_terminal() {
                     tracing::warn!(task.id = %self.registration.id(), fault, "the agent went on after the task's end");
                 } else {
@@ -320,7 +320,7 @@ impl Run {
             }
         }
         if let Some(end) = &*end {
-            self.take_end(end, &mut events);
+            self.write_end(end, &mut events);
             *closed = true;
         }
         if self.snapshot.state().is_terminal() {
@@ -347,7 +347,7 @@ impl Run {
             next_fence: self.fence,
             message: None,
             settled,
-            may_go_on: self.ends_unsaid,
+            unless_message_waits: self.ended_by_return,
             bell: Some(Arc::clone(&self.bell)),
             stored: Some(Point::RunStored),
         };
@@ -356,7 +356,7 @@ impl Run {
         prepared
     }
 
-    fn commit(&self, mut prepared: Prepared, tries: u32) -> UnderWay {
+    fn commit(&self, mut prepared: Prepared, tries: u32) -> PendingCommit {
         let (engine, scope) = (Arc::clone(&self.engine), self.registration.scope().clone());
         let future = Box::pin(async move {
             if tries > 0 {
@@ -365,39 +365,39 @@ impl Run {
             let result = engine.write(&scope, &mut prepared, tries > 0).await;
             (prepared, result)
         });
-        UnderWay { future, tries }
+        PendingCommit { future, tries }
     }
 
     fn committed(&mut self, prepared: Prepared, tries: u32, result: StoreResult<Committed>) -> Next {
         match result {
             Ok(Committed::Written(written)) => {
                 reached(Point::RunRung);
-                self.hands_over |= self.ends_unsaid && !written.snapshot.state().is_terminal();
+                self.hands_over |= self.ended_by_return && !written.snapshot.state().is_terminal();
                 self.snapshot = written.snapshot;
                 self.last_commit = Instant::now();
-                if self.stuck_since.take().is_some() {
-                    self.last_said = self.last_commit;
+                if self.store_failing_since.take().is_some() {
+                    self.last_output = self.last_commit;
                 }
                 Next::Go
             }
             Ok(Committed::Lost | Committed::Repeat(_)) => {
-                // Somebody else holds the task now: a lost race is never merged.
+                // Another writer has the task now; conflicting changes are never merged.
                 tracing::warn!(task.id = %self.registration.id(), fence = self.fence, "lost the task to another writer");
-                self.bell.doubt();
+                self.bell.written_elsewhere();
                 Next::Leave
             }
             Err(error) => self.again_or_leave(prepared, tries, error),
         }
     }
 
-    /// Nothing was written, so nobody has to be told: readers wait a little longer, and a reader that must answer
-    /// shows the task as it is. Only when the run gives up they must not hang on it.
+    /// A write failed: tries again later, or gives up. Readers are not woken for a retry; they just wait longer. When the run
+    /// gives up, readers get the error, so that they do not wait for ever.
     fn again_or_leave(&mut self, failed: Prepared, tries: u32, error: StoreError) -> Next {
         let id = self.registration.id();
         let now = Instant::now();
-        let since = *self.stuck_since.get_or_insert(now);
+        let since = *self.store_failing_since.get_or_insert(now);
         let may_pass = matches!(error, StoreError::Full(_) | StoreError::Unavailable(_));
-        // What the agent has done is worth more than the memory it takes.
+        // Kept in memory until it can be written: the agent's work is worth the memory.
         if may_pass && now < self.deadline.max(since + self.options.store_patience) {
             if tries == 0 {
                 tracing::warn!(task.id = %id, %error, "an append failed; it is tried again");
@@ -405,40 +405,40 @@ impl Run {
             return Next::Again(self.commit(failed, tries + 1));
         }
         tracing::error!(task.id = %id, %error, "gave up writing a turn");
-        self.bell.trouble(error);
+        self.bell.fail(error);
         // The sweeper applies the crash rule once the store answers again.
         Next::Leave
     }
 
-    /// Somebody noted a request: hand messages to the agent, and tell it of a cancel.
-    async fn look_at_requests(&mut self) {
-        self.registration.handle.take_ring();
-        self.look_again = None;
+    /// Reads new requests: offers messages to the agent, and tells it to stop if there is a cancel.
+    async fn read_requests(&mut self) {
+        self.registration.handle.take_wakes();
+        self.retry_requests_at = None;
         let (scope, id) = (self.registration.scope(), self.registration.id());
         let pending = match self.engine.store.requests(scope, id).await {
             Ok(pending) => pending,
             Err(error) => {
                 tracing::warn!(task.id = %id, %error, "requests could not be read");
-                self.look_again = Some(Instant::now() + Duration::from_secs(1));
+                self.retry_requests_at = Some(Instant::now() + Duration::from_secs(1));
                 return;
             }
         };
         for request in pending {
-            if self.seen.is_some_and(|seen| request.request <= seen) {
+            if self.last_request.is_some_and(|seen| request.request <= seen) {
                 continue;
             }
-            self.seen = Some(request.request);
+            self.last_request = Some(request.request);
             match request.event.decode().map(|event| event.body) {
                 Ok(EventBody::UserMessage { message, trace, details }) => {
-                    if let Some(place) = &trace {
-                        trace::link(&Span::current(), place);
+                    if let Some(context) = &trace {
+                        trace::link(&Span::current(), context);
                     }
                     self.desk.offer(Offered { request: request.request, message, trace, details });
                 }
                 Ok(EventBody::CancelRequested { .. }) => {
                     self.cancel = true;
                     self.to_settle.push(Settled { request: request.request, event: None });
-                    self.tell_to_stop(Stop::Canceled);
+                    self.request_stop(Stop::Canceled);
                 }
                 Ok(_) => tracing::error!(task.id = %self.registration.id(), "a request of an unknown kind"),
                 Err(error) => {
@@ -448,40 +448,40 @@ impl Run {
         }
     }
 
-    fn tell_to_stop(&mut self, reason: Stop) {
+    fn request_stop(&mut self, reason: Stop) {
         self.desk.stop(reason);
         self.grace_ends.get_or_insert(Instant::now() + self.options.cancel_grace);
     }
 
-    /// How long the agent may say nothing.
-    fn quiet(&self) -> Duration {
+    /// How long the agent may produce no output.
+    fn max_silence(&self) -> Duration {
         let options = &self.options;
         if self.snapshot.state().is_interrupted() { options.answer_wait } else { options.turn_idle }
     }
 
-    /// When to look at the clock. Text that grows is waited for only while it could be written.
+    /// When the next timer is due. `may_write`: no commit is under way, so growing text can be written when its time comes.
     fn wake_at(&self, may_write: bool) -> Instant {
         let options = &self.options;
         let mut wake = self.deadline;
-        if self.stuck_since.is_none() {
-            wake = wake.min(self.last_said + self.quiet());
+        if self.store_failing_since.is_none() {
+            wake = wake.min(self.last_output + self.max_silence());
         }
         if let Some(grace_ends) = self.grace_ends {
             wake = grace_ends;
         }
-        if let Some(look_again) = self.look_again {
-            wake = wake.min(look_again);
+        if let Some(retry_requests_at) = self.retry_requests_at {
+            wake = wake.min(retry_requests_at);
         }
-        if may_write && self.desk.lying() == Lying::GrowingText {
+        if may_write && self.desk.pending() == Pending::GrowingText {
             wake = wake.min(self.last_commit + options.text_merge);
         }
         wake
     }
 
-    async fn time_passed(&mut self, end: &mut Option<End>) {
+    async fn check_timers(&mut self, end: &mut Option<End>) {
         let now = Instant::now();
-        if self.look_again.is_some_and(|at| at <= now) {
-            self.look_at_requests().await;
+        if self.retry_requests_at.is_some_and(|at| at <= now) {
+            self.read_requests().await;
         }
         match self.grace_ends {
             Some(grace_ends) if grace_ends <= now => {
@@ -489,31 +489,35 @@ impl Run {
                     tracing::warn!(task.id = %self.registration.id(), "the agent did not stop in its grace time");
                     *end = Some(End::Stopped);
                 }
-                // Nothing is left to wait for.
+                // Effectively switches the timer off.
                 self.grace_ends = Some(now + Duration::from_secs(3600));
             }
             Some(_) => {}
             None => {
                 let interrupted = self.snapshot.state().is_interrupted();
-                let silent = self.stuck_since.is_none() && self.last_said + self.quiet() <= now;
+                let silent =
+                    self.store_failing_since.is_none() && self.last_output + self.max_silence() <= now;
                 if self.deadline <= now && !interrupted || silent {
-                    self.tell_to_stop(Stop::Deadline);
+                    self.request_stop(Stop::Deadline);
                 } else if self.deadline <= now {
-                    // The clock stands still while the client thinks.
-                    self.deadline = now + self.quiet();
+                    // The deadline does not count while the task waits for its client.
+                    self.deadline = now + self.max_silence();
                 }
             }
         }
     }
 }
 
+/// What the run does after a commit.
 enum Next {
     Go,
-    Again(UnderWay),
+    /// Repeat it.
+    Again(PendingCommit),
+    /// Give up the task.
     Leave,
 }
 
-async fn under_way(commit: &mut Option<UnderWay>) -> (Prepared, StoreResult<Committed>) {
+async fn commit_done(commit: &mut Option<PendingCommit>) -> (Prepared, StoreResult<Committed>) {
     match commit {
         Some(commit) => (&mut commit.future).await,
         None => std::future::pending().await,

@@ -1,5 +1,6 @@
 //! The runs of this process: at most one per task, found by scope and id.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,9 +11,8 @@ use baton_protocol::domain::{Scope, TaskId};
 use tokio::sync::{Notify, Semaphore};
 
 use super::desk::{Desk, Stop};
-use crate::own_keys::OwnKeys;
 
-/// Task ids are unique but for those that clients choose, so the id alone is hashed; the rest is compared.
+/// Only the id is hashed: it is unique unless clients chose it. Scope and id are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     scope: Scope,
@@ -31,7 +31,7 @@ impl Key {
     }
 }
 
-type Missed = dyn Fn(&Scope, &TaskId) + Send + Sync;
+type OnUnread = dyn Fn(&Scope, &TaskId) + Send + Sync;
 
 #[derive(Debug)]
 pub(crate) struct Runs {
@@ -39,11 +39,10 @@ pub(crate) struct Runs {
 }
 
 struct Shared {
-    /// Clients may choose ids, but there are never more here than may run at once: a quick hash will do.
-    live: Mutex<OwnKeys<Key, Arc<RunHandle>>>,
+    live: Mutex<HashMap<Key, Arc<RunHandle>>>,
     emptied: Notify,
-    /// Told of a task whose claim was given up while a ring was unanswered.
-    missed: Box<Missed>,
+    /// Called with a task whose registration was dropped before it read the requests it was woken for.
+    on_unread: Box<OnUnread>,
 }
 
 impl fmt::Debug for Shared {
@@ -52,57 +51,59 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// How others reach a run.
+/// A handle on a run, for others.
 #[derive(Debug)]
 pub(crate) struct RunHandle {
     pub(crate) desk: Arc<Desk>,
-    /// A request was noted: look at the store.
-    pub(crate) rung: Notify,
-    asked: AtomicBool,
-    /// A cancel was noted for the run: whoever wants the same waits for it, too.
+    /// Has a permit for every request that was stored since the run last read them.
+    wakes: Semaphore,
+    /// A cancel was stored for the run; further cancels only wait for it.
     canceling: AtomicBool,
-    /// Closed once the claim is known to have led somewhere. Never has permits: whoever asks for one waits for that.
-    settled: Semaphore,
+    /// Closed when the task is stored or the registration is dropped. It never has permits: acquiring one waits for that.
+    stored_or_dropped: Semaphore,
 }
 
 impl RunHandle {
     fn new(desk: Arc<Desk>) -> Self {
         RunHandle {
             desk,
-            rung: Notify::new(),
-            asked: AtomicBool::new(false),
+            wakes: Semaphore::const_new(0),
             canceling: AtomicBool::new(false),
-            settled: Semaphore::const_new(0),
+            stored_or_dropped: Semaphore::const_new(0),
         }
     }
 
-    /// Waits until the task of a new claim is stored, or the claim was given up.
-    pub(crate) async fn settled(&self) {
-        let _closed = self.settled.acquire().await;
+    /// Waits until the task of a new registration is stored, or the registration is dropped.
+    pub(crate) async fn stored_or_dropped(&self) {
+        let _closed = self.stored_or_dropped.acquire().await;
     }
 
-    pub(crate) fn ring(&self) {
-        self.asked.store(true, Ordering::SeqCst);
-        self.rung.notify_one();
+    pub(crate) fn wake(&self) {
+        self.wakes.add_permits(1);
     }
 
-    pub(crate) fn is_rung(&self) -> bool {
-        self.asked.load(Ordering::SeqCst)
+    pub(crate) fn has_requests(&self) -> bool {
+        self.wakes.available_permits() > 0
     }
 
-    /// The cancel could not be noted: the next one has to try.
+    /// Waits until a request is stored. [`RunHandle::take_wakes`] resets it.
+    pub(crate) async fn woken(&self) {
+        let _kept = self.wakes.acquire().await;
+    }
+
+    /// The cancel could not be stored: the next caller has to try.
     pub(crate) fn not_canceled(&self) {
         self.canceling.store(false, Ordering::SeqCst);
     }
 
-    /// Was the run rung since it last looked?
-    pub(crate) fn take_ring(&self) -> bool {
-        self.asked.swap(false, Ordering::SeqCst)
+    /// Whether a request was stored since the run last read them; clears the flag.
+    pub(crate) fn take_wakes(&self) -> bool {
+        self.wakes.forget_permits(usize::MAX) > 0
     }
 }
 
-/// The claim of one run on its task within this process. Made before the task is written, so that nobody
-/// takes a task that is about to run for one whose run has died.
+/// Registers a task's run, or another writer of the task, in this process. It is made before the task is written, so that
+/// nothing takes a task that is about to run for one whose run has died.
 #[derive(Debug)]
 pub(crate) struct Registration {
     shared: Arc<Shared>,
@@ -112,7 +113,7 @@ pub(crate) struct Registration {
 }
 
 impl Shared {
-    fn live(&self) -> MutexGuard<'_, OwnKeys<Key, Arc<RunHandle>>> {
+    fn live(&self) -> MutexGuard<'_, HashMap<Key, Arc<RunHandle>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,9 +127,9 @@ impl Shared {
 }
 
 impl Runs {
-    pub(crate) fn new(missed: impl Fn(&Scope, &TaskId) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(on_unread: impl Fn(&Scope, &TaskId) + Send + Sync + 'static) -> Self {
         let (live, emptied) = (Mutex::default(), Notify::new());
-        Runs { shared: Arc::new(Shared { live, emptied, missed: Box::new(missed) }) }
+        Runs { shared: Arc::new(Shared { live, emptied, on_unread: Box::new(on_unread) }) }
     }
 
     /// `None` when the task has a run already.
@@ -146,25 +147,25 @@ impl Runs {
         self.shared.live().contains_key(&Key::new(scope, id))
     }
 
-    /// The claim on the task, if there is one.
-    pub(crate) fn claim(&self, scope: &Scope, id: &TaskId) -> Option<Arc<RunHandle>> {
+    /// The handle of the task's registration, if there is one.
+    pub(crate) fn handle_of(&self, scope: &Scope, id: &TaskId) -> Option<Arc<RunHandle>> {
         self.shared.live().get(&Key::new(scope, id)).cloned()
     }
 
-    /// Rings the task's run; `false` when there is none.
-    pub(crate) fn ring(&self, scope: &Scope, id: &TaskId) -> bool {
-        // Under the lock: a run that is about to leave sees the ring, or is gone for us.
+    /// Wakes the task's run to read its requests; `false` when there is none.
+    pub(crate) fn wake(&self, scope: &Scope, id: &TaskId) -> bool {
+        // Under the lock: a run that is about to leave either sees the flag or is no longer in the map.
         match self.shared.live().get(&Key::new(scope, id)) {
             Some(handle) => {
-                handle.ring();
+                handle.wake();
                 true
             }
             None => false,
         }
     }
 
-    /// The run that a cancel is for, and whether it is the first: only that one has to be noted. `None` when there is
-    /// no run.
+    /// The run that a cancel is for, and whether this cancel is the first: only the first has to be stored. `None` when there
+    /// is no run.
     pub(crate) fn cancel(&self, scope: &Scope, id: &TaskId) -> Option<(Arc<RunHandle>, bool)> {
         let handle = Arc::clone(self.shared.live().get(&Key::new(scope, id))?);
         let first = !handle.canceling.swap(true, Ordering::SeqCst);
@@ -204,17 +205,17 @@ impl Registration {
         &self.key.id
     }
 
-    /// The task is stored: whoever waited for that finds it there.
+    /// The task is stored; wakes those who waited for that.
     pub(crate) fn stored(&self) {
-        self.handle.settled.close();
+        self.handle.stored_or_dropped.close();
     }
 
-    /// Leaves the registry; `true` when somebody rang and nobody looked yet.
+    /// Removes the registration; `true` if requests were stored that it has not read.
     pub(crate) fn leave(mut self) -> bool {
         self.gone = true;
         self.shared.remove(&self.key);
-        self.handle.settled.close();
-        self.handle.take_ring()
+        self.handle.stored_or_dropped.close();
+        self.handle.take_wakes()
     }
 }
 
@@ -224,10 +225,10 @@ impl Drop for Registration {
             return;
         }
         self.shared.remove(&self.key);
-        self.handle.settled.close();
-        // Who rang was told that a run is here: somebody has to look.
-        if self.handle.take_ring() {
-            (self.shared.missed)(&self.key.scope, &self.key.id);
+        self.handle.stored_or_dropped.close();
+        // The caller that stored a request was told that a run would read it, so another one has to.
+        if self.handle.take_wakes() {
+            (self.shared.on_unread)(&self.key.scope, &self.key.id);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A message comes in: a new task, the next turn of one, or a repeat of what was said before.
+//! Accepts a message: it creates a task, begins a task's next turn, or is a repeat of an earlier message.
 
 use std::sync::Arc;
 
@@ -13,116 +13,133 @@ use sha2::{Digest as _, Sha256};
 use super::admission::Admitted;
 use super::agent::Logic;
 use super::begin_turn::TurnStart;
+use super::caller::Caller;
 use super::clock::{fresh_context_id, fresh_task_id};
 use super::commit::{Committed, Draft};
 use super::desk::Desk;
-use super::detach::finish;
+use super::detach::detachable;
 use super::hub::Bell;
 use super::turn::agent_message;
 use super::{Engine, Inner, from_store, size};
+use crate::auth::SkillPermission;
 use crate::points::{Point, reached};
+use crate::routing::AgentLogic;
 use crate::store::{Birth, HASH_DIGEST, MessageHash, MessageRecord, Work, record};
 use crate::telemetry::trace;
 
-/// A checked message on its way in.
+/// A message that the service has checked.
 #[derive(Debug, Clone)]
-pub struct Incoming {
+pub(crate) struct Incoming {
     /// The message itself.
     pub message: Message,
-    /// What the message is known by: its own id, or, in the generation whose messages have none, its task's.
+    /// The id under which the message is recorded: its own or, in 0.1, whose messages have no ids, its task's.
     pub record_id: MessageId,
-    /// Of the message and its target, as they were sent.
+    /// Hash of the message and its target, as they were sent.
     pub hash: MessageHash,
-    /// What the first version of hashes makes of it: the earliest Batons recorded it under this.
-    pub first_hash: MessageHash,
-    /// A task the client named: continued if it exists, else created under that id.
+    /// The same by version 1 of the hash, under which early versions of Baton recorded messages.
+    pub v1_hash: MessageHash,
+    /// A task id chosen by the client: that task is continued if it exists, and created if not.
     pub client_task_id: Option<TaskId>,
-    /// The generation its client speaks; a task's birth keeps it.
+    /// The generation that the client speaks; stored with a new task.
     pub generation: Generation,
-    /// Resuming: the message must be on record; nothing is started.
+    /// The request resumes a stream: the message must be a repeat, and nothing is started.
     pub known_only: bool,
-    /// What was sent with it, for the agent.
+    /// What else the request said, for the agent.
     pub details: SendDetails,
-    /// The trace the message was sent in.
+    /// The trace context of the request.
     pub trace: Option<TraceContext>,
-    /// The answer comes before the turn has ended: it may show the task as the message found it.
+    /// The answer does not wait for the end of the turn, so it may show the task as it was when the turn began.
     pub shows_start: bool,
+    /// Whether the caller may use the skill that takes the message; `None` if no skill has requirements of its own.
+    pub permission: Option<SkillPermission>,
+    /// The skill for which that was checked: the turn must not choose another.
+    pub permitted_skill: Option<Arc<str>>,
+    /// Who is counted for the turn.
+    pub caller: Caller,
 }
 
 impl Incoming {
-    /// The message as its task's log has it. Called within the request: the place kept is the request's own span,
-    /// where spans are recorded.
-    pub(super) fn said(&self) -> EventBody {
-        self.clone().into_said()
+    /// Refuses a sender who may not use the skill, or accepts nothing that it makes.
+    pub(super) fn check_skill(&self, agent: &AgentLogic, skill: &str) -> Result<(), Error> {
+        if let Some(permission) = &self.permission {
+            permission.check(skill)?;
+        }
+        agent.check_output(skill, &self.details)
     }
 
-    pub(super) fn into_said(self) -> EventBody {
-        let trace = trace::here().or(self.trace);
+    /// The message as an event. Must be called within the request's span: if spans are exported, the event stores that span
+    /// as its trace context.
+    pub(super) fn event_body(&self) -> EventBody {
+        self.clone().into_event_body()
+    }
+
+    pub(super) fn into_event_body(self) -> EventBody {
+        let trace = trace::current_context().or(self.trace);
         EventBody::UserMessage { message: self.message, trace, details: self.details }
     }
 }
 
-/// What became of it.
+/// The result of accepting a message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Accepted {
+pub(crate) enum Accepted {
     /// A turn of a task.
     Turn(TurnRef),
-    /// A message skill's answer.
+    /// A message skill's reply.
     Reply {
-        /// The answer.
+        /// The reply.
         message: Message,
-        /// The id and digest it is kept under.
+        /// The id and hash of the message it replies to, under which it is stored.
         answers: (MessageId, MessageHash),
         /// The same message had been answered before.
         replayed: bool,
     },
 }
 
-/// The turn a message belongs to, to wait for or to stream.
+/// The turn that a message belongs to, for waiting or streaming.
 #[derive(Debug, Clone)]
-pub struct TurnRef {
+pub(crate) struct TurnRef {
     pub(crate) scope: Scope,
     pub(crate) id: TaskId,
     pub(crate) bell: Arc<Bell>,
     pub(crate) message: (MessageId, MessageHash),
-    /// Number of the message in the log; `None` while it waits for a busy task.
+    /// The message's event number in the log; `None` while it waits for a busy task.
     pub(crate) event: Option<u64>,
-    /// The task as of that number, when it is at hand.
+    /// The task as of that number, if it is already in memory.
     pub(crate) start: Option<Arc<Snapshot>>,
-    /// The same message had been taken in before.
+    /// The same message had been accepted before.
     pub replayed: bool,
 }
 
 impl TurnRef {
-    /// About how many bytes the task has that is at hand for its beginning.
+    /// About how many bytes `start` has.
     pub(crate) fn start_bytes(&self) -> usize {
         self.start.as_ref().map_or(0, |start| size::of_task(&start.task))
     }
 
-    /// The beginning is read again from the log, when it is needed.
+    /// Drops `start`; it is read from the log again when it is needed.
     pub(crate) fn forget_start(&mut self) {
         self.start = None;
     }
 
     /// The task the turn belongs to.
-    pub fn task_id(&self) -> &TaskId {
+    pub(crate) fn task_id(&self) -> &TaskId {
         &self.id
     }
 }
 
 impl Engine {
-    /// Takes a message in. When this answers, the message is stored.
-    pub async fn send(&self, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
+    /// Accepts a message. When this returns, the message is stored.
+    pub(crate) async fn send(&self, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
         let (inner, scope) = (Arc::clone(&self.inner), scope.clone());
-        finish(&self.inner.tracker, async move { inner.send(&scope, incoming).await }).await
+        detachable(&self.inner.tracker, async move { inner.send(&scope, incoming).await }).await
     }
 }
 
 impl Inner {
     async fn send(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Accepted, Error> {
         if incoming.known_only {
-            return match self.on_record(scope, &incoming).await? {
+            return match self.find_repeat(scope, &incoming).await? {
                 Some(accepted) => Ok(accepted),
                 None => Err(Error::new(
                     ErrorKind::TaskNotFound,
@@ -136,11 +153,11 @@ impl Inner {
         }
         match incoming.message.task_id.clone() {
             Some(id) => self.send_to_task(scope, id, incoming).await,
-            None => self.send_new(scope, incoming).await?.ok_or_else(taken),
+            None => self.send_new(scope, incoming).await?.ok_or_else(id_taken),
         }
     }
 
-    /// The client makes the ids: whether the task exists decides what the message means.
+    /// A message with a task id chosen by the client (0.1): it continues the task if that exists, and else creates it.
     async fn send_named(
         self: &Arc<Self>,
         scope: &Scope,
@@ -150,53 +167,53 @@ impl Inner {
         loop {
             let head = self.store.head(scope, &id).await.map_err(from_store)?;
             let asking = head.as_ref().filter(|head| head.current.state.is_interrupted());
-            if let Some(accepted) = self.on_record(scope, &incoming).await? {
+            if let Some(accepted) = self.find_repeat(scope, &incoming).await? {
                 let Some(asking) = asking else { return Ok(accepted) };
-                // Without message ids the words of an earlier message are a repeat of it, unless the agent waits for
-                // an answer: then they are one, and known by the question they answer.
+                // Without message ids, a message with the same content as an earlier one counts as a repeat. But if the
+                // agent waits for an answer, it is that answer; the question's version then becomes part of its hash.
                 incoming.hash = answer_hash(&incoming.hash, asking.version);
-                incoming.first_hash = first_answer_hash(&incoming.first_hash, asking.version);
+                incoming.v1_hash = v1_answer_hash(&incoming.v1_hash, asking.version);
             }
             if head.is_some() {
                 incoming.message.task_id = Some(id.clone());
-                // The task decides: a session that differs from its own is ignored.
+                // A session id that differs from the task's own is ignored.
                 incoming.message.context_id = None;
                 return self.send_to_task(scope, id, incoming).await;
             }
             if let Some(accepted) = self.send_new(scope, incoming.clone()).await? {
                 return Ok(accepted);
             }
-            // Another send of this id came first and may not have stored its task yet. Each time round one of them
-            // is answered, so this ends.
-            if let Some(other) = self.runs.claim(scope, &id) {
-                other.settled().await;
+            // Another send with this id came first and may not have stored its task yet. In each round one of them is
+            // answered, so the loop ends.
+            if let Some(other) = self.runs.handle_of(scope, &id) {
+                other.stored_or_dropped().await;
             }
         }
     }
 
-    /// The same message came before: answer with the same turn or reply.
-    pub(super) async fn on_record(
+    /// The turn or reply of the same message, if it was accepted before.
+    pub(super) async fn find_repeat(
         &self,
         scope: &Scope,
         incoming: &Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        match self.known_as(scope, &incoming.record_id, &incoming.hash).await? {
-            None => self.on_older_record(scope, incoming).await,
+        match self.find_record(scope, &incoming.record_id, &incoming.hash).await? {
+            None => self.find_v1_repeat(scope, incoming).await,
             known => Ok(known),
         }
     }
 
-    /// The same for a record that an earlier Baton made. A second look into the store, but only for messages with free
-    /// JSON that is not canonical (and for answers in 0.1): any other has the same digest in every version.
-    async fn on_older_record(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
-        let first = &incoming.first_hash;
+    /// The same for a record that an early version of Baton made. This reads the store a second time, but only for messages
+    /// with free JSON that is not canonical (and for answers in 0.1): all others have the same digest in both versions.
+    async fn find_v1_repeat(&self, scope: &Scope, incoming: &Incoming) -> Result<Option<Accepted>, Error> {
+        let first = &incoming.v1_hash;
         match first[..HASH_DIGEST] == incoming.hash[..HASH_DIGEST] {
             true => Ok(None),
-            false => self.known_as(scope, &incoming.record_id, first).await,
+            false => self.find_record(scope, &incoming.record_id, first).await,
         }
     }
 
-    async fn known_as(
+    async fn find_record(
         &self,
         scope: &Scope,
         record_id: &MessageId,
@@ -209,12 +226,12 @@ impl Inner {
     }
 
     pub(super) async fn replay(self: &Inner, scope: &Scope, found: MessageRecord) -> Result<Accepted, Error> {
-        // Whoever changed an agent and tries it with the same messageId would look for the change in vain.
+        // Logged for developers who change an agent, try it with the same messageId and wonder why it does not run.
         match &found.task {
             Some(task) => {
-                tracing::info!(task.id = %task, "the same message came again: answered with its task, nothing runs")
+                tracing::info!(task.id = %task, "the same message was sent again: answered with its task, nothing runs")
             }
-            None => tracing::info!("the same message came again: answered with its reply, nothing runs"),
+            None => tracing::info!("the same message was sent again: answered with its reply, nothing runs"),
         }
         if let Some(reply) = &found.reply {
             let message = record::read_reply(reply).map_err(from_store)?;
@@ -227,7 +244,7 @@ impl Inner {
             );
         };
         let Some(head) = self.store.head(scope, &id).await.map_err(from_store)? else {
-            // The record outlives its task: starting the work once more would be worse than saying so.
+            // The record is kept longer than its task. Doing the work a second time would be worse than this error.
             return Err(Error::new(
                 ErrorKind::TaskNotFound,
                 format!(
@@ -248,13 +265,13 @@ impl Inner {
         }))
     }
 
-    /// `None`: the id the client named is taken by now.
+    /// A message that starts a task or gets a reply. `None`: a task with the client's id exists by now.
     async fn send_new(
         self: &Arc<Self>,
         scope: &Scope,
-        incoming: Incoming,
+        mut incoming: Incoming,
     ) -> Result<Option<Accepted>, Error> {
-        if let Some(known) = self.on_older_record(scope, &incoming).await? {
+        if let Some(known) = self.find_v1_repeat(scope, &incoming).await? {
             return Ok(Some(known));
         }
         let Some(agent) = self.agents.get(&scope.agent) else {
@@ -262,13 +279,16 @@ impl Inner {
         };
         let skill = agent.skill_for(&incoming.message);
         if let Some(skill) = skill
-            && let Err(refused) = agent.check_output(&skill.card.id, &incoming.details)
+            && let Err(refused) = incoming.check_skill(agent, &skill.card.id)
         {
-            // A repeat is answered as the first was, whatever it takes.
-            return self.on_record(scope, &incoming).await?.map(Some).ok_or(refused);
+            // A repeat is answered like the first, even with other output modes or scopes.
+            return self.find_repeat(scope, &incoming).await?.map(Some).ok_or(refused);
+        }
+        if incoming.permission.is_some() {
+            incoming.permitted_skill = skill.map(|skill| Arc::from(skill.card.id.as_str()));
         }
         match skill.map(|skill| &skill.logic) {
-            // A client that named its task will ask for it again: there the answer is a task's.
+            // A client that chose the task's id expects a task, so the reply completes a task.
             Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
                 self.create(scope, incoming).await
             }
@@ -282,23 +302,26 @@ impl Inner {
     }
 
     async fn create(self: &Arc<Self>, scope: &Scope, incoming: Incoming) -> Result<Option<Accepted>, Error> {
-        if self.stopping.is_given() {
+        if self.stopping.is_cancelled() {
             return Err(stopping());
         }
-        let place = match self.admission.reserve(&scope.agent) {
-            Ok(place) => place,
-            // A repeat is answered even when there is no room for anything new.
-            Err(full) => {
-                return self.on_record(scope, &incoming).await?.map(Some).ok_or_else(|| full.into());
-            }
+        let counted = self.one_more_task(scope).await;
+        let slot = || self.admission.reserve(&scope.agent, &incoming.caller).map_err(|full| self.full(full));
+        let (counted, admitted) = match counted.and_then(|counted| Ok((counted, slot()?))) {
+            Ok(admitted) => admitted,
+            // A repeat is answered even when the queue is full.
+            Err(refused) => return self.find_repeat(scope, &incoming).await?.map(Some).ok_or(refused),
         };
         let (record_id, hash) = (incoming.record_id.clone(), incoming.hash);
-        let created = self.create_at(scope, incoming, place).await;
-        // The place may have come back unused, and others wait for one.
+        let created = self.create_at(scope, incoming, admitted).await;
+        if matches!(&created, Ok(Some(Accepted::Turn(turn))) if !turn.replayed) {
+            counted.keep();
+        }
+        // The slot may be free again, and others may be waiting for one.
         self.admit_waiting();
         match created {
-            // Nor does a repeat need the store to have room.
-            Err(refused) => self.known_as(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
+            // A repeat is also answered when the store is full.
+            Err(refused) => self.find_record(scope, &record_id, &hash).await?.ok_or(refused).map(Some),
             created => created,
         }
     }
@@ -307,9 +330,13 @@ impl Inner {
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
-        place: Admitted,
+        admitted: Admitted,
     ) -> Result<Option<Accepted>, Error> {
-        let new = NewTask::begin(incoming, self.clock.now());
+        let permitted = incoming.permitted_skill.clone();
+        let mut new = NewTask::begin(incoming, self.clock.now());
+        if matches!(admitted, Admitted::Run(_)) {
+            new.draft.snapshot.skill = permitted;
+        }
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, &new.turn.id, Arc::clone(&desk)) else {
             return Ok(None);
@@ -317,9 +344,9 @@ impl Inner {
         let start = TurnStart {
             registration,
             desk,
-            place,
+            admitted,
             draft: new.draft,
-            origin: trace::here(),
+            origin: trace::current_context(),
             is_rerun: false,
             has_requests: false,
             stored: Point::SendStored,
@@ -328,7 +355,7 @@ impl Inner {
         self.accepted(scope, committed, new.turn).await
     }
 
-    /// What a message's sender is told of the turn it began. `None`: nothing was begun, look again.
+    /// The answer for the sender of a message that began a turn. `None`: the commit lost a race; decide again.
     pub(super) async fn accepted(
         &self,
         scope: &Scope,
@@ -342,7 +369,7 @@ impl Inner {
         };
         reached(Point::SendLaunched);
         let NewTurn { id, context_id, message, event, start } = turn;
-        trace::about(&id, Some(&context_id));
+        trace::record_task(&id, Some(&context_id));
         Ok(Some(Accepted::Turn(TurnRef {
             scope: scope.clone(),
             id,
@@ -354,34 +381,41 @@ impl Inner {
         })))
     }
 
-    /// No skill fits: the task exists and says so.
+    /// No skill fits: creates a failed task with that reason.
     async fn create_failed(
         self: &Arc<Self>,
         scope: &Scope,
         incoming: Incoming,
         reason: String,
     ) -> Result<Option<Accepted>, Error> {
+        let counted = match self.one_more_task(scope).await {
+            Ok(counted) => counted,
+            Err(refused) => return self.find_repeat(scope, &incoming).await?.map(Some).ok_or(refused),
+        };
         let NewTask { mut draft, turn } = NewTask::begin(incoming, self.clock.now());
         let message = Some(agent_message(&turn.id, &turn.context_id, reason));
         let failed = StatusUpdate { state: TaskState::Failed, message, metadata: None };
         draft.write(EventBody::Status(failed)).expect("a submitted task may fail");
         let decision = draft.decide(Work::Idle, 0, Some(Point::SendStored));
         let committed = self.commit(scope, decision).await.map_err(from_store)?;
+        if let Committed::Written(_) = committed {
+            counted.keep();
+        }
         self.accepted(scope, committed, turn).await
     }
 }
 
-/// A turn in the making, as its message's sender will know it.
+/// What becomes a [`TurnRef`] once the turn is stored.
 pub(super) struct NewTurn {
     pub(super) id: TaskId,
     pub(super) context_id: ContextId,
     pub(super) message: (MessageId, MessageHash),
     pub(super) event: u64,
-    /// The task as of the message, where somebody may want to see it.
+    /// The task as of the message, if the answer may show it.
     pub(super) start: Option<Arc<Snapshot>>,
 }
 
-/// A task in the making, with its first message.
+/// A new task with its first message, not yet stored.
 struct NewTask {
     draft: Draft,
     turn: NewTurn,
@@ -399,18 +433,18 @@ impl NewTask {
         let birth = Birth { context_id: context_id.clone(), generation, created_at: at };
         let mut draft = Draft::of_new(Snapshot::begin(id.clone(), context_id.clone(), at), birth);
         draft.record(record);
-        let event = draft.write(incoming.into_said()).expect("a new task takes its first message");
+        let event = draft.write(incoming.into_event_body()).expect("a new task takes its first message");
         let start = shows_start.then(|| Arc::new(draft.snapshot.clone()));
         NewTask { draft, turn: NewTurn { id, context_id, message, event, start } }
     }
 }
 
-fn first_answer_hash(hash: &MessageHash, question: u64) -> MessageHash {
+fn v1_answer_hash(hash: &MessageHash, question: u64) -> MessageHash {
     Sha256::new().chain_update(hash).chain_update(question.to_be_bytes()).finalize().into()
 }
 
-/// Of an answer in the words of an earlier message. Keeps the version; what it is made of does not depend on it, since
-/// the next version may make the same digest.
+/// The hash of an answer whose content is the same as that of an earlier message: its digest and the question's event
+/// number. The version byte is kept and is not hashed, because a later version may have the same digest.
 fn answer_hash(hash: &MessageHash, question: u64) -> MessageHash {
     let digest = Sha256::new().chain_update(&hash[..HASH_DIGEST]).chain_update(question.to_be_bytes());
     let mut answer: MessageHash = digest.finalize().into();
@@ -438,6 +472,6 @@ pub(super) fn stopping() -> Error {
     Error::new(ErrorKind::Unavailable, "The server is shutting down; send again shortly").with_retry_after(1)
 }
 
-fn taken() -> Error {
+fn id_taken() -> Error {
     Error::of(ErrorKind::Internal).with_log("a fresh task id was taken")
 }

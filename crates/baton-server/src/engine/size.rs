@@ -1,16 +1,16 @@
-//! How large an event will be on the wire, and how to cut one that is too large.
+//! Computes how large an event will be as JSON, and splits one that is too large.
 
 use baton_protocol::domain::{Artifact, ArtifactUpdate, JsonObject, Message, Part, PartContent, Task};
 
-/// Room for ids, braces and member names around the content.
+/// Estimated bytes of ids, braces and member names around the content.
 const FRAME: usize = 2048;
 
-/// Length of a text as JSON, quotes left out.
+/// Length of a text as JSON, without the quotes.
 pub(crate) fn of_text(text: &str) -> usize {
     text.bytes().map(|byte| usize::from(WIDTHS[usize::from(byte)])).sum()
 }
 
-/// How many bytes each byte becomes.
+/// How many bytes each byte becomes when it is escaped.
 const WIDTHS: [u8; 256] = {
     let mut widths = [1; 256];
     let mut byte = 0;
@@ -56,7 +56,8 @@ pub(crate) fn of_message(message: &Message) -> usize {
     FRAME + of_parts(&message.parts) + metadata
 }
 
-/// About what the whole task has, without a look at each character; never more than the events it was folded from.
+/// About how many bytes the whole task has, computed without reading its texts; never more than the events it was folded
+/// from.
 pub(crate) fn of_task(task: &Task) -> usize {
     let json = |object: &Option<JsonObject>| object.as_ref().map_or(0, |object| object.as_str().len());
     let parts = |parts: &[Part]| -> usize {
@@ -97,8 +98,8 @@ pub(crate) struct TooLarge {
     pub(crate) bytes: usize,
 }
 
-/// An artifact update as events of at most `most` bytes: text is cut, and its pieces are joined again where the task is
-/// folded; other parts stay whole.
+/// Splits an artifact update into events of at most `most` bytes. Text is cut, and its pieces are joined again when the task
+/// is folded; other parts are not cut.
 pub(crate) fn split(update: ArtifactUpdate, most: usize) -> Result<Vec<ArtifactUpdate>, TooLarge> {
     let whole = of_artifact(&update.artifact);
     if whole <= most {

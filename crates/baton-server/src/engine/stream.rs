@@ -1,4 +1,5 @@
-//! A stream of one task's events: first the task, or where a reader left off, then the log as it grows.
+//! A stream of one task's events. It begins with the task, or resumes after the last event that the client has, and then
+//! follows the log.
 
 use std::sync::Arc;
 
@@ -15,35 +16,35 @@ use tracing::Instrument as _;
 use super::hub::Bell;
 use super::reader::{LogReader, Read};
 use super::send::TurnRef;
-use super::stream_places::StreamPlace;
+use super::stream_slots::StreamSlot;
 use super::{Engine, Inner, from_store, no_room, not_found, size};
 use crate::net::{Asker, Share};
 use crate::store::{Head, StoredEvent};
 
-/// One thing to be shown. Numbers rise; holes are internal events.
+/// One frame of a stream. Numbers rise; they skip internal events.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Frame {
+pub(crate) enum Frame {
     /// The task as of that number.
     Task {
-        /// Of the last event in it.
+        /// The number of its last event.
         number: u64,
         /// The task as of that number.
         snapshot: Arc<Snapshot>,
     },
-    /// What the log has.
+    /// An event of the log.
     Event(StoredEvent),
-    /// A message skill's answer: the only frame of its stream.
+    /// A message skill's reply: the only frame of its stream.
     Message(Message),
 }
 
 /// When a stream closes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CloseAt {
-    /// As soon as the task rests: where every interruption looks like input-required.
+pub(crate) enum CloseAt {
+    /// On a terminal state and on any interruption.
     Rest,
-    /// With the turn: on a terminal state and on input-required.
+    /// On a terminal state and on input-required, but not on auth-required.
     TurnEnd,
     /// On a terminal state only: a 1.0 subscription.
     TaskEnd,
@@ -60,33 +61,36 @@ impl CloseAt {
     }
 }
 
+/// A stream whose message waits for a busy task.
 #[derive(Debug)]
 struct Waiting {
     engine: Engine,
     turn: TurnRef,
-    /// Goes on by itself, so that a stream that says in between that it is alive keeps its place in line.
-    begins: Option<AbortOnDropHandle<Result<EventStream, Error>>>,
+    /// Runs in a tokio task of its own: the stream's future is dropped for each keep-alive, and would otherwise lose its place
+    /// in the line for room.
+    starting: Option<AbortOnDropHandle<Result<EventStream, Error>>>,
 }
 
-/// The events of a task, as they are stored.
+/// The events of a task, in the stored form.
 #[derive(Debug)]
-pub struct EventStream {
-    /// A message that waits for a busy task has no place in the log yet: the stream is open, and quiet.
+pub(crate) struct EventStream {
+    /// `Some` while the message waits for a busy task and is not in the log: the stream is open and has no events yet.
     waiting: Option<Box<Waiting>>,
     history_length: HistoryLength,
     first: Option<Frame>,
-    rest: Option<LogReader>,
-    /// Kept beyond the last event: forms of events are shared through it.
+    reader: Option<LogReader>,
+    /// Kept after the last event, because encodings of events are shared through it.
     bell: Option<Arc<Bell>>,
     close: CloseAt,
     closing: CancellationToken,
-    /// The server ended it, not the task.
+    /// It was ended by the server's shutdown, not by the task.
     stopped: bool,
-    /// Who asks for room for large frames, and the room that the next one has.
+    /// Reserves room (memory) for large frames.
     asker: Option<Asker>,
+    /// The share of the next frame.
     share: Option<Share>,
-    /// Counted among the streams of its owner for as long as it is there.
-    place: Option<StreamPlace>,
+    /// Counts the stream for its owner until it is dropped.
+    slot: Option<StreamSlot>,
 }
 
 impl EventStream {
@@ -97,71 +101,68 @@ impl EventStream {
             waiting: None,
             history_length: HistoryLength::All,
             first,
-            rest: Some(reader),
+            reader: Some(reader),
             bell,
             close,
             closing,
             stopped: false,
             asker: None,
             share: None,
-            place: None,
+            slot: None,
         }
     }
 
     fn of_waiting(engine: &Engine, turn: TurnRef, close: CloseAt) -> Self {
-        let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn, begins: None }));
-        let closing = engine.inner.closing.token().clone();
+        let waiting = Some(Box::new(Waiting { engine: engine.clone(), turn, starting: None }));
+        let closing = engine.inner.closing.clone();
         let history_length = HistoryLength::All;
         EventStream {
             waiting,
             history_length,
             first: None,
-            rest: None,
+            reader: None,
             bell: None,
             close,
             closing,
             stopped: false,
             asker: None,
             share: None,
-            place: None,
+            slot: None,
         }
     }
 
-    /// A stream of one message: the answer of a message skill.
-    pub fn of_message(message: Message) -> Self {
+    /// A stream of one message: the reply of a message skill.
+    pub(crate) fn of_message(message: Message) -> Self {
         EventStream {
             waiting: None,
             history_length: HistoryLength::All,
             first: Some(Frame::Message(message)),
-            rest: None,
+            reader: None,
             bell: None,
             close: CloseAt::TurnEnd,
             closing: CancellationToken::new(),
             stopped: false,
             asker: None,
             share: None,
-            place: None,
+            slot: None,
         }
     }
 
-    /// An event in a dialect's spelling: the stored bytes in 1.0, made once for all watchers in the others.
-    pub fn spelled(&self, event: &StoredEvent, dialect: Dialect) -> Result<Bytes, Error> {
-        if dialect == Dialect::V1 {
-            return Ok(event.json());
-        }
-        let make = || {
-            let mut json = Vec::with_capacity(256);
-            dialect.write_stream_update(&mut json, &event.item().map_err(from_store)?);
-            Ok(Bytes::from(json))
-        };
+    /// An event encoded for another dialect than the stored form; encoded once for all readers of the task.
+    pub(crate) fn encoded(
+        &self,
+        number: u64,
+        dialect: Dialect,
+        make: impl FnOnce() -> Result<Bytes, Error>,
+    ) -> Result<Bytes, Error> {
         match &self.bell {
-            Some(bell) => bell.form(event.number, dialect, make),
+            Some(bell) => bell.encoded(number, dialect, make),
             None => make(),
         }
     }
 
     /// Trims the history of the task shown first.
-    pub fn with_history(mut self, length: HistoryLength) -> Self {
+    pub(crate) fn with_history(mut self, length: HistoryLength) -> Self {
         self.history_length = length;
         if let (HistoryLength::Last(_), Some(Frame::Task { snapshot, .. })) = (length, &mut self.first) {
             length.trim(&mut Arc::make_mut(snapshot).task.history);
@@ -169,24 +170,24 @@ impl EventStream {
         self
     }
 
-    /// The next frame; `None` when the stream is over. Safe to drop between two frames.
-    pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+    /// The next frame; `None` when the stream is over. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Result<Frame, Error>> {
         if let Some(waiting) = &mut self.waiting {
-            let Waiting { engine, turn, begins } = &mut **waiting;
-            let begins = begins.get_or_insert_with(|| {
+            let Waiting { engine, turn, starting } = &mut **waiting;
+            let starting = starting.get_or_insert_with(|| {
                 let (engine, turn, close) = (engine.clone(), turn.clone(), self.close);
                 let asker = self.asker.clone();
-                let begin = async move { engine.stream_placed(&turn, None, close, asker.as_ref()).await };
+                let begin = async move { engine.stream_in_log(&turn, None, close, asker.as_ref()).await };
                 AbortOnDropHandle::new(tokio::spawn(begin.in_current_span()))
             });
             let begun =
-                begins.await.unwrap_or_else(|error| Err(Error::of(ErrorKind::Internal).with_log(error)));
+                starting.await.unwrap_or_else(|error| Err(Error::of(ErrorKind::Internal).with_log(error)));
             self.waiting = None;
             match begun {
                 Ok(stream) => {
-                    let (place, asker) = (self.place.take(), self.asker.take());
+                    let (slot, asker) = (self.slot.take(), self.asker.take());
                     *self = stream.with_history(self.history_length);
-                    (self.place, self.asker) = (place, asker);
+                    (self.slot, self.asker) = (slot, asker);
                 }
                 Err(error) => return Some(Err(error)),
             }
@@ -195,99 +196,99 @@ impl EventStream {
             return Some(Ok(first));
         }
         loop {
-            let reader = self.rest.as_mut()?;
+            let reader = self.reader.as_mut()?;
             let read = tokio::select! {
-                // What is committed is shown before a closing server ends the stream.
+                // Events that are committed are sent before a shutdown ends the stream.
                 biased;
                 read = reader.next() => read,
                 () = self.closing.cancelled() => {
-                    self.rest = None;
+                    self.reader = None;
                     self.stopped = true;
                     return None;
                 }
             };
             match read {
                 Ok(Read::Event(event)) => {
-                    if let Some(frame) = self.show(event) {
+                    if let Some(frame) = self.frame_of(event) {
                         return Some(Ok(frame));
                     }
                 }
                 Ok(Read::Nothing) => {}
-                Ok(Read::Gone) => return Some(self.go_on_from_task().await),
+                Ok(Read::Gone) => return Some(self.continue_from_task().await),
                 Err(error) => {
-                    self.rest = None;
+                    self.reader = None;
                     return Some(Err(from_store(error)));
                 }
             }
         }
     }
 
-    /// The next frame if it is at hand, so that many small events can leave in one write.
-    pub fn at_hand(&mut self) -> Option<Frame> {
+    /// The next frame if it is available without waiting, so that many small events can be sent in one write.
+    pub(crate) fn next_ready(&mut self) -> Option<Frame> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
         loop {
-            let event = self.rest.as_mut()?.at_hand()?;
-            if let Some(frame) = self.show(event) {
+            let event = self.reader.as_mut()?.next_ready()?;
+            if let Some(frame) = self.frame_of(event) {
                 return Some(frame);
             }
         }
     }
 
-    /// How many frames come next without waiting, as far as is known, and about how many bytes they have.
+    /// How many frames are known to be available without waiting, and about how many bytes they have.
     pub(crate) fn ahead(&mut self) -> (usize, usize) {
-        self.rest.as_mut().map_or((0, 0), LogReader::ahead)
+        self.reader.as_mut().map_or((0, 0), LogReader::ahead)
     }
 
-    /// Keeps its owner's place until the stream is dropped.
-    pub(crate) fn with_place(mut self, place: StreamPlace) -> Self {
-        self.place = Some(place);
+    /// Keeps the slot until the stream is dropped.
+    pub(crate) fn with_slot(mut self, slot: StreamSlot) -> Self {
+        self.slot = Some(slot);
         self
     }
 
-    /// Large frames wait for room, and take a share of it along.
+    /// Makes large frames wait for room, and gives each its share of it.
     pub(crate) fn with_asker(mut self, asker: Option<&Asker>) -> Self {
-        self.rest = self.rest.map(|reader| reader.with_asker(asker.cloned()));
+        self.reader = self.reader.map(|reader| reader.with_asker(asker.cloned()));
         self.asker = asker.cloned();
         self
     }
 
-    /// The frame shown first has its room.
+    /// The share of the first frame.
     pub(crate) fn with_share(mut self, share: Option<Share>) -> Self {
-        self.share = both(self.share, share);
+        self.share = join_shares(self.share, share);
         self
     }
 
-    /// What was made of the frames shown last, with their room.
-    pub(crate) fn held(&mut self, bytes: Bytes) -> Bytes {
-        let of_log = self.rest.as_mut().and_then(LogReader::take_share);
-        match both(self.share.take(), of_log) {
+    /// Attaches the shares of the last frames to the bytes they were encoded to.
+    pub(crate) fn attach_share(&mut self, bytes: Bytes) -> Bytes {
+        let of_log = self.reader.as_mut().and_then(LogReader::take_share);
+        match join_shares(self.share.take(), of_log) {
             Some(share) => share.holding(bytes),
             None => bytes,
         }
     }
 
-    /// Did it end because the server stops? Then there is more to come elsewhere.
-    pub fn was_stopped(&self) -> bool {
+    /// Whether the server's shutdown ended it. Then the client can resume it after the restart.
+    pub(crate) fn was_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Will nothing more come?
-    pub fn is_over(&self) -> bool {
-        self.waiting.is_none() && self.first.is_none() && self.rest.is_none()
+    /// Whether all frames have been returned.
+    pub(crate) fn is_over(&self) -> bool {
+        self.waiting.is_none() && self.first.is_none() && self.reader.is_none()
     }
 
-    /// The events this stream has not shown are no longer in the log: the task itself is shown instead.
-    async fn go_on_from_task(&mut self) -> Result<Frame, Error> {
-        let reader = self.rest.as_mut().ok_or_else(|| Error::of(ErrorKind::Internal))?;
+    /// The next events are no longer in the log: continues with the task itself.
+    async fn continue_from_task(&mut self) -> Result<Frame, Error> {
+        let reader = self.reader.as_mut().ok_or_else(|| Error::of(ErrorKind::Internal))?;
         let found = match reader.skip_to_now().await {
             Ok(view) => view.snapshot(),
             Err(error) => Err(error),
         };
         self.share = reader.take_share();
         if found.as_ref().map_or(true, |snapshot| self.close.closes(snapshot.state())) {
-            self.rest = None;
+            self.reader = None;
         }
         let mut snapshot = found?;
         if let HistoryLength::Last(_) = self.history_length {
@@ -296,21 +297,21 @@ impl EventStream {
         Ok(Frame::Task { number: snapshot.version, snapshot })
     }
 
-    fn show(&mut self, event: StoredEvent) -> Option<Frame> {
+    fn frame_of(&mut self, event: StoredEvent) -> Option<Frame> {
         if let EventKind::Status(state) = event.kind
             && self.close.closes(state)
         {
-            let share = self.rest.as_mut().and_then(LogReader::take_share);
-            self.share = both(self.share.take(), share);
-            self.rest = None;
+            let share = self.reader.as_mut().and_then(LogReader::take_share);
+            self.share = join_shares(self.share.take(), share);
+            self.reader = None;
         }
         (!event.kind.is_internal()).then_some(Frame::Event(event))
     }
 }
 
 impl Engine {
-    /// The stream of a turn: from its task, or from where the reader left off.
-    pub async fn stream_turn(
+    /// The stream of a turn: it begins with the task, or resumes after `last_seen`.
+    pub(crate) async fn stream_turn(
         &self,
         turn: &TurnRef,
         last_seen: Option<u64>,
@@ -320,7 +321,7 @@ impl Engine {
         match (turn.event, last_seen) {
             (None, None) => Ok(EventStream::of_waiting(self, turn.clone(), close).with_asker(asker)),
             _ => {
-                let stream = self.stream_placed(turn, last_seen, close, asker).await?;
+                let stream = self.stream_in_log(turn, last_seen, close, asker).await?;
                 if turn.start.is_some() {
                     self.inner.stream_starts.begin().await;
                 }
@@ -329,19 +330,19 @@ impl Engine {
         }
     }
 
-    /// Waits until the turn's message has its place in the log.
-    async fn stream_placed(
+    /// Waits until the turn's message is in the log.
+    async fn stream_in_log(
         &self,
         turn: &TurnRef,
         last_seen: Option<u64>,
         close: CloseAt,
         asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
-        let stream = self.stream_unroomed(turn, last_seen, close, asker).await?;
+        let stream = self.open_stream(turn, last_seen, close, asker).await?;
         Ok(stream.with_asker(asker))
     }
 
-    async fn stream_unroomed(
+    async fn open_stream(
         &self,
         turn: &TurnRef,
         last_seen: Option<u64>,
@@ -350,9 +351,9 @@ impl Engine {
     ) -> Result<EventStream, Error> {
         let inner = &self.inner;
         let Some(event) = inner.event_of(turn).await? else {
-            // The task ended before it took the message: its end is all there is to show.
+            // The task ended before it took the message: only its end can be shown.
             let head = inner.head(&turn.scope, &turn.id).await?;
-            return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
+            return inner.stream_from_now(&turn.scope, &turn.id, &head, close, asker).await;
         };
         if let (None, Some(start)) = (last_seen, &turn.start) {
             let first = Frame::Task { number: event, snapshot: Arc::clone(start) };
@@ -361,14 +362,14 @@ impl Engine {
         let head = inner.head(&turn.scope, &turn.id).await?;
         if let Some(seen) = last_seen {
             check_seen(seen, &head)?;
-            // Asked of the head: the log of an ended task may be folded.
+            // Decided by the head, because the log of an ended task may have been folded.
             if head.current.state.is_terminal() && seen >= head.version {
                 return Err(nothing_left(&turn.id));
             }
         }
         let after = last_seen.unwrap_or(event).max(event);
         if after < head.folded_through {
-            return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
+            return inner.stream_from_now(&turn.scope, &turn.id, &head, close, asker).await;
         }
         if last_seen.is_none() {
             let mut snapshot = inner.as_of(&turn.scope, &turn.id, &head, event).await?;
@@ -384,7 +385,7 @@ impl Engine {
             }
             let Some(snapshot) = snapshot else {
                 drop(share);
-                return inner.fresh(&turn.scope, &turn.id, &head, close, asker).await;
+                return inner.stream_from_now(&turn.scope, &turn.id, &head, close, asker).await;
             };
             let first = Frame::Task { number: event, snapshot: Arc::new(snapshot) };
             return Ok(inner.stream(turn, event, Some(first), close).with_share(share));
@@ -395,8 +396,8 @@ impl Engine {
         Ok(inner.stream(turn, after, None, close))
     }
 
-    /// A subscription: the task first, or where the reader left off.
-    pub async fn subscribe(
+    /// A subscription: it begins with the task, or resumes after `last_seen`.
+    pub(crate) async fn subscribe(
         &self,
         scope: &Scope,
         id: &TaskId,
@@ -415,17 +416,17 @@ impl Engine {
                     Error::new(ErrorKind::UnsupportedOperation, message).with_info("taskId", id.as_str())
                 );
             }
-            return Ok(inner.fresh(scope, id, &head, close, asker).await?.with_asker(asker));
+            return Ok(inner.stream_from_now(scope, id, &head, close, asker).await?.with_asker(asker));
         };
         check_seen(seen, &head)?;
         if ended && seen >= head.version {
             return Err(nothing_left(id));
         }
         if seen < head.folded_through {
-            return Ok(inner.fresh(scope, id, &head, close, asker).await?.with_asker(asker));
+            return Ok(inner.stream_from_now(scope, id, &head, close, asker).await?.with_asker(asker));
         }
         let reader = inner.reader(scope, id, &head, seen);
-        Ok(EventStream::new(None, reader, close, inner.closing.token()).with_asker(asker))
+        Ok(EventStream::new(None, reader, close, &inner.closing).with_asker(asker))
     }
 }
 
@@ -441,11 +442,11 @@ impl Inner {
     fn stream(&self, turn: &TurnRef, after: u64, first: Option<Frame>, close: CloseAt) -> EventStream {
         let (store, bell) = (self.store.clone(), Arc::clone(&turn.bell));
         let reader = LogReader::new(store, bell, turn.scope.clone(), turn.id.clone(), after);
-        EventStream::new(first, reader, close, self.closing.token())
+        EventStream::new(first, reader, close, &self.closing)
     }
 
-    /// The task as it is now, then what follows.
-    async fn fresh(
+    /// A stream that begins with the task as it is now.
+    async fn stream_from_now(
         &self,
         scope: &Scope,
         id: &TaskId,
@@ -453,21 +454,21 @@ impl Inner {
         close: CloseAt,
         asker: Option<&Asker>,
     ) -> Result<EventStream, Error> {
-        // Hung before the task is read, so that nothing committed in between is missed.
+        // The reader gets the bell before the task is read, so that no commit in between is missed.
         let mut reader = self.reader(scope, id, head, 0);
         let (view, share) = self.view_with_room(scope, id, asker).await?;
         let snapshot = view.snapshot()?;
         reader.after = snapshot.version;
         let over = close.closes(snapshot.state());
         let first = Frame::Task { number: snapshot.version, snapshot };
-        let mut stream = EventStream::new(Some(first), reader, close, self.closing.token()).with_share(share);
+        let mut stream = EventStream::new(Some(first), reader, close, &self.closing).with_share(share);
         if over {
-            stream.rest = None;
+            stream.reader = None;
         }
         Ok(stream)
     }
 
-    /// The task as it was at an earlier number, folded from the log. `None`: the log is not whole any more.
+    /// The task as it was at an earlier number, folded from the log. `None`: the log is no longer complete.
     async fn as_of(
         &self,
         scope: &Scope,
@@ -490,7 +491,7 @@ impl Inner {
         Ok(Some(snapshot))
     }
 
-    /// Has the turn that began at `event` been shown to its end by the time of `after`?
+    /// Whether the turn that began at `event` ended at `after` or before.
     async fn turn_is_over(
         &self,
         turn: &TurnRef,
@@ -502,7 +503,7 @@ impl Inner {
         while at < after {
             let left = (after - at).min(256) as u32;
             let events = self.store.events(&turn.scope, &turn.id, at, left).await.map_err(from_store)?;
-            // Folded meanwhile: the stream itself will find out, and show the task.
+            // The log was folded meanwhile; the stream will notice, and continue with the task.
             let Some(last) = events.last() else { return Ok(false) };
             at = last.number;
             let closes = |event: &StoredEvent| match event.kind {
@@ -517,8 +518,8 @@ impl Inner {
     }
 }
 
-/// Frames that leave together keep the room of each.
-fn both(one: Option<Share>, other: Option<Share>) -> Option<Share> {
+/// Joins the shares of frames that are sent together.
+fn join_shares(one: Option<Share>, other: Option<Share>) -> Option<Share> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.joined(other)),
         (one, other) => one.or(other),

@@ -1,4 +1,4 @@
-//! A turn, as the agent sees it: what was asked, and the verbs to answer with.
+//! A turn as the agent sees it: the message, and the methods to answer with.
 
 mod question;
 mod text_stream;
@@ -23,36 +23,36 @@ use super::Inner as Engine;
 use super::agent::AgentError;
 use super::clock::{fresh_artifact_id, fresh_message_id};
 use super::content::{Content, data_part};
-use super::desk::{Desk, Said, Stop};
+use super::desk::{Desk, Output, Stop};
 use super::input::{File, InputError, ReadMessage};
 use super::size;
 use crate::store::StoreError;
 
-/// Between two looks at a store that fails.
+/// Pause before a failed read of the store is repeated.
 const STORE_PAUSE: Duration = Duration::from_millis(250);
 
-/// The turn is over: canceled, out of time, or no longer this server's. Just return.
+/// The turn is over: canceled, out of time, or this server no longer has the task. The agent should just return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the turn is over")]
 pub struct Stopped;
 
-/// One turn of a task. Cheap to clone; hand it to whatever does the work.
+/// One turn of a task. Cheap to clone; pass clones to the parts of your agent.
 ///
-/// The verbs lay events on a desk; the run writes them in order, as many at once as it can. They wait only
-/// when more lies there than one event may hold. They fail only when the turn is over
-/// ([`AgentError::is_stop`]), so `?` is all they need, or nothing at all on an agent's last line.
+/// The methods that send something put events into a buffer; the server stores them in order, several at once if it can.
+/// They wait only while the buffer is full (`Options::max_event_bytes`). They fail only when the turn is over
+/// ([`AgentError::is_stop`]), so `?` is all the error handling they need.
 ///
-/// | to say | verb |
+/// | to send | method |
 /// |---|---|
-/// | how far it is, or anything else, and go on | [`progress`](Self::progress), [`say`](Self::say) |
+/// | progress, or any other message, and go on working | [`progress`](Self::progress), [`say`](Self::say) |
 /// | a result | [`text_artifact`](Self::text_artifact), [`artifact_json`](Self::artifact_json), [`artifact_file`](Self::artifact_file), [`artifact`](Self::artifact) |
-/// | a result as it comes into being | [`stream_text`](Self::stream_text), [`artifact_update`](Self::artifact_update) |
+/// | a result piece by piece | [`stream_text`](Self::stream_text), [`artifact_update`](Self::artifact_update) |
 /// | a question | [`ask`](Self::ask), [`require_auth`](Self::require_auth) |
 /// | the end | [`complete`](Self::complete), [`complete_with`](Self::complete_with), [`fail`](Self::fail), [`reject`](Self::reject), or just return |
-/// | anything the protocol has words for | [`status`](Self::status) |
+/// | any other status of the protocol | [`status`](Self::status) |
 ///
-/// What the client said is in [`text`](Self::text), [`data`](Self::data), [`files`](Self::files) and
-/// [`message`](Self::message); what it says meanwhile comes by [`next_message`](Self::next_message).
+/// The client's message is in [`text`](Self::text), [`data`](Self::data), [`files`](Self::files) and
+/// [`message`](Self::message); messages that it sends during the turn come from [`next_message`](Self::next_message).
 #[derive(Clone)]
 pub struct Turn {
     inner: Arc<Inner>,
@@ -62,10 +62,10 @@ struct Inner {
     desk: Arc<Desk>,
     scope: Scope,
     start: Arc<Snapshot>,
-    /// Where the message that started the turn stands in the task's history.
+    /// Index, in the task's history, of the message that started the turn.
     message: usize,
     references: Vec<Task>,
-    /// Of a re-run: who can tell what was there before.
+    /// Only in a re-run: for reading what the task was before the interrupted attempt.
     engine: Option<Weak<Engine>>,
     trace: Option<TraceContext>,
     max_event_bytes: usize,
@@ -77,9 +77,9 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// What was asked, by whom, and what is known about it.
+/// The message, its sender, and the task.
 impl Turn {
-    #[allow(clippy::too_many_arguments, reason = "all of it is the turn's, and one caller has it")]
+    #[allow(clippy::too_many_arguments, reason = "one caller, which has all of it")]
     pub(crate) fn new(
         desk: Arc<Desk>,
         scope: Scope,
@@ -94,9 +94,9 @@ impl Turn {
         Turn { inner: Arc::new(inner) }
     }
 
-    /// The message that started the task's turn is the last that its user said.
+    /// Index of the message that started the task's current turn: the user's last message.
     pub(super) fn begun_by(task: &Task) -> Option<usize> {
-        task.history.iter().rposition(|said| said.role == Role::User)
+        task.history.iter().rposition(|message| message.role == Role::User)
     }
 
     pub(super) fn scope(&self) -> &Scope {
@@ -108,19 +108,19 @@ impl Turn {
         &self.inner.start.task.history[self.inner.message]
     }
 
-    /// The media types the caller takes; empty when it did not say. It takes something of what the skill declares, or
-    /// the turn would not have begun.
+    /// The media types that the caller accepts; empty if it gave none. At least one of the skill's output modes is among
+    /// them; otherwise the message would have been refused.
     pub fn accepted_output_modes(&self) -> &[String] {
         &self.inner.start.details.accepted_output_modes
     }
 
-    /// The metadata of the request that brought the message, as opposed to the message's own.
+    /// The metadata of the request that brought the message. The message's own metadata is separate.
     pub fn request_metadata(&self) -> Option<&JsonObject> {
         self.inner.start.details.metadata.as_ref()
     }
 
-    /// What the request that brought a message said beside it: of the message that started the turn, or of one that was
-    /// taken since ([`next_message`](Self::next_message), an answer).
+    /// What the request that brought a message said in addition to it. For the message that started the turn, and for those
+    /// taken since (from [`next_message`](Self::next_message), or as answers).
     pub fn sent_with(&self, message: &Message) -> SendDetails {
         let taken = self.inner.desk.sent_with(message);
         let started = || (message == self.message()).then(|| self.details().clone());
@@ -136,8 +136,8 @@ impl Turn {
         self.message().text()
     }
 
-    /// The message's first data part as a value of a type of your own. With `?` a message that does not hold one fails
-    /// the task, and the client reads which member was wrong.
+    /// The message's first data part as a value of your own type. With `?`, a message without fitting data fails the task,
+    /// and the reason tells the client which member was wrong.
     pub fn data<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         self.message().data()
     }
@@ -162,29 +162,29 @@ impl Turn {
         &self.inner.start.task.context_id
     }
 
-    /// The id of the skill that was chosen, for an agent behind several.
+    /// The id of the skill that was chosen, for an agent that serves several skills.
     pub fn skill(&self) -> &str {
         self.inner.start.skill.as_deref().unwrap_or_default()
     }
 
-    /// Who is asking: the caller as the authenticator knows it, `anonymous` without one.
+    /// The caller, as the authenticator named it; `anonymous` if the caller is not authenticated.
     pub fn owner(&self) -> &str {
         &self.inner.scope.owner
     }
 
-    /// The tenant the caller named; empty without one.
+    /// The tenant that the caller named; empty if it named none.
     pub fn tenant(&self) -> &str {
         &self.inner.scope.tenant
     }
 
-    /// 1 for the task's first turn; raised by every further turn and by every re-run after a crash.
+    /// 1 for the task's first turn; one more for every further turn and for every re-run after a crash.
     pub fn attempt(&self) -> u32 {
         self.inner.start.attempts
     }
 
-    /// Is this the answer to nothing yet: the message that brought the task to life?
+    /// True on the task's first turn: the message created the task.
     pub fn is_first(&self) -> bool {
-        self.task().history.iter().filter(|said| said.role == Role::User).count() <= 1
+        self.task().history.iter().filter(|message| message.role == Role::User).count() <= 1
     }
 
     /// The caller's own tasks that the message refers to.
@@ -192,28 +192,28 @@ impl Turn {
         &self.inner.references
     }
 
-    /// A message the client sent while the turn was running, if one waits. Those not taken start the next turn.
+    /// A message that the client sent during the turn, if there is one. Messages that are not taken start the next turn.
     pub fn next_message(&self) -> Option<Message> {
         self.inner.desk.take_message(None)
     }
 
-    /// The turn's place in its trace, for the `traceparent` and `tracestate` of whatever the agent calls. Where
-    /// this server records no traces it is the place the task's sender gave, if it gave one.
+    /// The turn's trace context, for the `traceparent` and `tracestate` headers of calls that the agent makes. If this server
+    /// exports no traces, it is the context that the task's sender gave, if any.
     pub fn trace(&self) -> Option<&TraceContext> {
         self.inner.trace.as_ref()
     }
 
-    /// Fires when the turn should stop; [`stop_reason`](Self::stop_reason) says why.
+    /// Canceled when the turn should stop; [`stop_reason`](Self::stop_reason) tells why.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.inner.desk.stop
     }
 
-    /// Why the turn should stop, once it should.
+    /// Why the turn should stop; `None` if it should not.
     pub fn stop_reason(&self) -> Option<Stop> {
         self.inner.desk.stop_reason()
     }
 
-    /// Waits; ends early, with an error to return, when the turn should stop.
+    /// Sleeps. When the turn should stop, it returns early, with an error for `?`.
     pub async fn sleep(&self, time: Duration) -> Result<(), AgentError> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),
@@ -222,36 +222,36 @@ impl Turn {
     }
 }
 
-/// What there is to say.
+/// Methods that send something.
 impl Turn {
-    /// Says how far the work is: a status update that leaves the task working.
+    /// Reports progress: a status update that leaves the task working.
     pub async fn progress(&self, text: impl Into<Content>) -> Result<(), AgentError> {
         self.say(text).await
     }
 
-    /// Says something, and goes on working. Results belong into artifacts.
+    /// Sends a message and leaves the task working. Results belong in artifacts.
     pub async fn say(&self, content: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Working, Some(content.into())).await
     }
 
-    /// Hands over a whole artifact, creating or replacing the one of that id.
+    /// Sends a whole artifact; it creates or replaces the one with that id.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), AgentError> {
         self.artifact_update(artifact, false, true).await
     }
 
-    /// A text artifact under a fresh id. An agent that may be re-run after a crash gives its artifacts fixed ids
-    /// with [`artifact`](Self::artifact) instead, so that a re-run replaces what the first run made.
+    /// A text artifact with a new id. An agent that may be re-run after a crash should use [`artifact`](Self::artifact) with
+    /// fixed ids instead, so that a re-run replaces the artifacts of the first run.
     pub async fn text_artifact(&self, name: &str, text: impl Into<String>) -> Result<(), AgentError> {
         self.artifact(named(name, Part::text(text))).await
     }
 
-    /// An artifact of structured data, under a fresh id.
+    /// An artifact of structured data, with a new id.
     pub async fn artifact_json(&self, name: &str, value: &impl Serialize) -> Result<(), AgentError> {
         let part = data_part(value)?;
         self.artifact(named(name, part)).await
     }
 
-    /// A file as an artifact, under a fresh id.
+    /// A file as an artifact, with a new id.
     pub async fn artifact_file(
         &self,
         name: &str,
@@ -261,7 +261,7 @@ impl Turn {
         self.artifact(named(name, Part::raw(bytes.into(), media_type, name))).await
     }
 
-    /// One chunk of an artifact, with the protocol's own flags.
+    /// One chunk of an artifact, with the protocol's flags.
     pub async fn artifact_update(
         &self,
         artifact: Artifact,
@@ -269,7 +269,7 @@ impl Turn {
         last_chunk: bool,
     ) -> Result<(), AgentError> {
         let bytes = size::of_artifact(&artifact);
-        self.lay(Said::Event(EventBody::Artifact(update(artifact, append, last_chunk))), bytes).await
+        self.put(Output::Event(EventBody::Artifact(update(artifact, append, last_chunk))), bytes).await
     }
 
     /// A text artifact that grows as it is written.
@@ -277,22 +277,22 @@ impl Turn {
         self.stream_text_as(fresh_artifact_id(), Some(name))
     }
 
-    /// The same under an id of the agent's choice, which replaces the artifact of that id if there is one: what an
-    /// agent that may be re-run needs, so that the second run does not leave the first one's half beside its own.
+    /// The same with a given id; it replaces the artifact with that id if there is one. Agents that may be re-run need this:
+    /// otherwise the unfinished artifact of the first run would remain beside the new one.
     pub fn stream_text_as(&self, artifact: ArtifactId, name: Option<&str>) -> TextStream {
         let name = name.map(str::to_owned);
         TextStream { turn: self.clone(), artifact, name, begun: false, joins: false }
     }
 
-    /// More text for an artifact that ends in text, whichever turn made it. It must be there, without its last chunk.
+    /// Adds text to an existing artifact that ends with text, whichever turn made it. It must not have had its last chunk.
     pub fn more_text(&self, artifact: ArtifactId, name: Option<&str>) -> TextStream {
         let name = name.map(str::to_owned);
         TextStream { turn: self.clone(), artifact, name, begun: true, joins: true }
     }
 
-    /// For an agent that begins anew when a crash cut its last attempt off: puts the artifacts back to what they were when
-    /// the user last spoke, and answers those. What came since is emptied, since nothing can be taken out of a task.
-    /// Without such an attempt there is nothing to do.
+    /// For an agent that starts over after a crash interrupted its last attempt: restores the artifacts to what they were
+    /// at the user's last message, and returns them. Artifacts that were added since are emptied, since nothing can be
+    /// removed from a task. If there was no such attempt, this changes nothing.
     pub async fn start_over(&self) -> Result<Vec<Arc<Artifact>>, AgentError> {
         let now = &self.inner.start;
         let mut artifacts = now.task.artifacts.clone();
@@ -300,8 +300,8 @@ impl Turn {
             return Ok(artifacts);
         };
         let before = self.before(engine).await?;
-        // No artifact ever leaves the list, so a place in it stands for the artifact; what is new stands behind what is
-        // not, and is emptied first.
+        // Artifacts are never removed from the list, so an index always means the same artifact. New ones come last, and are
+        // emptied first.
         for at in (0..artifacts.len()).rev() {
             let sealed = before.is_sealed(at);
             match before.task.artifacts.get(at) {
@@ -321,7 +321,7 @@ impl Turn {
         Ok(artifacts)
     }
 
-    /// The task as it was when the user last spoke. A store that fails for a while does not fail the task.
+    /// The task as of the user's last message. While the store fails it is tried again, and the task does not fail.
     async fn before(&self, engine: &Weak<Engine>) -> Result<Snapshot, AgentError> {
         loop {
             let engine = engine.upgrade().ok_or(Stopped)?;
@@ -338,16 +338,17 @@ impl Turn {
 
     async fn put_back(&self, artifact: Artifact, last_chunk: bool) -> Result<(), AgentError> {
         let bytes = size::of_artifact(&artifact);
-        self.lay(Said::PutBack(update(artifact, false, last_chunk)), bytes).await
+        self.put(Output::PutBack(update(artifact, false, last_chunk)), bytes).await
     }
 
-    /// Asks the client for input. Await it to get the answer within this turn, or return to end the turn:
-    /// the answer then starts the next one.
+    /// Asks the client for input. Await the question to get the answer in this turn, or return to end the turn; the answer
+    /// then starts the next one.
     pub fn ask(&self, question: impl Into<Content>) -> Question {
         self.interrupt(TaskState::InputRequired, question.into())
     }
 
-    /// Asks the client to authorise something out of band. Await it to go on once a message says so, or return.
+    /// Asks the client to authorize something outside of this protocol. Await it to continue with the client's next message,
+    /// or return.
     pub fn require_auth(&self, what: impl Into<Content>) -> Question {
         self.interrupt(TaskState::AuthRequired, what.into())
     }
@@ -355,11 +356,11 @@ impl Turn {
     fn interrupt(&self, state: TaskState, content: Content) -> Question {
         let bytes = size::of_parts(&content.parts);
         let body = self.status_body(state, Some(content));
-        self.inner.desk.say(Said::Event(body), bytes);
+        self.inner.desk.put(Output::Event(body), bytes);
         Question { turn: self.clone() }
     }
 
-    /// Goes on working after [`require_auth`](Self::require_auth) when the credential came by another way.
+    /// Sets the task to working again after [`require_auth`](Self::require_auth), when the credential came another way.
     pub async fn resume(&self) -> Result<(), AgentError> {
         self.status(TaskState::Working, None).await
     }
@@ -369,7 +370,7 @@ impl Turn {
         self.status(TaskState::Completed, None).await
     }
 
-    /// Ends the task as completed, with a closing message. Results belong into artifacts.
+    /// Ends the task as completed, with a closing message. Results belong in artifacts.
     pub async fn complete_with(&self, content: impl Into<Content>) -> Result<(), AgentError> {
         self.status(TaskState::Completed, Some(content.into())).await
     }
@@ -384,10 +385,10 @@ impl Turn {
         self.status(TaskState::Rejected, Some(reason.into())).await
     }
 
-    /// A status update of any shape. One the task's state does not allow fails the task.
+    /// Any status update. One that the task's current state does not allow fails the task.
     pub async fn status(&self, state: TaskState, content: Option<Content>) -> Result<(), AgentError> {
         let bytes = content.as_ref().map_or(0, |content| size::of_parts(&content.parts));
-        self.lay(Said::Event(self.status_body(state, content)), bytes).await
+        self.put(Output::Event(self.status_body(state, content)), bytes).await
     }
 
     fn status_body(&self, state: TaskState, content: Option<Content>) -> EventBody {
@@ -395,17 +396,17 @@ impl Turn {
         EventBody::Status(StatusUpdate { state, message, metadata: None })
     }
 
-    async fn lay(&self, said: Said, bytes: usize) -> Result<(), AgentError> {
+    async fn put(&self, output: Output, bytes: usize) -> Result<(), AgentError> {
         let desk = &self.inner.desk;
-        if !desk.say(said, bytes) {
+        if !desk.put(output, bytes) {
             return Err(Stopped.into());
         }
-        desk.room().await;
+        desk.wait_for_space().await;
         Ok(())
     }
 }
 
-/// The run stamps the ordinal.
+/// The run sets the ordinal.
 fn update(artifact: Artifact, append: bool, last_chunk: bool) -> ArtifactUpdate {
     ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal: 0, metadata: None }
 }
@@ -416,7 +417,7 @@ fn named(name: &str, part: Part) -> Artifact {
     artifact
 }
 
-/// A message of the agent's, with the ids the protocol wants on it.
+/// A message from the agent, with the ids that the protocol requires.
 pub(crate) fn agent_message(task: &TaskId, context: &ContextId, content: impl Into<Content>) -> Message {
     let Content { parts, metadata, extensions } = content.into();
     Message {

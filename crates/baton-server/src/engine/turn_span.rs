@@ -1,4 +1,4 @@
-//! A turn's span: one for each attempt, in the trace its task belongs to.
+//! The tracing span of a turn: one for each attempt, in the trace of its task.
 
 use baton_protocol::domain::{Scope, TraceContext};
 use baton_protocol::lifecycle::Snapshot;
@@ -7,10 +7,10 @@ use tracing::Span;
 use crate::store::TaskKey;
 use crate::telemetry::trace;
 
-/// The span, and the place agents hand on to whatever they call.
+/// The span, and the trace context that agents pass on in their own calls.
 ///
-/// It hangs below the place that is kept with the task, not below the request at hand: that one ends long before the
-/// turn, and a second turn or a re-run has another or none. The request that started the turn, `origin`, is linked.
+/// Its parent is the context stored with the task, not the current request: a request ends long before its turn, and a
+/// second turn or a re-run has another request or none. The request that started the turn, `origin`, is linked.
 pub(super) fn of(
     scope: &Scope,
     snapshot: &Snapshot,
@@ -18,13 +18,10 @@ pub(super) fn of(
     origin: Option<&TraceContext>,
 ) -> (Span, Option<TraceContext>) {
     let task = &snapshot.task;
-    // Signed: OpenTelemetry knows no other whole numbers.
+    // Signed, because OpenTelemetry has no unsigned integers.
     let span = tracing::debug_span!(parent: None, "turn", task.id = %task.id, task.key = key.0.cast_signed(), attempt = i64::from(snapshot.attempts));
-    if span.is_disabled() {
-        return (span, snapshot.trace.clone());
-    }
     if let Some(kept) = &snapshot.trace {
-        trace::put_below(&span, kept);
+        trace::set_parent(&span, kept);
     }
     if let Some(origin) = origin.filter(|origin| Some(*origin) != snapshot.trace.as_ref()) {
         trace::link(&span, origin);
@@ -35,6 +32,6 @@ pub(super) fn of(
     if let Some(skill) = &snapshot.skill {
         trace::attribute(&span, "a2a.skill", skill);
     }
-    let place = trace::place(&span).or_else(|| snapshot.trace.clone());
-    (span, place)
+    let context = trace::context_of(&span).or_else(|| snapshot.trace.clone());
+    (span, context)
 }

@@ -1,5 +1,5 @@
-//! A task as it was read: folded, as it is stored, or both. Whoever speaks 1.0 and wants the whole task gets what is
-//! stored, unread; the others get it folded.
+//! A task as it was read: as its stored bytes, folded, or both. For a dialect that is the stored form the stored bytes are
+//! sent without parsing them; the others need the folded task.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::large::LARGE;
 use super::{from_store, size};
 use crate::store::{Loaded, StoreError, StoredSnapshot, record};
 
-/// A task as of one moment.
+/// A task at one version.
 #[derive(Debug, Clone)]
-pub struct View(Form);
+pub(crate) struct View(Repr);
 
 #[derive(Debug, Clone)]
-enum Form {
+enum Repr {
     Folded(Arc<Snapshot>),
     Stored(StoredSnapshot),
     Both(Arc<Snapshot>, StoredSnapshot),
@@ -25,57 +25,57 @@ enum Form {
 impl View {
     pub(super) fn of(loaded: &Loaded) -> Result<Self, StoreError> {
         match &loaded.snapshot {
-            Some(stored) if stored.version() == loaded.head.version => Ok(View(Form::Stored(stored.clone()))),
+            Some(stored) if stored.version() == loaded.head.version => Ok(View(Repr::Stored(stored.clone()))),
             _ => Ok(View::from(Arc::new(record::fold(loaded)?))),
         }
     }
 
-    /// The task as a turn left it, and as that was stored.
+    /// The task at the end of a turn, with the snapshot that was stored of it, if one was.
     pub(super) fn left(snapshot: Arc<Snapshot>, stored: Option<StoredSnapshot>) -> Self {
         View(match stored {
-            // Two forms of a large task are one too many to hold.
+            // Of a large task only one of the two is kept in memory.
             Some(stored) if stored.version() == snapshot.version && stored.record().len() < LARGE => {
-                Form::Both(snapshot, stored)
+                Repr::Both(snapshot, stored)
             }
-            _ => Form::Folded(snapshot),
+            _ => Repr::Folded(snapshot),
         })
     }
 
-    /// Number of the last event in it.
-    pub fn version(&self) -> u64 {
+    /// The number of its last event.
+    pub(crate) fn version(&self) -> u64 {
         match &self.0 {
-            Form::Folded(snapshot) | Form::Both(snapshot, _) => snapshot.version,
-            Form::Stored(stored) => stored.version(),
+            Repr::Folded(snapshot) | Repr::Both(snapshot, _) => snapshot.version,
+            Repr::Stored(stored) => stored.version(),
         }
     }
 
     /// About how many bytes it has.
     pub(crate) fn bytes(&self) -> usize {
         match &self.0 {
-            Form::Stored(stored) | Form::Both(_, stored) => stored.record().len(),
-            Form::Folded(snapshot) => size::of_task(&snapshot.task),
+            Repr::Stored(stored) | Repr::Both(_, stored) => stored.record().len(),
+            Repr::Folded(snapshot) => size::of_task(&snapshot.task),
         }
     }
 
-    /// The task as 1.0 spells it, where that need not be made.
-    pub fn v1_json(&self) -> Option<Bytes> {
+    /// The task's JSON in the stored form, if it need not be encoded first.
+    pub(crate) fn stored_json(&self) -> Option<Bytes> {
         match &self.0 {
-            Form::Folded(_) => None,
-            Form::Stored(stored) | Form::Both(_, stored) => stored.task_json(),
+            Repr::Folded(_) => None,
+            Repr::Stored(stored) | Repr::Both(_, stored) => stored.task_json(),
         }
     }
 
-    /// The task itself.
-    pub fn snapshot(self) -> Result<Arc<Snapshot>, Error> {
+    /// The folded task.
+    pub(crate) fn snapshot(self) -> Result<Arc<Snapshot>, Error> {
         match self.0 {
-            Form::Folded(snapshot) | Form::Both(snapshot, _) => Ok(snapshot),
-            Form::Stored(stored) => Ok(Arc::new(stored.decode().map_err(from_store)?)),
+            Repr::Folded(snapshot) | Repr::Both(snapshot, _) => Ok(snapshot),
+            Repr::Stored(stored) => Ok(Arc::new(stored.decode().map_err(from_store)?)),
         }
     }
 }
 
 impl From<Arc<Snapshot>> for View {
     fn from(snapshot: Arc<Snapshot>) -> Self {
-        View(Form::Folded(snapshot))
+        View(Repr::Folded(snapshot))
     }
 }

@@ -1,4 +1,4 @@
-//! What is not declared is refused, whether or not the code could do it.
+//! Refuses what the card does not declare, even where the code could do it.
 
 use baton_protocol::domain::AgentCard;
 use baton_protocol::operation::{Call, Capability, Operation};
@@ -24,7 +24,7 @@ pub(super) fn check(card: &AgentCard, context: &CallContext, call: &Call) -> Res
         Capability::PushNotifications if capabilities.push_notifications == Some(true) => {}
         Capability::PushNotifications => return Err(Error::of(ErrorKind::PushNotSupported)),
         Capability::ExtendedCard if capabilities.extended_agent_card == Some(true) => {}
-        // 0.3 has one error for a card that is not there, whatever the reason.
+        // 0.3 has only one error for a missing extended card.
         Capability::ExtendedCard if context.generation == Generation::V0_3 => {
             return Err(Error::of(ErrorKind::ExtendedCardNotConfigured));
         }

@@ -10,22 +10,22 @@ use subtle::ConstantTimeEq as _;
 
 use crate::store::{ListPosition, Store, StoreError};
 
-/// Bytes of the tag that are kept: a forged token has a chance of 2^-128.
+/// Bytes of the HMAC that are kept: a forged token is accepted with a probability of 2^-128.
 const TAG: usize = 16;
 const FORMAT: &str = "1";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) after: ListPosition,
-    /// The first page's upper bound.
+    /// Upper bound for the times of the listed tasks, fixed with the first page: later changes are not listed.
     pub(super) not_after: Timestamp,
-    /// Counted once, on the first page.
+    /// Number of tasks, counted for the first page.
     pub(super) total: u64,
 }
 
-/// Seals and opens page tokens with the store's own key, so that restarts and replicas agree.
+/// Signs and verifies page tokens. The key is in the store, so that tokens survive a restart and work on every replica.
 #[derive(Clone)]
-pub struct Cursors {
+pub(crate) struct Cursors {
     key: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl Cursors {
         Ok(Cursors { key: store.secret("cursor", fresh).await? })
     }
 
-    /// With a key that is known, so that what it seals is known, too.
+    /// With a fixed key, for reproducible tokens in tests.
     #[cfg(any(test, fuzzing))]
     pub(super) fn of_key(key: &[u8]) -> Self {
         Cursors { key: key.to_vec() }
@@ -100,7 +100,7 @@ impl Cursors {
             since.as_bytes(),
             body.as_bytes(),
         ] {
-            // Lengths first: no two different lists of fields give the same bytes.
+            // Length-prefixed, so that different lists of fields never give the same bytes.
             mac.update(&(field.len() as u64).to_be_bytes());
             mac.update(field);
         }

@@ -1,13 +1,14 @@
-//! Targets of the fuzzers for what callers hand back to us: page tokens and `Last-Event-ID`.
+//! Fuzz targets for values that clients send back to the server: page tokens and `Last-Event-ID`.
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{ListFilter, Scope, TaskId, TaskState, Timestamp};
 
 use super::cursor::{Cursor, Cursors};
 use super::{CallContext, subscribe};
+use crate::engine::caller::Caller;
 use crate::store::ListPosition;
 
-/// A token is good for the listing it was made for, in the scope it was made for, and nothing else is one.
+/// A token is valid only for the listing and scope that it was made for, and no other text is a valid token.
 pub(crate) fn page_token(bytes: &[u8]) {
     let cursors = Cursors::of_key(b"a key that nobody knows");
     let (scope, filter) = (Scope::new("agent", "", "owner"), ListFilter::default());
@@ -34,7 +35,7 @@ pub(crate) fn page_token(bytes: &[u8]) {
     assert!(cursors.open(&token, &Scope::new("agent", "", "other"), &filter).is_err());
     let other = ListFilter { states: vec![TaskState::Working], ..filter.clone() };
     assert!(cursors.open(&token, &scope, &other).is_err());
-    // One byte of it changed, as the input says.
+    // Change one byte, chosen by the input.
     let mut forged = token.into_bytes();
     let place = usize::from(bytes[0]) % forged.len();
     forged[place] = if forged[place] == b'A' { b'B' } else { b'A' };
@@ -42,15 +43,18 @@ pub(crate) fn page_token(bytes: &[u8]) {
     assert!(cursors.open(&forged, &scope, &filter).is_err(), "{forged}");
 }
 
-/// The number of an event, or nothing, or an error: never a guess.
+/// The result is the exact number, `None` for an empty header, or an error.
 pub(crate) fn last_event_id(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let context = CallContext {
         scope: Scope::new("agent", "", "owner"),
+        caller: Caller::Unknown,
         generation: Generation::V1,
         last_event_id: Some(text.clone()),
         extensions: Vec::new(),
         trace: None,
+        permission: None,
+        principal: crate::auth::Principal::anonymous(),
         asker: None,
     };
     match subscribe::last_seen(&context) {

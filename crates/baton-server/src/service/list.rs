@@ -1,24 +1,19 @@
-//! ListTasks: newest first, by keyset cursors.
+//! ListTasks: newest first, with keyset pagination.
 
-use baton_protocol::domain::{Task, TaskPage, Timestamp};
-use baton_protocol::operation::{HistoryLength, ListTasks, Reply};
-use baton_protocol::wire::v1;
-use baton_protocol::{Error, Generation};
-use bytes::Bytes;
+use baton_protocol::Error;
+use baton_protocol::domain::Timestamp;
+use baton_protocol::operation::{HistoryLength, ListTasks};
 
 use super::cursor::Cursor;
-use super::{CallContext, Outcome, Service, reply};
-use crate::engine::{from_store, large};
-use crate::store::{Detail, ListPage, ListPosition, ListQuery, Listed, record, said};
+use super::{CallContext, Page, Service};
+use crate::engine::from_store;
+use crate::store::{Detail, ListPage, ListPosition, ListQuery};
 
-/// The first page begins with the newest task there is: the year 9999.
+/// Upper bound for the first page, which begins with the newest task: the year 9999.
 const END_OF_TIME: i64 = 253_402_300_799_999;
 
-/// Bytes set aside for a page at once: what is stored may be far more than what a list shows of it.
-const MOST_RESERVED: usize = 64 * 1024;
-
 impl Service {
-    pub(super) async fn list(&self, context: &CallContext, list: ListTasks) -> Result<Outcome, Error> {
+    pub(crate) async fn list(&self, context: &CallContext, list: ListTasks) -> Result<Page, Error> {
         let limits = self.limits();
         let page_size = match list.page_size {
             None => limits.default_page,
@@ -29,10 +24,11 @@ impl Service {
         };
         let (scope, store, cursors) = (&context.scope, self.engine().store(), &self.inner.cursors);
         let token = list.page_token.as_deref().filter(|token| !token.is_empty());
-        let begun = token.map(|token| cursors.open(token, scope, &list.filter)).transpose()?;
-        let not_after = begun.as_ref().map_or(Timestamp::from_millis(END_OF_TIME), |cursor| cursor.not_after);
-        let after = begun.as_ref().map(|cursor| cursor.after.clone());
-        // One more millisecond: what ends in this very one belongs to the listing.
+        let cursor = token.map(|token| cursors.open(token, scope, &list.filter)).transpose()?;
+        let not_after =
+            cursor.as_ref().map_or(Timestamp::from_millis(END_OF_TIME), |cursor| cursor.not_after);
+        let after = cursor.as_ref().map(|cursor| cursor.after.clone());
+        // One millisecond later: tasks that change within this millisecond belong to the listing.
         let now = self.engine().now().plus_millis(1);
         let shows_status_only = !list.include_artifacts && list.history_length == HistoryLength::Last(0);
         let query = ListQuery {
@@ -42,80 +38,25 @@ impl Service {
             limit: page_size,
             detail: if shows_status_only { Detail::Status } else { Detail::Whole },
             most_bytes: limits.max_page_bytes,
-            counted: begun.is_none(),
+            counted: cursor.is_none(),
         };
-        let ListPage { tasks: found, more, total: counted } =
-            store.list(scope, &query).await.map_err(from_store)?;
-        // The total is that of the first page: what comes later is newer than all of its listing.
-        let (not_after, total) = match begun {
+        let ListPage { tasks, more, total: counted } = store.list(scope, &query).await.map_err(from_store)?;
+        // All pages show the total of the first page: tasks that change later are not part of the listing.
+        let (not_after, total) = match cursor {
             Some(cursor) => (cursor.not_after, cursor.total),
             None => {
-                // Whatever the clock says now, it was later once, if a task says so.
-                let not_after = found.first().map_or(now, |newest| now.max(newest.head().current.status_at));
+                // If the clock has been set back, a task may have a later time than now.
+                let not_after = tasks.first().map_or(now, |newest| now.max(newest.head().current.status_at));
                 (not_after, counted.unwrap_or_default())
             }
         };
-        let next_page_token = match found.last() {
+        let next_page_token = match tasks.last() {
             Some(last) if more => {
                 let after = ListPosition { status_at: last.head().current.status_at, id: last.id().clone() };
                 cursors.seal(&Cursor { after, not_after, total }, scope, &list.filter)
             }
             _ => String::new(),
         };
-        let ends = PageEnd { next_page_token, page_size, total };
-        let (bytes, generation) = (found.iter().map(Listed::bytes).sum(), context.generation);
-        let make = move || match generation {
-            Generation::V1 => written(&list, &found, bytes, &ends),
-            _ => spelled_later(&list, &found, ends),
-        };
-        large::work(bytes, make).await.map_err(from_store)?
+        Ok(Page { call: list, tasks, next_page_token, page_size, total })
     }
-}
-
-/// What a page says beside its tasks.
-struct PageEnd {
-    next_page_token: String,
-    page_size: u32,
-    total: u64,
-}
-
-/// The page as 1.0 spells it.
-fn written(list: &ListTasks, found: &[Listed], bytes: usize, ends: &PageEnd) -> Result<Outcome, Error> {
-    let mut page = v1::PageWriter::new(list, bytes.min(MOST_RESERVED));
-    for listed in found {
-        if !as_stored(listed).is_some_and(|json| page.stored(&json)) {
-            page.task(task(listed)?);
-        }
-    }
-    let json = page.end(&ends.next_page_token, ends.page_size, ends.total).into();
-    Ok(Outcome::Stored { json, share: None, sent: false, replayed: false })
-}
-
-/// The page as objects: the binding knows the generation's words.
-fn spelled_later(list: &ListTasks, found: &[Listed], ends: PageEnd) -> Result<Outcome, Error> {
-    let mut tasks = Vec::with_capacity(found.len());
-    for listed in found {
-        let mut task = task(listed)?;
-        list.history_length.trim(&mut task.history);
-        tasks.push(task);
-    }
-    let PageEnd { next_page_token, page_size, total: total_size } = ends;
-    let with_artifacts = list.include_artifacts;
-    Ok(reply(Reply::Tasks(TaskPage { tasks, next_page_token, page_size, total_size, with_artifacts })))
-}
-
-/// The task, or as much of it as was read.
-fn task(listed: &Listed) -> Result<Task, Error> {
-    match listed {
-        Listed::Status(brief) => said::task(brief),
-        Listed::Whole(loaded) => record::fold(loaded).map(|snapshot| snapshot.task),
-    }
-    .map_err(from_store)
-}
-
-/// The task as 1.0 spells it, where that need not be made.
-fn as_stored(listed: &Listed) -> Option<Bytes> {
-    let Listed::Whole(loaded) = listed else { return None };
-    let snapshot = loaded.snapshot.as_ref().filter(|it| it.version() == loaded.head.version)?;
-    snapshot.task_json()
 }

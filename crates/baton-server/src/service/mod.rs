@@ -1,5 +1,5 @@
-//! The rules of each operation, apart from any transport: [`Service::dispatch`] takes a decoded call and
-//! gives one reply, or a stream of events.
+//! The rules of each operation, independent of transport and encoding: [`Service::dispatch`] takes a decoded call and
+//! returns a value ([`Outcome`]).
 
 mod capability;
 mod cursor;
@@ -8,52 +8,56 @@ pub(crate) mod fuzz;
 mod list;
 mod media;
 mod message_hash;
+pub(crate) mod outcome;
+pub(crate) mod rates;
 mod room;
 mod send;
 mod subscribe;
 
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use baton_protocol::domain::{AgentCard, Scope, TaskId, TraceContext};
+use baton_protocol::domain::{AgentCard, Scope, TraceContext};
 use baton_protocol::generation::Generations;
-use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength, Reply};
-use baton_protocol::wire::v1;
+use baton_protocol::operation::{Call, CancelTask, GetTask, HistoryLength};
+use baton_protocol::wire::dialect::AnswerFacts;
 use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
-use bytes::Bytes;
 
-pub use cursor::Cursors;
+pub(crate) use cursor::Cursors;
+pub(crate) use outcome::{Answered, Outcome, Page, ShownTask};
 
-use crate::auth::Principal;
-use crate::card::ServedCard;
+use crate::auth::{Principal, SkillPermission};
+use crate::card::{ExtendedCard, ServedCard};
+use crate::engine::caller::Caller;
 use crate::engine::content_limits::{self, TooMuch};
-use crate::engine::stream_places::StreamPlaces;
-use crate::engine::{Canceled, Caps, Engine, EventStream, View, from_store, no_room};
+use crate::engine::stream_slots::{StreamSlot, StreamSlots};
+use crate::engine::{Canceled, Caps, Engine, View, from_store};
 use crate::mount::Place;
-use crate::net::{Asker, Share};
+use crate::net::Asker;
+use crate::telemetry::labels::Limited;
 use crate::telemetry::{AgentIndex, trace};
 
-/// Bounds on what comes in.
+/// Limits for the requests and turns of one agent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
     /// Largest request body.
     pub max_body_bytes: usize,
-    /// Tasks on a page unless asked otherwise, and at most.
+    /// Tasks on a page if the request gives no page size.
     pub default_page: u32,
-    /// See `default_page`.
+    /// Largest page size that a request may give.
     pub max_page: u32,
-    /// Stored bytes of tasks that are read for one page: a page of large tasks has fewer of them, and a token for the
-    /// rest.
+    /// Most stored bytes of tasks that are read for one page. A page of large tasks has fewer tasks, and a token for the
+    /// next page.
     pub max_page_bytes: usize,
-    /// How long `tasks/send` waits for the task to come to rest; at once by default.
+    /// How long `tasks/send` of 0.1 waits for the task to end or to need input. Zero, the default: it does not wait.
     pub legacy_wait: std::time::Duration,
-    /// Pause between keep-alive comments on a quiet stream.
+    /// Pause between keep-alive comments on a stream without events.
     pub keep_alive: std::time::Duration,
-    /// Turns of this agent that may run at once, below what the server allows.
+    /// Most turns of this agent that run at the same time; the server's own limit applies as well.
     pub max_running: Option<usize>,
-    /// Tasks of this agent that may wait for a free place, below what the server allows.
+    /// Most tasks of this agent in the queue; the server's own limit applies as well.
     pub max_queued: Option<usize>,
 }
 
@@ -82,60 +86,33 @@ impl Default for Limits {
     }
 }
 
-/// What a binding knows about a call beside the call itself.
+/// What a binding knows about a call in addition to the call itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct CallContext {
+pub(crate) struct CallContext {
     /// Whose tasks the call may see.
     pub scope: Scope,
+    /// Who is counted for the call.
+    pub caller: Caller,
     /// The generation the caller speaks.
     pub generation: Generation,
     /// The `Last-Event-ID` header, as sent.
     pub last_event_id: Option<String>,
     /// URIs of the `A2A-Extensions` header.
     pub extensions: Vec<String>,
-    /// The trace the call is part of.
+    /// The trace that the call is part of.
     pub trace: Option<TraceContext>,
-    /// Gets room for a large answer, where that is bounded.
+    /// Whether the caller may use a skill; `None` if no skill has requirements of its own.
+    pub permission: Option<SkillPermission>,
+    /// The caller, for extended cards that differ by caller.
+    pub principal: Principal,
+    /// Reserves room (memory) for the answer. `None`: the listener does not limit that.
     pub asker: Option<Asker>,
 }
 
-/// What a call comes to.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// One reply.
-    Reply {
-        /// What the caller gets.
-        reply: Reply,
-        /// The same message had been answered before.
-        replayed: bool,
-        /// Its room.
-        share: Option<Share>,
-    },
-    /// A task or a page of them, as the reply of the operation to a caller of 1.0.
-    Stored {
-        /// As 1.0 spells it.
-        json: Bytes,
-        /// Its room.
-        share: Option<Share>,
-        /// It answers a message.
-        sent: bool,
-        /// The same message had been answered before.
-        replayed: bool,
-    },
-    /// Events as they come.
-    Stream {
-        /// The events.
-        stream: EventStream,
-        /// The same message had been sent before.
-        replayed: bool,
-    },
-}
-
-/// A cheap handle on the rules of one agent.
+/// A cheap handle on one agent and the rules of its operations.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub(crate) struct Service {
     inner: Arc<Inner>,
 }
 
@@ -146,13 +123,17 @@ struct Inner {
     index: AgentIndex,
     prefix: String,
     tenant: Option<Arc<str>>,
+    /// The empty tenant, shared by all requests that name none.
+    no_tenant: Arc<str>,
     card: ServedCard,
     cursors: Cursors,
     limits: ArcSwap<Limits>,
-    streams: StreamPlaces,
+    streams: StreamSlots,
+    extended: Option<ExtendedCard>,
 }
 
 impl Service {
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one agent")]
     pub(crate) fn new(
         engine: Engine,
         agent: Arc<str>,
@@ -160,13 +141,27 @@ impl Service {
         card: ServedCard,
         cursors: Cursors,
         limits: Limits,
-        streams: StreamPlaces,
+        streams: StreamSlots,
+        extended: Option<ExtendedCard>,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
         engine.set_caps(Some(&agent), limits.caps());
         let limits = ArcSwap::from_pointee(limits);
         let index = engine.telemetry().agent(&agent);
-        let inner = Inner { engine, agent, index, prefix, tenant, card, cursors, limits, streams };
+        let no_tenant = Arc::from("");
+        let inner = Inner {
+            engine,
+            agent,
+            index,
+            prefix,
+            tenant,
+            no_tenant,
+            card,
+            cursors,
+            limits,
+            streams,
+            extended,
+        };
         Service { inner: Arc::new(inner) }
     }
 
@@ -175,12 +170,16 @@ impl Service {
         &self.inner.agent
     }
 
-    /// The agent's place among the numbers.
+    pub(crate) fn shared_id(&self) -> &Arc<str> {
+        &self.inner.agent
+    }
+
+    /// The agent's index in the metrics.
     pub(crate) fn index(&self) -> AgentIndex {
         self.inner.index
     }
 
-    /// What the agent's paths begin with.
+    /// The prefix of the agent's paths.
     pub(crate) fn prefix(&self) -> &str {
         &self.inner.prefix
     }
@@ -210,13 +209,13 @@ impl Service {
         self.inner.card.declared()
     }
 
-    /// What the card lets clients speak.
+    /// The generations that the card allows clients to speak.
     pub(crate) fn generations(&self) -> Generations {
         self.inner.card.generations()
     }
 
-    /// The owner is the caller's, the tenant the request's.
-    pub fn scope(&self, principal: &Principal, tenant: Option<&str>) -> Result<Scope, Error> {
+    /// The scope of a call: this agent, the request's tenant, the caller as owner.
+    pub(crate) fn scope(&self, principal: &Principal, tenant: Option<&str>) -> Result<Scope, Error> {
         let tenant = tenant.unwrap_or_default();
         if let Some(own) = &self.inner.tenant {
             if !tenant.is_empty() && tenant != &**own {
@@ -229,43 +228,57 @@ impl Service {
             return Err(Error::invalid("tenant", "must be at most 64 of the characters A-Z a-z 0-9 . _ ~ -"));
         }
         if tenant.is_empty() {
-            static NONE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
-            return Ok(self.scope_of(principal, Arc::clone(&NONE)));
+            return Ok(self.scope_of(principal, Arc::clone(&self.inner.no_tenant)));
         }
         Ok(self.scope_of(principal, Arc::from(tenant)))
     }
 
     fn scope_of(&self, principal: &Principal, tenant: Arc<str>) -> Scope {
-        Scope::of(Arc::clone(&self.inner.agent), tenant, Arc::clone(&principal.owner))
+        Scope::of(Arc::clone(&self.inner.agent), tenant, Arc::clone(principal.shared_owner()))
     }
 
-    /// The generation a task was born in, if it exists.
-    pub async fn birth_of(&self, scope: &Scope, task: &TaskId) -> Result<Option<Generation>, Error> {
+    /// The generation for answering a call whose name and parameters are the same in 0.3 and 0.1: the task's own, or 0.3.
+    pub(crate) async fn generation_of(&self, scope: &Scope, call: &Call) -> Result<Generation, Error> {
+        let task = match call {
+            Call::GetTask(get) => &get.id,
+            Call::CancelTask(cancel) => &cancel.id,
+            Call::SubscribeToTask(subscribe) => &subscribe.id,
+            _ => return Ok(Generation::V0_3),
+        };
         let head = self.engine().store().head(scope, task).await.map_err(from_store)?;
-        Ok(head.map(|head| head.generation))
+        let legacy = head.is_some_and(|head| head.generation == Generation::V0_1);
+        Ok(if legacy { Generation::V0_1 } else { Generation::V0_3 })
     }
 
     /// The declared extensions among those a request names, as its answer lists them.
-    pub fn active_extensions(&self, asked: &[String]) -> String {
+    pub(crate) fn active_extensions(&self, asked: &[String]) -> String {
         let declared = self.declared();
         let declared = &declared.capabilities.extensions;
         let known = asked.iter().filter(|uri| declared.iter().any(|extension| extension.uri == **uri));
         known.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 
-    /// Do legacy answers show the states a task went through?
-    pub fn shows_state_history(&self) -> bool {
-        self.declared().capabilities.state_transition_history == Some(true)
+    /// What the encoding of an answer depends on in addition to the outcome.
+    pub(crate) fn answer_facts(&self, call: &Call) -> AnswerFacts {
+        let state_history = self.declared().capabilities.state_transition_history == Some(true);
+        let (task_id, history_length) = match call {
+            Call::SendMessage(send) | Call::SendStreamingMessage(send) => {
+                (send.client_task_id.clone(), send.history_length)
+            }
+            Call::GetTask(get) => (None, get.history_length),
+            _ => (None, HistoryLength::default()),
+        };
+        AnswerFacts { state_history, history_length, task_id }
     }
 
-    /// Does what the call asks for, or says why not.
-    pub async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Outcome, Error> {
+    /// Executes a call.
+    pub(crate) async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Answered, Error> {
         capability::check(&self.declared(), context, &call)?;
         match call {
             Call::SendMessage(send) => self.send(context, send).await,
             Call::SendStreamingMessage(send) => self.send_streaming(context, send).await,
             Call::GetTask(get) => self.get(context, get).await,
-            Call::ListTasks(list) => self.list_with_room(context, list).await,
+            Call::ListTasks(list) => Ok(Outcome::Page(self.list(context, list).await?).fresh(None)),
             Call::CancelTask(cancel) => self.cancel(context, cancel).await,
             Call::SubscribeToTask(subscribe) => self.subscribe(context, subscribe).await,
             // `capability::check` refuses these as long as the card does not declare them.
@@ -273,88 +286,64 @@ impl Service {
             | Call::GetPushConfig { .. }
             | Call::ListPushConfigs { .. }
             | Call::DeletePushConfig { .. } => Err(Error::of(ErrorKind::PushNotSupported)),
-            Call::GetExtendedCard => Err(Error::of(ErrorKind::ExtendedCardNotConfigured)),
+            Call::GetExtendedCard => match &self.inner.extended {
+                // An authenticator of the application may let anonymous callers in.
+                _ if context.principal.is_anonymous() => Err(Error::of(ErrorKind::Unauthenticated)),
+                Some(extended) => {
+                    let card = extended.of(&context.principal, &self.declared());
+                    Ok(Outcome::Card(Box::new(card)).fresh(None))
+                }
+                None => Err(Error::of(ErrorKind::ExtendedCardNotConfigured)),
+            },
         }
     }
 
-    async fn get(&self, context: &CallContext, get: GetTask) -> Result<Outcome, Error> {
-        trace::about(&get.id, None);
-        let asker = context.asker.as_ref();
-        let (view, share) = self.engine().get_with_room(&context.scope, &get.id, asker).await?;
-        shown(context, view, share, get.history_length, false, Shown::Asked)
+    /// Whether the agent has a card for authenticated callers.
+    pub(crate) fn has_extended_card(&self) -> bool {
+        self.inner.extended.is_some()
     }
 
-    async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Outcome, Error> {
-        trace::about(&cancel.id, None);
+    fn stream_slot(&self, context: &CallContext) -> Result<StreamSlot, Error> {
+        self.inner.streams.take(&context.caller).inspect_err(|refused| {
+            if refused.kind() == ErrorKind::QuotaExceeded {
+                self.engine().telemetry().limited(Limited::Streams);
+            }
+        })
+    }
+
+    async fn get(&self, context: &CallContext, get: GetTask) -> Result<Answered, Error> {
+        trace::record_task(&get.id, None);
+        let asker = context.asker.as_ref();
+        let (view, share) = self.engine().get_with_room(&context.scope, &get.id, asker).await?;
+        let shown = ShownTask { view, history_length: get.history_length, answers_send: false };
+        Ok(Outcome::Task(shown).fresh(share))
+    }
+
+    async fn cancel(&self, context: &CallContext, cancel: CancelTask) -> Result<Answered, Error> {
+        trace::record_task(&cancel.id, None);
         let options = self.engine().options();
         content_limits::check_metadata(&options, cancel.metadata.as_ref()).map_err(|it| too_much("", &it))?;
         drop(options);
         let snapshot = match self.engine().cancel(&context.scope, &cancel.id, cancel.metadata).await? {
-            // 1.0 calls a cancel idempotent; the error tables of the others name `canceled`.
+            // In 1.0 a cancel is idempotent; the older specifications list `canceled` among the states that cannot be
+            // canceled.
             Canceled::Before(_) if context.generation != Generation::V1 => {
                 return Err(Error::of(ErrorKind::TaskNotCancelable).with_info("taskId", cancel.id.as_str()));
             }
             Canceled::Before(snapshot) | Canceled::Now(snapshot) => snapshot,
         };
         let (view, share) = self.with_room(context, &cancel.id, View::from(snapshot)).await?;
-        let task = Arc::unwrap_or_clone(view.snapshot()?).task;
-        Ok(Outcome::Reply { reply: Reply::Task(task), replayed: false, share })
+        let shown = ShownTask { view, history_length: HistoryLength::All, answers_send: false };
+        Ok(Outcome::Task(shown).fresh(share))
     }
 }
 
-/// A member of the call holds more than it may.
+/// The error for a member of the call that exceeds a limit.
 fn too_much(of: &str, found: &TooMuch) -> Error {
-    // A message's parts are spelled by generation.
+    // The name of a message's parts differs by generation.
     let member = match found.member.strip_prefix(".parts") {
         Some(rest) if of == "message" => format!("{}{rest}", Name::Member(Member::Parts)),
         _ => format!("{of}{}", found.member),
     };
     Error::invalid(member.trim_start_matches('.'), found.fault.as_str())
-}
-
-fn reply(reply: Reply) -> Outcome {
-    Outcome::Reply { reply, replayed: false, share: None }
-}
-
-/// A task as the answer to a call: in 1.0 as it is stored, where it is.
-fn shown(
-    context: &CallContext,
-    view: View,
-    share: Option<Share>,
-    history_length: HistoryLength,
-    replayed: bool,
-    kind: Shown,
-) -> Result<Outcome, Error> {
-    if context.generation == Generation::V1
-        && let Some(json) = view.v1_json()
-    {
-        let json = match history_length {
-            HistoryLength::All => Some(json),
-            less => v1::cut_history(&json, less).map(Bytes::from),
-        };
-        if let Some(json) = json {
-            let sent = kind == Shown::Sent;
-            let share = match (share, &context.asker) {
-                (Some(share), Some(asker)) => Some(asker.fit(share, json.len()).map_err(no_room)?),
-                (share, _) => share,
-            };
-            return Ok(Outcome::Stored { json, share, sent, replayed });
-        }
-    }
-    let mut task = Arc::unwrap_or_clone(view.snapshot()?).task;
-    history_length.trim(&mut task.history);
-    let reply = match kind {
-        Shown::Sent => Reply::SentTask(task),
-        Shown::Asked => Reply::Task(task),
-    };
-    Ok(Outcome::Reply { reply, replayed, share })
-}
-
-/// What a task is the answer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    /// A message.
-    Sent,
-    /// The question for it.
-    Asked,
 }

@@ -1,16 +1,18 @@
-//! Room for answers: asked for before they are made, or, where they are at hand already, before they are kept.
+//! Reserves room (memory) for answers that have already been read: if they have to wait for room, they are dropped and read
+//! again afterwards.
 
 use baton_protocol::Error;
 use baton_protocol::domain::{Message, MessageId, TaskId};
-use baton_protocol::operation::{ListTasks, Reply};
+use baton_protocol::operation::ListTasks;
+use bytes::Bytes;
 
-use super::{CallContext, Outcome, Service};
-use crate::engine::{View, no_room, size};
+use super::{CallContext, Page, Service};
+use crate::engine::{View, from_store, large, no_room, size};
 use crate::net::Share;
 use crate::store::MessageHash;
 
 impl Service {
-    /// A task that is at hand, with its room. If it has to wait for that it is let go of, and read again.
+    /// A task that has been read, with its share of the room for answers.
     pub(super) async fn with_room(
         &self,
         context: &CallContext,
@@ -27,7 +29,7 @@ impl Service {
         Ok((self.engine().get(&context.scope, id).await?, Some(share)))
     }
 
-    /// The same for the reply of a message skill.
+    /// The reply of a message skill, with its share of the room for answers.
     pub(super) async fn reply_with_room(
         &self,
         context: &CallContext,
@@ -44,36 +46,38 @@ impl Service {
         Ok((self.engine().reply_again(&context.scope, answers).await?, Some(share)))
     }
 
-    /// A page of tasks. How large it is shows when it is made.
-    pub(super) async fn list_with_room(
+    /// An encoded page, with its share of the room for answers. Its size is known only once it is encoded. If it then has to
+    /// wait for room, it is dropped, and read and encoded again afterwards.
+    pub(crate) async fn page_with_room<E>(
         &self,
         context: &CallContext,
-        list: ListTasks,
-    ) -> Result<Outcome, Error> {
-        let Some(asker) = &context.asker else { return self.list(context, list).await };
-        let outcome = self.list(context, list.clone()).await?;
-        let bytes = match &outcome {
-            Outcome::Stored { json, .. } => json.len(),
-            Outcome::Reply { reply: Reply::Tasks(page), .. } => page.tasks.iter().map(size::of_task).sum(),
-            _ => return Ok(outcome),
-        };
+        page: Page,
+        encode: E,
+    ) -> Result<(Bytes, Option<Share>), Error>
+    where
+        E: Fn(&Page) -> Result<Vec<u8>, Error> + Copy + Send + 'static,
+    {
+        let (encoded, call) = encoded(page, encode).await?;
+        let Some(asker) = &context.asker else { return Ok((encoded, None)) };
+        let bytes = encoded.len();
         if let Some(share) = asker.try_enter(bytes) {
-            return Ok(outcome.holding(share));
+            return Ok((encoded, Some(share)));
         }
-        drop(outcome);
+        drop(encoded);
         let share = asker.enter(bytes).await.map_err(no_room)?;
-        Ok(self.list(context, list).await?.holding(share))
+        // Boxed: this is rare, and would double the size of every request's future.
+        let page = Box::pin(self.list(context, call)).await?;
+        let (encoded, _) = self::encoded(page, encode).await?;
+        Ok((encoded, Some(share)))
     }
 }
 
-impl Outcome {
-    fn holding(self, share: Share) -> Self {
-        match self {
-            Outcome::Stored { json, sent, replayed, .. } => {
-                Outcome::Stored { json, share: Some(share), sent, replayed }
-            }
-            Outcome::Reply { reply, replayed, .. } => Outcome::Reply { reply, replayed, share: Some(share) },
-            stream @ Outcome::Stream { .. } => stream,
-        }
-    }
+/// An encoded page, and the call that it answers. A large page is encoded off the worker threads.
+async fn encoded<E>(page: Page, encode: E) -> Result<(Bytes, ListTasks), Error>
+where
+    E: Fn(&Page) -> Result<Vec<u8>, Error> + Send + 'static,
+{
+    let bytes = page.bytes();
+    let work = move || encode(&page).map(|bytes| (bytes.into(), page.call));
+    large::work(bytes, work).await.map_err(from_store)?
 }

@@ -3,41 +3,42 @@
 use std::time::Duration;
 
 use baton_protocol::domain::{Role, SendDetails};
-use baton_protocol::operation::{Reply, SendMessage};
+use baton_protocol::operation::SendMessage;
 use baton_protocol::{Error, Generation, Member, Name};
 
 use super::message_hash::hashes;
-use super::{CallContext, Outcome, Service, Shown, media, shown, subscribe, too_much};
+use super::{Answered, CallContext, Outcome, Service, ShownTask, media, subscribe, too_much};
 use crate::engine::clock::fresh_message_id;
 use crate::engine::content_limits;
 use crate::engine::{Accepted, EventStream, Incoming};
 
 impl Service {
-    pub(super) async fn send(&self, context: &CallContext, send: SendMessage) -> Result<Outcome, Error> {
+    pub(super) async fn send(&self, context: &CallContext, send: SendMessage) -> Result<Answered, Error> {
         let history_length = send.history_length;
-        let patience = match context.generation {
-            // The oldest clients expect an answer as soon as the task is stored.
+        let max_wait = match context.generation {
+            // 0.1 clients expect an answer as soon as the task is stored.
             Generation::V0_1 => self.limits().legacy_wait,
             Generation::V0_3 | Generation::V1 if send.return_immediately => Duration::ZERO,
             Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
         };
-        let incoming = self.incoming(context, send, false, patience.is_zero())?;
+        let incoming = self.incoming(context, send, false, max_wait.is_zero())?;
         match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, answers, replayed } => {
                 let (message, share) = self.reply_with_room(context, &answers, message).await?;
-                Ok(Outcome::Reply { reply: Reply::SentMessage(message), replayed, share })
+                Ok(Answered { outcome: Outcome::Message(message), replayed, share })
             }
             Accepted::Turn(turn) => {
-                let view = if patience.is_zero() {
+                let view = if max_wait.is_zero() {
                     self.engine().now_or_start(&turn).await?
                 } else {
-                    self.engine().wait(&turn, patience).await?
+                    self.engine().wait(&turn, max_wait).await?
                 };
                 let (id, replayed) = (turn.task_id().clone(), turn.replayed);
-                // What the turn keeps of the task must not outlive the wait for room.
+                // The turn holds a copy of the task, which must not stay in memory while the answer waits for room.
                 drop(turn);
                 let (view, share) = self.with_room(context, &id, view).await?;
-                shown(context, view, share, history_length, replayed, Shown::Sent)
+                let outcome = Outcome::Task(ShownTask { view, history_length, answers_send: true });
+                Ok(Answered { outcome, replayed, share })
             }
         }
     }
@@ -46,11 +47,11 @@ impl Service {
         &self,
         context: &CallContext,
         send: SendMessage,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answered, Error> {
         let last_seen = subscribe::last_seen(context)?;
         let history_length = send.history_length;
         let incoming = self.incoming(context, send, last_seen.is_some(), true)?;
-        let place = self.inner.streams.take(&context.scope.owner)?;
+        let slot = self.stream_slot(context)?;
         let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
             Accepted::Reply { message, answers, replayed } => {
                 let (message, share) = self.reply_with_room(context, &answers, message).await?;
@@ -62,15 +63,15 @@ impl Service {
                 let bytes = if last_seen.is_none() { turn.start_bytes() } else { 0 };
                 let share = asker.and_then(|asker| asker.try_enter(bytes));
                 if asker.is_some() && share.is_none() {
-                    // Read again from the log, once there is room for it.
+                    // It is read again from the log once there is room for it.
                     turn.forget_start();
                 }
                 let stream = self.engine().stream_turn(&turn, last_seen, close, asker).await?;
                 (stream.with_share(share), turn.replayed)
             }
         };
-        let stream = stream.with_history(history_length).with_place(place);
-        Ok(Outcome::Stream { stream, replayed })
+        let stream = stream.with_history(history_length).with_slot(slot);
+        Ok(Answered { outcome: Outcome::Stream(stream), replayed, share: None })
     }
 
     fn incoming(
@@ -92,7 +93,7 @@ impl Service {
         media::check(&self.declared(), &message)?;
         let (hashes, record_id) = (hashes(&message), message.id.clone());
         if client_task_id.is_some() {
-            // Messages of that generation have no id; the codec put the task's in its place.
+            // 0.1 messages have no id; the codec used the task's id for it.
             message.id = fresh_message_id();
         }
         let generation = context.generation;
@@ -100,14 +101,17 @@ impl Service {
         Ok(Incoming {
             message,
             record_id,
-            hash: hashes.now,
-            first_hash: hashes.first,
+            hash: hashes.current,
+            v1_hash: hashes.v1,
             client_task_id,
             details: SendDetails { accepted_output_modes, metadata },
             generation,
             known_only,
             trace,
             shows_start,
+            permission: context.permission.clone(),
+            permitted_skill: None,
+            caller: context.caller.clone(),
         })
     }
 }

@@ -1,9 +1,9 @@
-//! SubscribeToTask, and what `Last-Event-ID` may hold.
+//! SubscribeToTask and `Last-Event-ID`.
 
 use baton_protocol::operation::SubscribeToTask;
 use baton_protocol::{Error, Generation};
 
-use super::{CallContext, Outcome, Service};
+use super::{Answered, CallContext, Outcome, Service};
 use crate::engine::CloseAt;
 use crate::telemetry::trace;
 
@@ -12,21 +12,22 @@ impl Service {
         &self,
         context: &CallContext,
         call: SubscribeToTask,
-    ) -> Result<Outcome, Error> {
-        trace::about(&call.id, None);
+    ) -> Result<Answered, Error> {
+        trace::record_task(&call.id, None);
         let close = match context.generation {
             Generation::V1 => CloseAt::TaskEnd,
             older => turn_end(older),
         };
         let last_seen = last_seen(context)?;
-        let place = self.inner.streams.take(&context.scope.owner)?;
+        let slot = self.stream_slot(context)?;
         let asker = context.asker.as_ref();
         let stream = self.engine().subscribe(&context.scope, &call.id, last_seen, close, asker).await?;
-        Ok(Outcome::Stream { stream: stream.with_place(place), replayed: false })
+        Ok(Outcome::Stream(stream.with_slot(slot)).fresh(None))
     }
 }
 
-/// When the stream of a turn closes. 0.1 has no auth-required: to its clients that is input-required, too.
+/// When the stream of a turn closes. 0.1 has no auth-required; its clients see input-required instead, which closes the
+/// stream.
 pub(super) fn turn_end(generation: Generation) -> CloseAt {
     match generation {
         Generation::V1 | Generation::V0_3 => CloseAt::TurnEnd,
@@ -34,7 +35,7 @@ pub(super) fn turn_end(generation: Generation) -> CloseAt {
     }
 }
 
-/// The number in `Last-Event-ID`; anything but a number is refused, since ignoring it would repeat events.
+/// The number in `Last-Event-ID`. Anything else is refused: ignoring it would repeat events.
 pub(super) fn last_seen(context: &CallContext) -> Result<Option<u64>, Error> {
     let Some(text) = context.last_event_id.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(None);

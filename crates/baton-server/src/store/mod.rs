@@ -1,13 +1,17 @@
-//! The store contract: where task logs live. One contract, several backends; `suite` runs on all of them.
+//! The store contract: where task logs are kept. There are several backends; `suite` tests all of them.
 //!
-//! Stores compare and write; they never decide. The engine has already run `lifecycle` when it calls
-//! [`Store::append`]; the store checks that the task is still at the version and fence the engine decided
-//! on, and writes everything of one append in one atomic step, or nothing.
+//! Stores compare and write; they never decide. The engine has already run `lifecycle` when it calls [`Store::append`];
+//! the store checks that the task still has the version and fence that the engine's decision was based on, and writes the
+//! whole append in one atomic step, or nothing.
 //!
-//! Whatever a call has answered with success is durable (as far as the backend is: `memory` is not). A write
-//! that was answered with an error may have been done all the same: an answer can be lost on the way. Whoever
-//! must know reads again; version, fence and message record tell.
+//! A write that was answered with success is durable (except in `memory`). A write that was answered with an error may
+//! have been done all the same, since an answer can be lost. A caller that must know reads again: version, fence and
+//! message record show whether the write was done.
+//!
+//! The records that a store keeps and gives back (heads, events, message records) are not `#[non_exhaustive]`: a member
+//! that is added must break the build of every backend, since one that compiled without it would lose it.
 
+mod error;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 pub mod memory;
@@ -20,40 +24,45 @@ pub mod said;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod state_totals;
-#[cfg(test)]
-mod suite;
+#[cfg(any(test, feature = "store-suite"))]
+#[allow(clippy::unwrap_used, reason = "a case says by a panic that the contract is broken")]
+pub mod suite;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::Generation;
-use baton_protocol::domain::{ContextId, ListFilter, MessageId, Scope, TaskId, TaskState, Timestamp};
-use bytes::Bytes;
+use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
 
-pub use record::{EventBatch, StoredEvent, StoredSnapshot};
+pub use baton_protocol::domain::{Event, EventBody, EventKind, ListFilter, Scope};
+pub use baton_protocol::lifecycle::Snapshot;
+pub use bytes::Bytes;
+pub use error::{Cause, StoreError};
+pub(crate) use record::EventBatch;
+pub use record::{StoredCredential, StoredEvent, StoredSnapshot};
 
 use crate::telemetry::histogram::Values;
 
-/// The task's internal key: unique in the whole store, above 0, never given again after a purge, never shown to
-/// peers. Hub, webhook ids and logs use it.
+/// The task's internal key: unique in the whole store, above 0, never reused after a purge, never shown to peers. Used by
+/// the hub, webhook ids and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskKey(pub u64);
 
-/// One running server process. Made at start, never reused.
+/// Identifies a running server process. Created at start, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReplicaId(pub u64);
 
-/// Names a noted request within its task. Later requests have larger ones, also after earlier ones were settled.
+/// Identifies a request within its task. Ids only grow and are not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// What is left to do for a task, so that a restart finds it without reading logs.
+/// What is left to do for a task. Part of the head, so that a restart finds open tasks without reading logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Work {
-    /// Nothing: ended, or waiting for the other side.
+    /// Nothing: the task has ended, or waits for the client.
     Idle,
-    /// A message waits and no attempt is open.
+    /// A message is waiting, and no attempt has been started for it.
     Queued,
     /// An attempt was started and its turn has not ended.
     Running,
@@ -75,43 +84,43 @@ impl Work {
     }
 }
 
-/// The small row every append rewrites.
+/// What a store keeps of a task beside its log: a small row that every append updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The task's internal key.
     pub key: TaskKey,
-    /// The conversation it belongs to.
+    /// The conversation the task belongs to.
     pub context_id: ContextId,
-    /// The generation of the client that brought it to life.
+    /// The generation of the client that created the task.
     pub generation: Generation,
-    /// When that was.
+    /// When the task was created.
     pub created_at: Timestamp,
     /// Number of the last event.
     pub version: u64,
-    /// Events up to this number are gone from the log (folded into the snapshot).
+    /// Events up to this number were folded: only the snapshot has them, they are no longer in the log.
     pub folded_through: u64,
-    /// What every append rewrites.
+    /// The part that every append replaces.
     pub current: HeadState,
 }
 
-/// The part of the head an append writes as it is told.
+/// The part of the head that an append replaces with values of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadState {
     /// The task's state.
     pub state: TaskState,
-    /// Time of the last status: what lists are sorted by.
+    /// Time of the last status. Lists are sorted by it.
     pub status_at: Timestamp,
     /// What is left to do.
     pub work: Work,
     /// How many attempts were started.
     pub attempts: u32,
-    /// The process that writes the task, while one does.
+    /// The process that currently writes the task.
     pub holder: Option<ReplicaId>,
-    /// Raised at every change of holder; a writer with an old one is refused.
+    /// Raised at every change of holder; an append with an old fence is refused.
     pub fence: u64,
 }
 
-/// What makes a task exist; goes with an append whose `expected` is 0.
+/// The fixed data of a new task. Part of the append that creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Birth {
     /// The conversation the task belongs to.
@@ -125,165 +134,167 @@ pub struct Birth {
 /// One atomic write to one task.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// The task it is for.
+    /// The task to write to.
     pub task: TaskId,
-    /// `Some` exactly when `expected` is 0: the task must not exist in this scope.
+    /// `Some` exactly when `expected` is 0: creates the task, which must not exist in this scope.
     pub birth: Option<Birth>,
     /// The version the task must still have.
     pub expected: u64,
     /// The fence the task must still have (0 for a birth).
     pub fence: u64,
-    /// Numbered `expected + 1`, `expected + 2`, … May be empty (a change of head alone, such as a claim).
+    /// Numbered `expected + 1`, `expected + 2`, … Empty if only the head changes, for example when a replica claims a task.
     pub events: Vec<StoredEvent>,
-    /// What the head becomes. Its version becomes `expected + events.len()`.
+    /// The new head. Its version becomes `expected + events.len()`.
     pub head: HeadState,
-    /// Replaces the kept snapshot.
+    /// Replaces the stored snapshot.
     pub snapshot: Option<StoredSnapshot>,
-    /// Recorded with the append; if the same message is on record already, nothing is written. That is told
-    /// before any conflict, so that a repeat finds its first send whatever became of the task.
+    /// Recorded with the append; if the same message is already recorded, nothing is written. A duplicate is answered
+    /// even if there is also a conflict, so that a repeated send finds the first one whatever became of the task.
     pub message: Option<MessageRecord>,
-    /// Requests this append answers; they are removed. Those that are not pending any more are passed over.
+    /// Requests that this append answers; they are removed. Those that are no longer pending are ignored.
     pub settled: Vec<Settled>,
 }
 
 impl Append {
-    /// Does it end its task? Then every message that waits for the task must be among `settled` with the number of its
-    /// event: an acknowledged message is never lost. Otherwise the answer is [`Appended::Conflict`].
+    /// Does it end its task? Then every pending message must be in `settled` with the number of its event, so that no
+    /// acknowledged message is lost. Otherwise the store answers [`Appended::Conflict`].
     pub fn ends_task(&self) -> bool {
         self.birth.is_none() && self.head.state.is_terminal() && !self.events.is_empty()
     }
 
-    /// Does a request become one of its events?
+    /// Does this request become one of the append's events?
     pub fn writes(&self, request: RequestId) -> bool {
         self.settled.iter().any(|settled| settled.request == request && settled.event.is_some())
     }
 }
 
-/// A request that has been turned into an event, or into nothing.
+/// A request that has been answered, by an event or without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
-    /// Which request.
+    /// The request's id.
     pub request: RequestId,
-    /// The number its message got in the log; written into the message's record.
+    /// Number of the event it became; written into the record of its message.
     pub event: Option<u64>,
 }
 
-/// How an append ended.
+/// The outcome of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Appended {
-    /// Done; the task has this key.
+    /// Written; the task has this key.
     Written(TaskKey),
-    /// Version or fence moved on, or the id exists already, or does not exist, or the append ends the task and a
-    /// message that waits for it is not one of its events: read again and decide again.
+    /// Nothing was written; the caller must read again and decide again. Version or fence have changed, or a task to
+    /// create exists, or a task to change does not, or the append ends the task without writing a pending message.
     Conflict,
-    /// The same message came before; nothing was written.
+    /// The same message was recorded before; nothing was written.
     Duplicate(MessageRecord),
 }
 
-/// What a message is known by beside its id. Its last byte is the version of how it was made, and the rest the digest:
-/// records that differ in the version alone are of the same message. (The first version has a byte of its digest there.)
+/// Hash of a message and its target; identifies the message together with its id. The last byte is the version of the hash
+/// algorithm, the rest is the digest. Records whose hashes differ only in the version are of the same message. (The first
+/// version has a byte of its digest in place of the version.)
 pub type MessageHash = [u8; 32];
 
-/// How many bytes of a [`MessageHash`] are its digest, and where its version is.
+/// Length of the digest in a [`MessageHash`], and index of its version byte.
 pub const HASH_DIGEST: usize = 31;
 
-/// The idempotency record of one message. Outlives its task.
+/// The idempotency record of one message. It outlives the message's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRecord {
-    /// The id its author gave it.
+    /// The message's id, chosen by its sender.
     pub message_id: MessageId,
-    /// Of the message and its target. The same id with another digest is another message. A record that was found may
-    /// have the version of the hash it was looked for with.
+    /// Hash of the message and its target. The same id with another digest is another message. In a record that a store
+    /// answers, the version byte may be that of the hash it was looked for with.
     pub hash: MessageHash,
     /// `None` for the reply of a message skill.
     pub task: Option<TaskId>,
     /// Number of the message's event, once it is in the log.
     pub event: Option<u64>,
-    /// A message skill's reply, as [`record::write_reply`] made it.
+    /// A message skill's reply, for [`record::read_reply`].
     pub reply: Option<Bytes>,
-    /// When it came.
+    /// When the message arrived.
     pub at: Timestamp,
 }
 
-/// A wish for a task that somebody else may hold.
+/// A message or cancellation for a task that another process may hold.
 #[derive(Debug, Clone)]
 pub struct NewRequest {
-    /// The event-to-be: a user message or a cancel request. Its number means nothing yet.
+    /// The future event: a user message or a cancel request. Its number has no meaning yet.
     pub event: StoredEvent,
-    /// For messages: their idempotency record (`event` is `None` until settled). With one, the task cannot end
-    /// before the message is in its log.
+    /// The idempotency record of a message (its `event` is `None` until settled). With one, the task cannot end before the
+    /// message is in its log.
     pub message: Option<MessageRecord>,
     /// Refuse with [`Requested::Full`] when this many requests are pending already.
     pub most_pending: u32,
 }
 
-/// How a request was taken.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requested {
-    /// It waits for whoever holds the task.
+    /// Stored; it is pending until the task's holder answers it.
     Noted {
-        /// Its id.
+        /// The request's id.
         request: RequestId,
-        /// The task's head at that moment.
+        /// The task's head at that time.
         head: Head,
     },
-    /// The same message came before; nothing was noted.
+    /// The same message was recorded before; nothing was stored.
     Duplicate(MessageRecord),
-    /// As many wait as may.
+    /// Too many requests are pending; nothing was stored.
     Full,
-    /// The task is in a terminal state; nothing was noted.
+    /// The task is in a terminal state; nothing was stored.
     Ended(Head),
     /// There is no such task in this scope.
     NotFound,
 }
 
-/// A request nobody has answered yet.
+/// A request that has not been answered yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// Its id.
+    /// The request's id.
     pub request: RequestId,
-    /// The event-to-be.
+    /// The future event.
     pub event: StoredEvent,
 }
 
-/// A task as stored: the kept snapshot and the events after it.
+/// A task as stored: the snapshot and the events after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// The task's id.
     pub id: TaskId,
     /// Its head.
     pub head: Head,
-    /// The snapshot that is kept, if one is.
+    /// The stored snapshot, if there is one.
     pub snapshot: Option<StoredSnapshot>,
     /// Numbers `snapshot.version() + 1 ..= head.version` (from 1 without a snapshot).
     pub tail: Vec<StoredEvent>,
 }
 
 impl Loaded {
-    /// Bytes of its records.
+    /// Total size of its records in bytes.
     pub fn bytes(&self) -> usize {
         let tail: usize = self.tail.iter().map(|event| event.record().len()).sum();
         tail + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len())
     }
 }
 
-/// A task, if it is not too large to be read unasked.
+/// The answer of [`Store::load_within`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Weighed {
-    /// The task.
+    /// The task; it is within the limit.
     Light(Loaded),
-    /// So many bytes are stored of it.
+    /// The task is too large: it has this many bytes.
     Heavy(usize),
 }
 
-/// Where a listing goes on: strictly older than this, ties broken by id, both descending.
+/// Where a listing continues: with tasks strictly after this position. Lists are sorted by time of status, then by id,
+/// both descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition {
-    /// Time of the last task's status.
+    /// Status time of the previous page's last task.
     pub status_at: Timestamp,
-    /// Its id.
+    /// That task's id.
     pub id: TaskId,
 }
 
@@ -292,27 +303,26 @@ pub struct ListPosition {
 pub struct ListQuery {
     /// Which tasks.
     pub filter: ListFilter,
-    /// Where it goes on; `None` for the first page.
+    /// Where the listing continues; `None` for the first page.
     pub after: Option<ListPosition>,
-    /// Nothing newer than this (the first page's bound); what is as new belongs to the page.
+    /// Leaves out tasks with a newer status (inclusive bound). Fixed by the first page, so that later pages do not shift.
     pub not_after: Timestamp,
-    /// Most rows.
+    /// Most tasks on the page.
     pub limit: u32,
     /// How much of each task is read.
     pub detail: Detail,
-    /// About so many bytes of tasks are read; the page ends before the task that would be too much, but not before the
-    /// first.
+    /// Limit for the bytes of the page's tasks: the page ends before the task that would exceed it, but has at least one.
     pub most_bytes: usize,
-    /// Is the total wanted, too?
+    /// Is the total wanted?
     pub counted: bool,
 }
 
 /// How much of each task a listing reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// The head and what the status says: neither history nor artifacts, however large they are.
+    /// The head and the status message, without history and artifacts.
     Status,
-    /// All of it.
+    /// The whole task.
     Whole,
 }
 
@@ -321,18 +331,18 @@ pub enum Detail {
 pub struct ListPage {
     /// Newest status first, then id descending by its bytes.
     pub tasks: Vec<Listed>,
-    /// Are there others behind the last?
+    /// Are there further tasks after the last one?
     pub more: bool,
-    /// How many tasks the filter matches, however new, at the moment the page was read; `Some` when it was asked for.
+    /// How many tasks matched the filter when the page was read, ignoring `not_after`; `Some` if it was asked for.
     pub total: Option<u64>,
 }
 
 /// A task on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
-    /// Only for [`Detail::Status`].
+    /// For [`Detail::Status`].
     Status(Brief),
-    /// For [`Detail::Whole`]; and for a task that a Baton stored that did not keep apart what a status says.
+    /// For [`Detail::Whole`], and for tasks of older versions, which did not store the status message separately.
     Whole(Loaded),
 }
 
@@ -353,7 +363,7 @@ impl Listed {
         }
     }
 
-    /// Bytes of records that were read for it.
+    /// Size of the records that were read for it, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Status(brief) => brief.said.as_ref().map_or(0, |said| said.record().len()),
@@ -369,40 +379,22 @@ pub struct Brief {
     pub id: TaskId,
     /// Its head.
     pub head: Head,
-    /// The event with what the status says, by the rule of [`said::after`]; also once the log is folded.
+    /// The event with the status message or metadata, chosen by [`said::after`]. Kept when the log is folded.
     pub said: Option<StoredEvent>,
 }
 
-/// A task that a restart must look at.
+/// A task that a restart must look at: it has work or pending requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTask {
     /// The task's internal key.
     pub key: TaskKey,
-    /// Whose it is.
+    /// The scope it belongs to.
     pub scope: Scope,
     /// Its id.
     pub id: TaskId,
 }
 
-/// Why a store did not do what it was told. The texts are for logs, not for peers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// No room: writes are refused, reads go on.
-    #[error("the store is full: {0}")]
-    Full(String),
-    /// May work later.
-    #[error("the store is unavailable: {0}")]
-    Unavailable(String),
-    /// What is stored cannot be read.
-    #[error("the store is damaged: {0}")]
-    Damaged(String),
-    /// Durability can no longer be promised; the process must end.
-    #[error("the store failed for good: {0}")]
-    Fatal(String),
-}
-
-/// What a store knows about itself without asking anybody.
+/// Numbers for `/metrics` that a store has in memory.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Measures {
@@ -412,15 +404,16 @@ pub struct Measures {
     pub(crate) batches: Option<Values>,
 }
 
-/// What a store answers.
+/// The result of a store operation.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// What one page of a log may weigh. Every reader of a stream that is behind holds one, and there may be thousands.
+/// About how many bytes one page of [`Store::events`] may have. Each stream that lags behind holds one page, and there may
+/// be thousands.
 pub const EVENTS_BYTES: usize = 32 * 1024;
 
-/// What [`Builder::store`](crate::Builder::store) takes: a store, or an `Arc` of one.
+/// The argument of [`Builder::store`](crate::Builder::store): a store, or an `Arc` of one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no store",
+    message = "`{Self}` is not a store",
     note = "open one with `SqliteStore::open(\"tasks.db\", Options::default())?`, or use `MemoryStore::new()`"
 )]
 pub trait IntoStore {
@@ -446,14 +439,15 @@ impl IntoStore for Arc<dyn Store> {
     }
 }
 
-/// Every call but the sweeps and secrets is bound to a [`Scope`]: what another scope holds does not exist.
+/// A backend. Most methods take a [`Scope`] and see nothing of other scopes; those without one (sweeps, secrets, notes,
+/// credentials, counts) cover the whole store.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Writes one task's events, head, snapshot, message record and settled requests in one step.
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended>;
 
-    /// Notes a request for whoever holds the task. Changes no state. A duplicate is told before anything else,
-    /// then that the task is not there, has ended, is full.
+    /// Stores a request for the task's holder. Does not change the task. Outcomes are checked in this order: duplicate, not
+    /// found, ended, full.
     async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested>;
 
     /// The pending requests of a task, oldest first.
@@ -462,11 +456,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The task's head.
     async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>>;
 
-    /// The task as of one moment.
+    /// The task; head, snapshot and events are of the same version.
     async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>>;
 
-    /// The same, if at most `most` bytes are stored of it; otherwise how many they are. A backend that must read to know
-    /// may keep nothing of what it read.
+    /// The task, if it has at most `most` bytes; otherwise its size. The default loads the task and drops it if it is too
+    /// large.
     async fn load_within(&self, scope: &Scope, task: &TaskId, most: usize) -> StoreResult<Option<Weighed>> {
         let loaded = self.load(scope, task).await?;
         Ok(loaded.map(|loaded| match loaded.bytes() {
@@ -475,8 +469,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         }))
     }
 
-    /// Up to `limit` events numbered above `after`, in order. Stops early at about
-    /// [`EVENTS_BYTES`], never before the first.
+    /// Up to `limit` events numbered above `after`, in order. Stops early at about [`EVENTS_BYTES`], but answers at least
+    /// one event if there is one.
     async fn events(
         &self,
         scope: &Scope,
@@ -485,13 +479,13 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         limit: u32,
     ) -> StoreResult<Vec<StoredEvent>>;
 
-    /// One page of tasks. Each was read as of one moment, and the total as of the same.
+    /// One page of tasks. Tasks and total are of the same moment.
     ///
-    /// Cheap reads (`head`, `load`, `events`) must not wait behind lists, and a total without a time in its filter must
-    /// not cost more with more tasks.
+    /// Cheap reads (`head`, `load`, `events`) must not wait behind lists, and the cost of a total must not grow with the
+    /// number of tasks unless the filter has `updated_since`.
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage>;
 
-    /// The record of a message, by its id and the digest of its hash, whatever the version.
+    /// The record of a message, found by its id and the digest of its hash; the hash's version is ignored.
     async fn message(
         &self,
         scope: &Scope,
@@ -499,38 +493,57 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>>;
 
-    /// Records a message skill's reply, unless the message is on record already: then that record is answered.
+    /// Records a message skill's reply. If the message is already recorded, answers that record and writes nothing.
     async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>>;
 
-    /// Tasks whose work is not [`Work::Idle`] or that have pending requests, by key, above `after`.
+    /// Tasks whose work is not [`Work::Idle`] or that have pending requests: those with keys above `after`, sorted by key.
     async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>>;
 
-    /// The secret of that name; `fresh` is kept when there is none yet.
+    /// The live processes that write to this store; whether the calling one is included does not matter. Their tasks are
+    /// left to them; tasks of all other processes are taken over. Empty for a store that only one process can open.
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>>;
+
+    /// The secret with this name; if there is none yet, stores `fresh`.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
 
-    /// A small text that the engine keeps for itself, under a short name. With `put` it is replaced. Answers what is
-    /// kept then.
+    /// A small text that the engine stores under a short name. `put` replaces it. Answers the text that is now stored.
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>>;
 
-    /// Can it be written right now? Costs one small write where that is the only way to know, so whoever asks on
-    /// behalf of others keeps the answer for a moment. Changes nothing that another verb shows.
+    /// All credentials, in any order. They are read whole at start and kept in memory, so there are thousands at most.
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>>;
+
+    /// Stores a credential; replaces the one with the same id.
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()>;
+
+    /// Removes the credential with this id, if there is one.
+    async fn remove_credential(&self, id: &str) -> StoreResult<()>;
+
+    /// Can the store be written now? May cost a small write, so callers should cache the answer for a moment. Changes
+    /// nothing that other methods show.
     async fn check(&self) -> StoreResult<()>;
 
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;
 
-    /// Drops the events that the kept snapshot tells, of up to `limit` tasks that ended before `before`. The events
-    /// after the snapshot stay. Answers how many tasks were folded; looks at no others.
+    /// How many tasks the owner has, in all scopes. Must not count them one by one. `None` if the store cannot tell; then the
+    /// limit on the tasks of an owner ([`OwnerLimits::max_tasks`](crate::OwnerLimits::max_tasks)) does not hold.
+    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
+        let _ = owner;
+        Ok(None)
+    }
+
+    /// Folds up to `limit` tasks that ended before `before`: drops the events that the stored snapshot covers; later events
+    /// stay. Answers how many tasks were folded. Must not scan tasks that have nothing to fold.
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events and requests.
     /// Message records stay. Answers how many were removed.
     async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
-    /// Removes up to `limit` message records older than `before` whose task is gone (or never was).
+    /// Removes up to `limit` message records older than `before` whose task does not exist.
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
-    /// For `/metrics`: answered at once, from numbers at hand.
+    /// For `/metrics`: must not block or do I/O.
     fn measures(&self) -> Measures {
         Measures::default()
     }

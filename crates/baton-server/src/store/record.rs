@@ -1,8 +1,8 @@
-//! Stored forms. Every record starts with its format version; golden files of each are kept for ever.
+//! The stored form of events, snapshots and replies. Every record starts with its format version; golden files of each
+//! format are kept for ever.
 //!
-//! An event is one header line and its 1.0 JSON: `1 S2 1763200000000\n{"statusUpdate":…}`. The header
-//! tells a reader what it needs to skip or stop without decoding, and a 1.0 stream copies the JSON into
-//! its frames as it is.
+//! An event is a header line and its 1.0 JSON: `1 S2 1763200000000\n{"statusUpdate":…}`. From the header a reader knows
+//! whether to skip the event or to stop, without decoding the JSON; a 1.0 stream copies the JSON into its frames unchanged.
 //!
 //! | letter | kind | JSON |
 //! |---|---|---|
@@ -12,14 +12,18 @@
 //! | `S` + state number | status | `{"statusUpdate":…}` |
 //! | `P` + ordinal | artifact | `{"artifactUpdate":…}` |
 //!
-//! The header of a user message goes on with its trace context, if it was sent in one: ` <traceparent>` and, after one
-//! more space, the `tracestate`. That of an artifact goes on with ` join` where its first part is text that continues
-//! the artifact's last part. Versions that know neither read over both.
+//! The header of a user message continues with its trace context, if it has one: ` <traceparent>` and, after one more space,
+//! the `tracestate`. The header of an artifact continues with ` join` if its first part is text that continues the
+//! artifact's last part. Older versions ignore both.
 //!
-//! A user message that was sent with more than itself has format 2: between the header and the JSON is a line with that
-//! as JSON, `{"acceptedOutputModes":[…],"metadata":{…}}`, each member only where it was said.
+//! A user message that was sent with request details has format 2: between the header and the JSON is a line with the
+//! details, `{"acceptedOutputModes":[…],"metadata":{…}}`. Members that were not sent are left out.
 //!
-//! A snapshot is three lines: `1 <version> <attempts>`, what the log says beyond the task, the task.
+//! A snapshot is three lines: `1 <version> <attempts>`, data of the log that is not part of the task, the task.
+//!
+//! Credentials are in `credential`.
+
+mod credential;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,7 +35,7 @@ use baton_protocol::domain::{
     TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use baton_protocol::lifecycle::Snapshot;
-use baton_protocol::wire::{StreamItem, v1};
+use baton_protocol::wire::{StreamItem, stored};
 use bytes::Bytes;
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
@@ -39,20 +43,22 @@ use serde_json::value::RawValue;
 
 use super::StoreError;
 
+pub use credential::{IssuedKey, StoredCredential};
+
 const FORMAT: &str = "1";
 
-/// Marks text that goes on.
+/// Marks an artifact update whose first part continues the artifact's last text part.
 const JOIN: &str = "join";
 
-/// Of a user message with details.
+/// Format of a user message with details.
 const DETAILED: &str = "2";
 
-/// An event as it is kept: cheap to clone, never decoded on the way to a 1.0 stream.
+/// An event as stored: cheap to clone, and sent to a 1.0 stream without decoding.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Position in the log.
     pub number: u64,
-    /// What it is, so that readers can skip it unread.
+    /// What happened; from the header, so that readers can skip the event without decoding it.
     pub kind: EventKind,
     /// When it happened.
     pub at: Timestamp,
@@ -69,16 +75,16 @@ impl fmt::Debug for StoredEvent {
 }
 
 impl StoredEvent {
-    /// Encodes an event of the task named, by itself.
+    /// Encodes one event of a task, into a buffer of its own.
     pub fn encode(task: &TaskId, context: &ContextId, event: &Event) -> Self {
         let mut batch = EventBatch::with_room_for(1);
         batch.push(task, context, event);
         batch.finish().pop().expect("one was encoded")
     }
 
-    /// Reads the header of a record; the JSON is left alone.
+    /// Reads the header of a record; the JSON is not parsed.
     pub fn from_record(number: u64, record: Bytes) -> Result<Self, StoreError> {
-        let damaged = |what: &str| StoreError::Damaged(format!("event {number}: {what}"));
+        let damaged = |what: &str| StoreError::damaged(format!("event {number}: {what}"));
         let (header, json_at) = first_line(&record).ok_or_else(|| damaged("no header"))?;
         let mut fields = header.split(' ');
         let (format, kind, at) = (fields.next(), fields.next(), fields.next());
@@ -95,17 +101,17 @@ impl StoredEvent {
         Ok(StoredEvent { number, kind, at: Timestamp::from_millis(at), ordinal, record, json_at })
     }
 
-    /// What a backend keeps.
+    /// The bytes to store.
     pub fn record(&self) -> &Bytes {
         &self.record
     }
 
-    /// The 1.0 JSON, ready to be framed.
+    /// The 1.0 JSON, without line breaks, so that it fits an SSE frame.
     pub fn json(&self) -> Bytes {
         self.record.slice(self.json_at..)
     }
 
-    /// The same event under another number: how a noted request enters the log.
+    /// The same event with another number: a request's event gets its number when it enters the log.
     pub fn renumbered(&self, number: u64) -> Self {
         StoredEvent { number, ..self.clone() }
     }
@@ -115,7 +121,7 @@ impl StoredEvent {
         StoredEvent { record: Bytes::copy_from_slice(&self.record), ..self.clone() }
     }
 
-    /// What stands in the header behind the time.
+    /// The field of the header after the time.
     fn fourth_field(&self) -> Option<&str> {
         first_line(&self.record)?.0.split(' ').nth(3)
     }
@@ -126,7 +132,7 @@ impl StoredEvent {
         TraceContext::parse(fields.next()?, fields.next())
     }
 
-    /// What stands between the header and the JSON.
+    /// The line between the header and the JSON, if there is one.
     fn details(&self) -> Result<SendDetails, String> {
         let (_, at) = first_line(&self.record).ok_or("no header")?;
         match self.record[at..self.json_at].split_last() {
@@ -135,11 +141,11 @@ impl StoredEvent {
         }
     }
 
-    /// The update, with the ids its frame carries.
+    /// The status or artifact update, as a stream item with task and context id.
     pub fn item(&self) -> Result<StreamItem, StoreError> {
-        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
+        let damaged = |what: &dyn fmt::Display| StoreError::damaged(format!("event {}: {what}", self.number));
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
-        let mut item = v1::read_stream_item(text).map_err(|e| damaged(&e))?;
+        let mut item = stored::read_stream_item(text).map_err(|e| damaged(&e))?;
         if let StreamItem::Artifact { update, .. } = &mut item {
             update.ordinal = self.ordinal;
             update.joins = update.append && self.fourth_field() == Some(JOIN);
@@ -147,13 +153,13 @@ impl StoredEvent {
         Ok(item)
     }
 
-    /// The event the record holds.
+    /// Decodes the record.
     pub fn decode(&self) -> Result<Event, StoreError> {
-        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("event {}: {what}", self.number));
+        let damaged = |what: &dyn fmt::Display| StoreError::damaged(format!("event {}: {what}", self.number));
         let text = std::str::from_utf8(&self.record[self.json_at..]).map_err(|e| damaged(&e))?;
         let body = match self.kind {
             EventKind::UserMessage => {
-                let message = v1::read_message(text).map_err(|e| damaged(&e))?;
+                let message = stored::read_message(text).map_err(|e| damaged(&e))?;
                 let details = self.details().map_err(|e| damaged(&e))?;
                 EventBody::UserMessage { message, trace: self.trace(), details }
             }
@@ -176,22 +182,22 @@ impl StoredEvent {
     }
 }
 
-/// Events on their way into one append, encoded one after the other into one buffer that they share. A large one gets
-/// a buffer of its own: whoever keeps a small event must not keep it, too.
+/// Encodes the events of one append into one shared buffer. A large event gets a buffer of its own, so that a small event
+/// in memory does not keep the large one's bytes alive.
 #[derive(Debug, Default)]
-pub struct EventBatch {
+pub(crate) struct EventBatch {
     out: Vec<u8>,
     written: Vec<Written>,
 }
 
-/// Where an event stands in the buffer.
+/// An encoded event and where its bytes are.
 #[derive(Debug)]
 struct Written {
     number: u64,
     kind: EventKind,
     at: Timestamp,
     ordinal: u32,
-    place: RecordBytes,
+    bytes: RecordBytes,
     /// Where the JSON starts in the record.
     json_at: usize,
 }
@@ -202,22 +208,21 @@ enum RecordBytes {
     Own(Bytes),
 }
 
-/// Bytes from which a copy is cheaper than unused room.
+/// Buffers above this size are shrunk to their content: the copy is cheaper than keeping unused capacity.
 const LARGE: usize = 4 * 1024;
 
 impl EventBatch {
-    /// Room for so many small events.
-    pub fn with_room_for(events: usize) -> Self {
+    /// Reserves capacity for this many small events.
+    pub(crate) fn with_room_for(events: usize) -> Self {
         EventBatch { out: Vec::with_capacity(256 * events), written: Vec::with_capacity(events) }
     }
 
-    /// Has nothing been encoded?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.written.is_empty()
     }
 
-    /// Encodes an event of the task named.
-    pub fn push(&mut self, task: &TaskId, context: &ContextId, event: &Event) {
+    /// Encodes an event of a task.
+    pub(crate) fn push(&mut self, task: &TaskId, context: &ContextId, event: &Event) {
         let starts = self.out.len();
         let json = write_record(&mut self.out, task, context, event);
         let ordinal = match &event.body {
@@ -226,28 +231,28 @@ impl EventBatch {
         };
         let Event { number, at, body } = event;
         let json_at = json - starts;
-        let place = if self.out.len() - starts > LARGE {
+        let bytes = if self.out.len() - starts > LARGE {
             let mut own =
                 if starts == 0 { std::mem::take(&mut self.out) } else { self.out.split_off(starts) };
-            // A store may keep it as it is: what growing reserved is given back.
+            // A store may keep the buffer for long, so unused capacity is freed.
             own.shrink_to_fit();
             RecordBytes::Own(Bytes::from(own))
         } else {
             RecordBytes::Shared(starts..self.out.len())
         };
-        self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, place, json_at });
+        self.written.push(Written { number: *number, kind: body.kind(), at: *at, ordinal, bytes, json_at });
     }
 
-    /// The events, in the order they were encoded in.
-    pub fn finish(mut self) -> Vec<StoredEvent> {
-        // A store may keep them as they are.
+    /// The events, in the order they were pushed.
+    pub(crate) fn finish(mut self) -> Vec<StoredEvent> {
+        // A store may keep the buffer for long, so unused capacity is freed.
         if self.out.len() > LARGE {
             self.out.shrink_to_fit();
         }
         let all = Bytes::from(self.out);
         let event = |written: Written| {
-            let Written { number, kind, at, ordinal, place, json_at } = written;
-            let record = match place {
+            let Written { number, kind, at, ordinal, bytes, json_at } = written;
+            let record = match bytes {
                 RecordBytes::Shared(range) => all.slice(range),
                 RecordBytes::Own(record) => record,
             };
@@ -257,7 +262,7 @@ impl EventBatch {
     }
 }
 
-/// Header line and JSON of an event; answers where the JSON starts.
+/// Writes header line and JSON of an event; answers where the JSON starts in `out`.
 fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &Event) -> usize {
     let details = match &event.body {
         EventBody::UserMessage { details, .. } if !details.is_empty() => Some(details),
@@ -297,7 +302,7 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
     }
     let json = out.len();
     match &event.body {
-        EventBody::UserMessage { message, .. } => v1::write_message(out, message),
+        EventBody::UserMessage { message, .. } => stored::write_message(out, message),
         EventBody::AttemptStarted { attempt, skill } => {
             let started = AttemptJson { attempt: *attempt, skill: skill.as_deref().map(Cow::Borrowed) };
             serde_json::to_writer(&mut *out, &started).expect("a number and a text into memory cannot fail");
@@ -308,8 +313,8 @@ fn write_record(out: &mut Vec<u8>, task: &TaskId, context: &ContextId, event: &E
             out.extend_from_slice(metadata.as_str().as_bytes());
             out.push(b'}');
         }
-        EventBody::Status(update) => v1::write_stream_status(out, task, context, event.at, update),
-        EventBody::Artifact(update) => v1::write_stream_artifact(out, task, context, update),
+        EventBody::Status(update) => stored::write_stream_status(out, task, context, event.at, update),
+        EventBody::Artifact(update) => stored::write_stream_artifact(out, task, context, update),
     }
     json
 }
@@ -370,7 +375,7 @@ fn read_kind(text: &str) -> Option<(EventKind, u32)> {
     })
 }
 
-/// A snapshot as it is kept.
+/// A snapshot as stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredSnapshot {
     version: u64,
@@ -385,9 +390,9 @@ impl fmt::Debug for StoredSnapshot {
     }
 }
 
-/// The second line of a snapshot, as [`write_beyond`] writes it.
+/// The second line of a snapshot, as [`write_extra`] writes it.
 #[derive(Deserialize)]
-struct BeyondTask<'a> {
+struct SnapshotExtra<'a> {
     /// State number and time.
     transitions: Vec<(u8, i64)>,
     #[serde(default)]
@@ -400,7 +405,7 @@ struct BeyondTask<'a> {
 }
 
 impl StoredSnapshot {
-    /// The record of a folded task.
+    /// Encodes a folded task.
     pub fn encode(snapshot: &Snapshot) -> Self {
         let Snapshot { task, version, attempts, .. } = snapshot;
         let mut out = Vec::with_capacity(1024);
@@ -410,24 +415,24 @@ impl StoredSnapshot {
             push_json(&mut out, number);
         }
         out.push(b'\n');
-        write_beyond(&mut out, snapshot);
+        write_extra(&mut out, snapshot);
         out.push(b'\n');
         let task_at = Some(out.len());
-        v1::write_task(&mut out, task);
+        stored::write_task(&mut out, task);
         if out.len() > LARGE {
             out.shrink_to_fit();
         }
         StoredSnapshot { version: *version, record: Bytes::from(out), task_at }
     }
 
-    /// A record as it was stored.
+    /// Reads the header of a record; the rest is not parsed.
     pub fn from_record(record: Bytes) -> Result<Self, StoreError> {
-        let (version, _, beyond_at) = Self::header(&record)?;
-        let task_at = memchr(b'\n', &record[beyond_at..]).map(|end| beyond_at + end + 1);
+        let (version, _, extra_at) = Self::header(&record)?;
+        let task_at = memchr(b'\n', &record[extra_at..]).map(|end| extra_at + end + 1);
         Ok(StoredSnapshot { version, record, task_at })
     }
 
-    /// Number of the last event in it.
+    /// Number of the last event that the snapshot covers.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -437,32 +442,32 @@ impl StoredSnapshot {
         &self.record
     }
 
-    /// The task's 1.0 JSON, unread. `None` when the record is cut short.
+    /// The task's 1.0 JSON, not parsed. `None` when the record is cut short.
     pub fn task_json(&self) -> Option<Bytes> {
         self.task_at.map(|task_at| self.record.slice(task_at..))
     }
 
-    /// The folded task.
+    /// Decodes the record.
     pub fn decode(&self) -> Result<Snapshot, StoreError> {
-        let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("snapshot: {what}"));
+        let damaged = |what: &dyn fmt::Display| StoreError::damaged(format!("snapshot: {what}"));
         let (version, attempts, rest) = Self::header(&self.record)?;
         let rest = &self.record[rest..];
-        let (beyond, task_at) = first_line(rest).ok_or_else(|| damaged(&"cut short"))?;
-        let beyond: BeyondTask<'_> = serde_json::from_str(beyond).map_err(|e| damaged(&e))?;
+        let (extra, task_at) = first_line(rest).ok_or_else(|| damaged(&"cut short"))?;
+        let extra: SnapshotExtra<'_> = serde_json::from_str(extra).map_err(|e| damaged(&e))?;
         let task = std::str::from_utf8(&rest[task_at..]).map_err(|e| damaged(&e))?;
-        let mut task = v1::read_task(task).map_err(|e| damaged(&e))?;
+        let mut task = stored::read_task(task).map_err(|e| damaged(&e))?;
         let transition = |(state, at)| {
             let state = TaskState::from_number(state)?;
             Some(Transition { state, at: Timestamp::from_millis(at) })
         };
-        let transitions: Option<Vec<_>> = beyond.transitions.into_iter().map(transition).collect();
+        let transitions: Option<Vec<_>> = extra.transitions.into_iter().map(transition).collect();
         task.transitions = transitions.ok_or_else(|| damaged(&"unknown state"))?;
-        let sealed: Result<Vec<_>, _> = beyond.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
-        let trace = beyond.trace.and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()));
+        let sealed: Result<Vec<_>, _> = extra.sealed.iter().map(|id| ArtifactId::parse(id)).collect();
+        let trace = extra.trace.and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()));
         let sealed = sealed.map_err(|e| damaged(&e))?;
-        let details = beyond.details.map(|raw| read_details(raw.get())).transpose();
+        let details = extra.details.map(|raw| read_details(raw.get())).transpose();
         let details = details.map_err(|e| damaged(&e))?.unwrap_or_default();
-        Ok(Snapshot::restore(task, version, attempts, &sealed, beyond.skill.map(Arc::from), trace, details))
+        Ok(Snapshot::restore(task, version, attempts, &sealed, extra.skill.map(Arc::from), trace, details))
     }
 
     /// Version, attempts, and where the second line starts.
@@ -474,12 +479,12 @@ impl StoredSnapshot {
             let (version, attempts) = (number(fields.next()?)?, number(fields.next()?)?);
             known.then_some((version, u32::try_from(attempts).ok()?, end + 1))
         };
-        read().ok_or_else(|| StoreError::Damaged("snapshot: bad header".to_owned()))
+        read().ok_or_else(|| StoreError::damaged("snapshot: bad header"))
     }
 }
 
-/// What the log says beyond the task. By hand, since every turn ends with one.
-fn write_beyond(out: &mut Vec<u8>, snapshot: &Snapshot) {
+/// Writes data of the log that is not part of the task. Hand-written: encoded once per turn, on the hot path.
+fn write_extra(out: &mut Vec<u8>, snapshot: &Snapshot) {
     let mut before = b'[';
     out.extend_from_slice(b"{\"transitions\":");
     for Transition { state, at } in &snapshot.task.transitions {
@@ -511,26 +516,26 @@ fn write_beyond(out: &mut Vec<u8>, snapshot: &Snapshot) {
     out.push(b'}');
 }
 
-/// A message skill's reply as its message record keeps it.
-pub fn write_reply(reply: &Message) -> Bytes {
+/// Encodes a message skill's reply for its message record.
+pub(crate) fn write_reply(reply: &Message) -> Bytes {
     let mut out = format!("{FORMAT}\n").into_bytes();
-    v1::write_message(&mut out, reply);
+    stored::write_message(&mut out, reply);
     Bytes::from(out)
 }
 
-/// The reply that [`write_reply`] wrote.
+/// The message in the `reply` of a [`MessageRecord`](super::MessageRecord).
 pub fn read_reply(record: &[u8]) -> Result<Message, StoreError> {
-    let damaged = |what: &dyn fmt::Display| StoreError::Damaged(format!("reply: {what}"));
+    let damaged = |what: &dyn fmt::Display| StoreError::damaged(format!("reply: {what}"));
     match first_line(record) {
         Some((FORMAT, at)) => {
             let text = std::str::from_utf8(&record[at..]).map_err(|e| damaged(&e))?;
-            v1::read_message(text).map_err(|e| damaged(&e))
+            stored::read_message(text).map_err(|e| damaged(&e))
         }
         _ => Err(damaged(&"bad header")),
     }
 }
 
-/// The text before the first newline, and where what follows starts.
+/// The text before the first newline, and the offset after that newline.
 fn first_line(record: &[u8]) -> Option<(&str, usize)> {
     let end = memchr(b'\n', record)?;
     Some((std::str::from_utf8(&record[..end]).ok()?, end + 1))
@@ -545,7 +550,7 @@ fn push_json(out: &mut Vec<u8>, value: impl Serialize) {
     serde_json::to_writer(out, &value).expect("numbers and strings into memory cannot fail");
 }
 
-/// Folds what a store loaded into the task it stands for.
+/// Applies a loaded task's events to its snapshot.
 pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
     let mut snapshot = match &loaded.snapshot {
         Some(stored) => stored.decode()?,
@@ -558,12 +563,12 @@ pub fn fold(loaded: &super::Loaded) -> Result<Snapshot, StoreError> {
         let event = stored.decode()?;
         snapshot
             .apply(event)
-            .map_err(|refused| StoreError::Damaged(format!("task {}: {refused}", loaded.id)))?;
+            .map_err(|refused| StoreError::damaged(format!("task {}: {refused}", loaded.id)))?;
     }
     if snapshot.version != loaded.head.version {
         let (at, head) = (snapshot.version, loaded.head.version);
-        return Err(StoreError::Damaged(format!(
-            "task {}: the log ends at {at}, the head says {head}",
+        return Err(StoreError::damaged(format!(
+            "task {}: the log ends at version {at}, the head has version {head}",
             loaded.id
         )));
     }

@@ -1,29 +1,28 @@
-//! What a task's status says, apart from all else that was said: a listing that shows neither history nor artifacts
-//! reads this and the head, and not a task of many megabytes.
+//! Finds the event with a task's current status message or metadata. A listing without history and artifacts reads this
+//! event and the head, and not a task of many megabytes.
 //!
-//! Stores keep the number of one event beside the head, by the rule of [`after`]. It is the rule of
-//! `lifecycle` for a status message: the next status or user message takes its place. What a task's last
-//! status says in its metadata is said, too.
+//! Stores keep the event's number with the head; [`after`] computes it. `lifecycle` has the same rule: a status message is
+//! current until the next status or user message.
 
 use baton_protocol::domain::{EventBody, EventKind, Status, Task};
-use baton_protocol::wire::v1;
+use baton_protocol::wire::stored;
 
 use super::{Brief, StoreError, StoredEvent};
 
-/// The number of the event with the status message or metadata a task shows once these events are in its log; 0 without any.
-/// `before` is the answer for the log before them, 0 for a task without events.
+/// The number of the event with the task's status message or metadata after `events` were appended; 0 if there is none.
+/// `before` is the number before them, 0 for a new task.
 pub fn after(before: u64, events: &[StoredEvent]) -> u64 {
-    let decides = |event: &StoredEvent| match event.kind {
+    let number_after = |event: &StoredEvent| match event.kind {
         EventKind::UserMessage => Some(0),
-        EventKind::Status(_) if v1::status_says_nothing(&event.json()) => Some(0),
+        EventKind::Status(_) if stored::status_says_nothing(&event.json()) => Some(0),
         EventKind::Status(_) => Some(event.number),
         EventKind::AttemptStarted | EventKind::CancelRequested | EventKind::Artifact => None,
     };
-    events.iter().rev().find_map(decides).unwrap_or(before)
+    events.iter().rev().find_map(number_after).unwrap_or(before)
 }
 
 /// The task as a list without history and artifacts shows it.
-pub fn task(brief: &Brief) -> Result<Task, StoreError> {
+pub(crate) fn task(brief: &Brief) -> Result<Task, StoreError> {
     let Brief { id, head, said } = brief;
     let (message, metadata) =
         match said.as_ref().map(StoredEvent::decode).transpose()?.map(|event| event.body) {
@@ -32,7 +31,9 @@ pub fn task(brief: &Brief) -> Result<Task, StoreError> {
                 (update.message, update.metadata.filter(|_| update.state.is_terminal()))
             }
             Some(_) => {
-                return Err(StoreError::Damaged(format!("task {id}: its status is said by no status")));
+                return Err(StoreError::damaged(format!(
+                    "task {id}: the event with its status is not a status"
+                )));
             }
         };
     Ok(Task {

@@ -1,17 +1,15 @@
-//! Callers in the log: told apart, but not named. An owner may be a person's name or address.
+//! Pseudonyms of callers for the log. An owner may be a person's name or address, so it is not logged itself.
 
 use std::fmt;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::auth::is_anonymous;
 use crate::store::{Store, StoreError};
 
-/// Everybody, where nobody is asked who they are.
-const NOBODY: &str = "anonymous";
-
-/// Makes the same short name of the same owner at every start and on every replica. The key is the store's: without it
-/// nobody can try names out until one fits.
+/// Makes a short pseudonym of an owner, the same at every start and on every replica. It is an HMAC with a key from the
+/// store, so that without the key nobody can find an owner by trying names.
 #[derive(Clone)]
 pub(crate) struct Callers {
     key: Vec<u8>,
@@ -29,11 +27,11 @@ impl Callers {
         Ok(Callers { key: store.secret("callers", fresh).await? })
     }
 
-    pub(crate) fn name(&self, owner: &str) -> String {
-        if owner == NOBODY {
-            return NOBODY.to_owned();
+    pub(crate) fn pseudonym(&self, owner: &str) -> String {
+        if is_anonymous(owner) {
+            return owner.to_owned();
         }
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("any key length will do");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
         mac.update(owner.as_bytes());
         let tag = mac.finalize().into_bytes();
         tag[..6].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -49,12 +47,16 @@ mod tests {
     async fn names_are_short_steady_and_tell_nothing() {
         let store = MemoryStore::new();
         let callers = Callers::load(&store).await.unwrap();
-        let name = callers.name("alice@example.org");
+        let name = callers.pseudonym("alice@example.org");
         assert_eq!(name.len(), 12);
         assert!(name.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(Callers::load(&store).await.unwrap().name("alice@example.org"), name, "the next start");
-        assert_ne!(callers.name("bob@example.org"), name);
-        assert_ne!(Callers::load(&MemoryStore::new()).await.unwrap().name("alice@example.org"), name);
-        assert_eq!(callers.name("anonymous"), "anonymous");
+        assert_eq!(
+            Callers::load(&store).await.unwrap().pseudonym("alice@example.org"),
+            name,
+            "the next start"
+        );
+        assert_ne!(callers.pseudonym("bob@example.org"), name);
+        assert_ne!(Callers::load(&MemoryStore::new()).await.unwrap().pseudonym("alice@example.org"), name);
+        assert_eq!(callers.pseudonym("anonymous"), "anonymous");
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers as text, for Prometheus and whatever reads its formats.
+//! The metrics as text, for Prometheus and others that read its formats.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,27 +10,27 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::histogram::Values;
-use super::labels::{self, Asked, Binding, Outcome};
+use super::labels::{self, Binding, Outcome, RequestKind};
 use super::process::Process;
 use super::{ByRequest, Telemetry};
 use crate::engine::Load;
 use crate::store::Measures;
 
-/// What others know and only a scrape asks for.
+/// Values that are read from the engine and the store at a scrape.
 #[derive(Debug)]
-pub(crate) struct Moment {
+pub(crate) struct CurrentValues {
     pub(crate) load: Load,
     pub(crate) store: Measures,
-    /// Tasks in the store; unknown while it does not answer.
+    /// Tasks in the store; `None` if the store did not answer in time.
     pub(crate) tasks_stored: Option<u64>,
 }
 
-/// How numbers are spelled.
+/// The text format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// The older format, for readers that do not ask for the other.
+    /// The older Prometheus format, for clients that do not accept OpenMetrics.
     Plain,
 }
 
@@ -51,10 +51,10 @@ impl Format {
 }
 
 impl Telemetry {
-    pub(crate) fn exposition(&self, moment: Moment, format: Format) -> String {
-        let process = Process::look(self.inner.started);
+    pub(crate) fn exposition(&self, current: CurrentValues, format: Format) -> String {
+        let process = Process::read(self.inner.started);
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Scrape { telemetry: self.clone(), moment, process }));
+        registry.register_collector(Box::new(Scrape { telemetry: self.clone(), current, process }));
         let mut openmetrics = String::with_capacity(16 * 1024);
         text::encode(&mut openmetrics, &registry).expect("a string takes whatever is written");
         match format {
@@ -64,14 +64,14 @@ impl Telemetry {
     }
 }
 
-/// OpenMetrics in the words of the older format, where a counter is described under the name its sample has, and
-/// there is no `info`.
+/// Converts OpenMetrics to the older format. There, a counter's `HELP` and `TYPE` have the name with `_total`, and there is
+/// no type `info`.
 fn plain(openmetrics: &str) -> String {
     let mut out = String::with_capacity(openmetrics.len());
     let mut help = None;
     for line in openmetrics.lines() {
         if let Some(described) = line.strip_prefix("# HELP ") {
-            // Written with its type, which comes next.
+            // Kept until its `TYPE` line, which comes next.
             help = described.split_once(' ');
         } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' '))
         {
@@ -93,30 +93,30 @@ fn plain(openmetrics: &str) -> String {
 #[derive(Debug)]
 struct Scrape {
     telemetry: Telemetry,
-    moment: Moment,
+    current: CurrentValues,
     process: Process,
 }
 
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page(encoder);
-        self.about(&mut page)?;
-        self.requests(&mut page)?;
-        self.tasks(&mut page)?;
-        self.store(&mut page)
+        let mut out = MetricsWriter(encoder);
+        self.about(&mut out)?;
+        self.requests(&mut out)?;
+        self.tasks(&mut out)?;
+        self.store(&mut out)
     }
 }
 
 impl Scrape {
-    fn about(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn about(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {
         let mut build =
-            page.0.encode_descriptor("baton_build", "The running version.", None, MetricType::Info)?;
+            out.0.encode_descriptor("baton_build", "The running version.", None, MetricType::Info)?;
         build.encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
         let process = &self.process;
         let help = "Start time of the process since the Unix epoch.";
-        page.gauge("process_start_time", Some(Unit::Seconds), help, process.start_seconds)?;
+        out.gauge("process_start_time", Some(Unit::Seconds), help, process.start_seconds)?;
         if let Some(seconds) = process.cpu_seconds {
-            let mut cpu = page.0.encode_descriptor(
+            let mut cpu = out.0.encode_descriptor(
                 "process_cpu",
                 "Processor time the process has used.",
                 Some(&Unit::Seconds),
@@ -125,7 +125,7 @@ impl Scrape {
             cpu.encode_counter::<NoLabelSet, f64, f64>(&seconds, None)?;
         }
         if let Some(bytes) = process.resident_bytes {
-            page.gauge(
+            out.gauge(
                 "process_resident_memory",
                 Some(Unit::Bytes),
                 "Memory the process holds.",
@@ -133,15 +133,15 @@ impl Scrape {
             )?;
         }
         if let Some(open) = process.open_files {
-            page.gauge("process_open_fds", None, "Open file descriptors.", open as f64)?;
+            out.gauge("process_open_fds", None, "Open file descriptors.", open as f64)?;
         }
-        if let Some(most) = process.most_files {
-            page.gauge("process_max_fds", None, "Most file descriptors that may be open.", most as f64)?;
+        if let Some(most) = process.max_files {
+            out.gauge("process_max_fds", None, "Most file descriptors that may be open.", most as f64)?;
         }
         Ok(())
     }
 
-    fn requests(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn requests(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {
         let numbers = &self.telemetry.inner;
         let counted = numbers.requests.iter().flat_map(|(agent, requests)| {
             requests.counted().map(move |counted| {
@@ -155,99 +155,97 @@ impl Scrape {
                 (labels, counted.count)
             })
         });
-        page.counters(
-            "baton_requests",
-            "Requests answered, and those whose client hung up before.",
-            counted,
-        )?;
+        out.counters("baton_requests", "Requests answered, and those whose client hung up before.", counted)?;
         let help = "Time from a request's head to its answer; answers that are streams are not in here.";
-        page.times("baton_request", help, of_requests(&numbers.request_time))?;
+        out.times("baton_request", help, of_requests(&numbers.request_time))?;
         let help = "Time from a request's head to the first event of the stream that answers it.";
-        page.times("baton_stream_first_event", help, of_requests(&numbers.first_event_time))?;
+        out.times("baton_stream_first_event", help, of_requests(&numbers.first_event_time))?;
         let help = "Messages that had been taken before and got the same answer again.";
-        page.counter("baton_idempotent_replays", help, numbers.replays.load(Relaxed))?;
-        page.gauge(
+        out.counter("baton_idempotent_replays", help, numbers.replays.load(Relaxed))?;
+        out.gauge(
             "baton_streams_open",
             None,
             "Streams under way.",
             numbers.streams_open.load(Relaxed) as f64,
         )?;
-        page.counter("baton_stream_events", "Events sent on streams.", numbers.stream_events.load(Relaxed))?;
+        out.counter("baton_stream_events", "Events sent on streams.", numbers.stream_events.load(Relaxed))?;
         let broken = numbers.streams_broken.iter().enumerate().filter_map(|(at, count)| {
             let count = count.load(Relaxed);
             (count > 0).then(|| ([("reason", Outcome::name_at(at))], count))
         });
-        page.counters("baton_streams_broken", "Streams that ended with an error.", broken)?;
+        out.counters("baton_streams_broken", "Streams that ended with an error.", broken)?;
         let help = "Connections that are open.";
-        page.gauge("baton_connections_open", None, help, numbers.connections_open.load(Relaxed) as f64)?;
-        page.counter("baton_connections", "Connections accepted.", numbers.connections.load(Relaxed))?;
+        out.gauge("baton_connections_open", None, help, numbers.connections_open.load(Relaxed) as f64)?;
+        out.counter("baton_connections", "Connections accepted.", numbers.connections.load(Relaxed))?;
         let refused = numbers.refused.iter().zip(400u64..).filter_map(|(count, status)| {
             let count = count.load(Relaxed);
             (count > 0).then_some(([("status", status)], count))
         });
         let help = "Requests and connections sent away before they came to an agent, by HTTP status.";
-        page.counters("baton_refused", help, refused)
-    }
-
-    fn tasks(&self, page: &mut Page<'_>) -> fmt::Result {
-        let numbers = &self.telemetry.inner;
-        if let Some(tasks) = &self.moment.store.tasks {
-            let by_state = TaskState::ALL.into_iter().zip(tasks);
-            let labelled =
-                by_state.map(|(state, count)| ([("state", labels::state_name(state))], *count as f64));
-            page.gauges("baton_tasks", "Tasks in the store, by their state.", labelled)?;
-        }
-        if let Some(stored) = self.moment.tasks_stored {
-            page.gauge("baton_tasks_stored", None, "Tasks in the store.", stored as f64)?;
-        }
-        let help = "Tasks that this process has created.";
-        page.counter("baton_tasks_created", help, numbers.tasks_created.load(Relaxed))?;
-        let ends = TaskState::ALL.into_iter().zip(&numbers.tasks_ended);
-        let ends = ends.filter(|(state, _)| state.is_terminal());
-        let ends = ends.map(|(state, count)| ([("state", labels::state_name(state))], count.load(Relaxed)));
-        page.counters("baton_tasks_ended", "Tasks that came to their end in this process.", ends)?;
-        let Load { running, queued, .. } = self.moment.load;
-        page.gauge("baton_turns_running", None, "Turns that run.", running as f64)?;
-        page.gauge("baton_turns_queued", None, "Tasks that wait for a place to run.", queued as f64)?;
-        page.histogram(
-            "baton_turn",
-            Some(Unit::Seconds),
-            "How long turns took.",
-            &numbers.turn_time.seconds(),
+        out.counters("baton_refused", help, refused)?;
+        let limited = labels::Limited::ALL.into_iter().zip(&numbers.limited);
+        let limited = limited.map(|(limit, count)| ([("limit", limit.name())], count.load(Relaxed)));
+        out.counters(
+            "baton_limited",
+            "Calls refused because their caller was at a limit of its own.",
+            limited,
         )
     }
 
-    fn store(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn tasks(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {
+        let numbers = &self.telemetry.inner;
+        if let Some(tasks) = &self.current.store.tasks {
+            let by_state = TaskState::ALL.into_iter().zip(tasks);
+            let labelled =
+                by_state.map(|(state, count)| ([("state", labels::state_name(state))], *count as f64));
+            out.gauges("baton_tasks", "Tasks in the store, by their state.", labelled)?;
+        }
+        if let Some(stored) = self.current.tasks_stored {
+            out.gauge("baton_tasks_stored", None, "Tasks in the store.", stored as f64)?;
+        }
+        let help = "Tasks that this process has created.";
+        out.counter("baton_tasks_created", help, numbers.tasks_created.load(Relaxed))?;
+        let ends = TaskState::ALL.into_iter().zip(&numbers.tasks_ended);
+        let ends = ends.filter(|(state, _)| state.is_terminal());
+        let ends = ends.map(|(state, count)| ([("state", labels::state_name(state))], count.load(Relaxed)));
+        out.counters("baton_tasks_ended", "Tasks that came to their end in this process.", ends)?;
+        let Load { running, queued, .. } = self.current.load;
+        out.gauge("baton_turns_running", None, "Turns that run.", running as f64)?;
+        out.gauge("baton_turns_queued", None, "Tasks that wait for a place to run.", queued as f64)?;
+        out.histogram("baton_turn", Some(Unit::Seconds), "How long turns took.", &numbers.turn_time.seconds())
+    }
+
+    fn store(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {
         let numbers = &self.telemetry.inner;
         let help = "Time an append took, waiting for its commit included.";
-        page.histogram("baton_store_append", Some(Unit::Seconds), help, &numbers.append_time.seconds())?;
+        out.histogram("baton_store_append", Some(Unit::Seconds), help, &numbers.append_time.seconds())?;
         let errors = labels::STORE_ERRORS.into_iter().zip(&numbers.store_errors);
         let errors = errors.map(|(kind, count)| ([("kind", kind)], count.load(Relaxed)));
-        page.counters("baton_store_errors", "Calls of the store that failed.", errors)?;
-        if let Some(batches) = &self.moment.store.batches {
-            page.counter("baton_store_commits", "Commits since the store was opened.", batches.count)?;
+        out.counters("baton_store_errors", "Calls of the store that failed.", errors)?;
+        if let Some(batches) = &self.current.store.batches {
+            out.counter("baton_store_commits", "Commits since the store was opened.", batches.count)?;
             let help = "Writes that shared a commit.";
-            page.histogram("baton_store_batch_size", None, help, batches)?;
+            out.histogram("baton_store_batch_size", None, help, batches)?;
         }
         Ok(())
     }
 }
 
-/// Only those that happened: most combinations never do.
+/// The histograms that are not empty: most combinations never occur.
 fn of_requests(times: &ByRequest) -> impl Iterator<Item = ([(&'static str, &'static str); 2], Values)> {
     let combinations =
-        Binding::ALL.into_iter().flat_map(|binding| Asked::all().map(move |asked| (binding, asked)));
-    combinations.filter_map(|(binding, asked)| {
-        let histogram = times.of(binding, asked);
-        let labels = [("binding", binding.name()), ("operation", asked.name())];
+        Binding::ALL.into_iter().flat_map(|binding| RequestKind::all().map(move |kind| (binding, kind)));
+    combinations.filter_map(|(binding, kind)| {
+        let histogram = times.of(binding, kind);
+        let labels = [("binding", binding.name()), ("operation", kind.name())];
         (!histogram.is_empty()).then(|| (labels, histogram.seconds()))
     })
 }
 
-/// The encoder, with a word for each kind of number.
-struct Page<'a>(DescriptorEncoder<'a>);
+/// The encoder, with a method for each kind of metric.
+struct MetricsWriter<'a>(DescriptorEncoder<'a>);
 
-impl Page<'_> {
+impl MetricsWriter<'_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, u64, u64>(&value, None)

@@ -1,15 +1,15 @@
-//! A histogram of atomics: observing is a walk over a few bounds and two additions, without a lock.
+//! A histogram of atomics: observing a value compares it with a few bounds and does two additions, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Bounds of the buckets, in nanoseconds or in whatever is counted. What is above the last falls into `+Inf`.
+/// Upper bounds of the buckets, in nanoseconds or in the unit that is counted. Values above the last are in `+Inf`.
 pub(crate) type Bounds = &'static [u64];
 
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// From half a millisecond, which a send from memory takes, to the two minutes a blocking send waits at most.
+/// From half a millisecond (a send with the memory store) to two minutes (the longest wait of a blocking send).
 pub(crate) const REQUEST_BOUNDS: Bounds = &[
     MILLI / 2,
     MILLI,
@@ -30,7 +30,7 @@ pub(crate) const REQUEST_BOUNDS: Bounds = &[
     120 * SECOND,
 ];
 
-/// A turn is an agent at work: anything up to its deadline, an hour.
+/// A turn may take any time up to its deadline, 1h by default.
 pub(crate) const TURN_BOUNDS: Bounds = &[
     MILLI,
     10 * MILLI,
@@ -46,7 +46,7 @@ pub(crate) const TURN_BOUNDS: Bounds = &[
     3600 * SECOND,
 ];
 
-/// From memory (microseconds) over a disk that syncs (milliseconds) to one in trouble.
+/// From the memory store (microseconds) to a disk that syncs (milliseconds) or is overloaded (seconds).
 pub(crate) const APPEND_BOUNDS: Bounds = &[
     MILLI / 100,
     MILLI / 10,
@@ -71,7 +71,7 @@ pub(crate) const BATCH_BOUNDS: Bounds = &[1, 2, 4, 8, 16, 32, 64, 128, 256];
 #[derive(Debug)]
 pub(crate) struct Histogram {
     bounds: Bounds,
-    /// One more than bounds.
+    /// One more than bounds, for `+Inf`.
     buckets: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Histogram {
 pub(crate) struct Values {
     pub(crate) sum: f64,
     pub(crate) count: u64,
-    /// Upper bound and how many fell below it and above the one before.
+    /// Each bucket's upper bound and the number of values in it.
     pub(crate) buckets: Vec<(f64, u64)>,
 }
 
@@ -98,7 +98,7 @@ impl Histogram {
     }
 
     pub(crate) fn observe_time(&self, time: Duration) {
-        // 584 years of nanoseconds fit.
+        // A `u64` holds 584 years of nanoseconds.
         self.observe(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
@@ -119,7 +119,7 @@ impl Histogram {
     fn values(&self, unit: f64) -> Values {
         let bounds = self.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
         let buckets: Vec<_> = bounds.zip(self.buckets.iter().map(|bucket| bucket.load(Relaxed))).collect();
-        // Counted from the buckets: a scrape in the middle of an observation must not contradict itself.
+        // Summed from the buckets, so that both agree even if a value is observed meanwhile.
         let count = buckets.iter().map(|(_, count)| count).sum();
         Values { sum: self.sum.load(Relaxed) as f64 / unit, count, buckets }
     }

@@ -1,5 +1,5 @@
-//! What numbers are told apart by: small closed sets, each value with its index and its spelling. None is ever made
-//! of a request's text.
+//! The labels of metrics: small closed sets of values, each with an index and a name. A label's value is never text from a
+//! request.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use baton_protocol::{ErrorKind, Generation};
 
 use crate::store::StoreError;
 
-/// The way a request came in.
+/// The binding of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binding {
     JsonRpc,
@@ -31,19 +31,19 @@ impl Binding {
     }
 }
 
-/// What a request asked for.
+/// What a request kind for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     Operation(Operation),
     Card,
-    /// It failed before that was known.
+    /// The request failed before this was known.
     Unknown,
 }
 
-impl Asked {
+impl RequestKind {
     pub(crate) const COUNT: usize = FACTS.len() + 2;
 
-    pub(crate) fn all() -> impl Iterator<Item = Asked> {
+    pub(crate) fn all() -> impl Iterator<Item = RequestKind> {
         FACTS.iter().map(|facts| Self::Operation(facts.operation)).chain([Self::Card, Self::Unknown])
     }
 
@@ -55,7 +55,7 @@ impl Asked {
         }
     }
 
-    /// Operations go by their 1.0 names, whatever generation asked.
+    /// Operations have their 1.0 names in all generations.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Operation(operation) => operation.facts().v1,
@@ -86,15 +86,15 @@ pub(crate) fn generation_name(generation: Option<Generation>) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ok,
-    /// The client hung up before it was answered.
+    /// The client disconnected before it was answered.
     ClientGone,
     Error(ErrorKind),
 }
 
-/// Kinds of errors may share a reason; outcomes go by reasons, since that is what clients are told.
+/// Names of outcomes. An error's name is its reason, which clients get as well; several kinds of errors may share one.
 struct Reasons {
     names: Vec<&'static str>,
-    /// By the order of [`TABLE`].
+    /// Index into `names` for each row of [`TABLE`].
     of_kind: Vec<usize>,
 }
 
@@ -132,6 +132,34 @@ impl Outcome {
     }
 }
 
+/// A limit that each caller has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limited {
+    /// Running and queued tasks.
+    Tasks,
+    /// Stored tasks.
+    Stored,
+    Streams,
+    Rate,
+    /// Failed attempts to authenticate.
+    Authentication,
+}
+
+impl Limited {
+    pub(crate) const ALL: [Limited; 5] =
+        [Self::Tasks, Self::Stored, Self::Streams, Self::Rate, Self::Authentication];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Stored => "stored",
+            Self::Streams => "streams",
+            Self::Rate => "rate",
+            Self::Authentication => "authentication",
+        }
+    }
+}
+
 pub(crate) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "submitted",
@@ -145,7 +173,7 @@ pub(crate) fn state_name(state: TaskState) -> &'static str {
     }
 }
 
-/// Spelled like the variants of [`StoreError`].
+/// Named after the variants of [`StoreError`].
 pub(crate) const STORE_ERRORS: [&str; 4] = ["full", "unavailable", "damaged", "fatal"];
 
 pub(crate) fn store_error_index(error: &StoreError) -> usize {
@@ -168,10 +196,10 @@ mod tests {
         for (at, binding) in Binding::ALL.into_iter().enumerate() {
             assert_eq!(binding as usize, at);
         }
-        for (at, asked) in Asked::all().enumerate() {
-            assert_eq!(asked.index(), at);
+        for (at, kind) in RequestKind::all().enumerate() {
+            assert_eq!(kind.index(), at);
         }
-        assert_eq!(Asked::all().count(), Asked::COUNT);
+        assert_eq!(RequestKind::all().count(), RequestKind::COUNT);
         for (at, state) in TaskState::ALL.into_iter().enumerate() {
             assert_eq!(state as usize, at);
         }

@@ -1,16 +1,15 @@
-//! What the server counts about itself, and the traces its work is part of.
+//! The server's metrics, and its part in distributed traces.
 //!
-//! Counting must cost a request next to nothing: every number is an atomic that is there from the start, found by the
-//! indexes of small enums. There is no global: a server owns its numbers, and two servers in one process have two
-//! sets.
+//! Counting must cost a request next to nothing: every counter is an atomic that exists from the start and is found by the
+//! indexes of small enums. There are no globals: each server has its own metrics, also if there are two in one process.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `labels` | what numbers are told apart by |
-//! | `requests`, `histogram` | the numbers |
-//! | `exposition`, `process` | the numbers as text, at a scrape |
-//! | `callers` | who called, without a name |
-//! | `trace` | places in traces: a request's, a task's, a turn's |
+//! | `labels` | the values of the metrics' labels |
+//! | `requests`, `histogram` | the counters |
+//! | `exposition`, `process` | the metrics as text, made at a scrape |
+//! | `callers` | pseudonyms of callers, for the log |
+//! | `trace` | trace contexts of requests, tasks and turns |
 
 mod callers;
 mod exposition;
@@ -28,27 +27,28 @@ use baton_protocol::Generation;
 use baton_protocol::domain::{EventKind, TaskState};
 
 pub(crate) use callers::Callers;
-pub(crate) use exposition::{Format, Moment};
+pub(crate) use exposition::{CurrentValues, Format};
 
 use crate::store::{Append, StoreError};
 use histogram::{APPEND_BOUNDS, Histogram, REQUEST_BOUNDS, TURN_BOUNDS};
-use labels::{Asked, Binding, Outcome};
+use labels::{Binding, Limited, Outcome, RequestKind};
 use requests::Requests;
 
-/// Who may read `/metrics` where agents are served. They hold numbers only, but tell of every agent and of how busy the
+/// Who may read `/metrics` on the agents' port. The metrics hold numbers only, but name every agent and show how busy the
 /// server is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetricsAccess {
-    /// Nobody; a listener of its own is not concerned.
+    /// Nobody. A separate listener for metrics is not affected.
     Off,
-    /// Whoever asks from this machine, and not through a proxy on it.
+    /// Requests from this machine that did not come through a proxy.
     #[default]
     Loopback,
     /// Whoever can reach the server.
     Everyone,
 }
 
-/// A cheap handle; all clones count together.
+/// A cheap handle on a server's metrics; clones share the same counters.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     inner: Arc<Inner>,
@@ -60,7 +60,7 @@ struct Inner {
     log_requests: AtomicBool,
     metrics: MetricsAccess,
     callers: Callers,
-    /// By agent; requests that found none are counted under the first, whose name is empty.
+    /// By agent. The first entry, with an empty name, counts requests that belong to no agent.
     requests: Vec<(Arc<str>, Requests)>,
     request_time: ByRequest,
     first_event_time: ByRequest,
@@ -77,6 +77,7 @@ struct Inner {
     refused: [AtomicU64; 200],
     append_time: Histogram,
     store_errors: [AtomicU64; labels::STORE_ERRORS.len()],
+    limited: [AtomicU64; Limited::ALL.len()],
 }
 
 /// A histogram for each binding and operation.
@@ -85,15 +86,17 @@ struct ByRequest(Box<[Histogram]>);
 
 impl ByRequest {
     fn new() -> Self {
-        ByRequest((0..Binding::ALL.len() * Asked::COUNT).map(|_| Histogram::new(REQUEST_BOUNDS)).collect())
+        ByRequest(
+            (0..Binding::ALL.len() * RequestKind::COUNT).map(|_| Histogram::new(REQUEST_BOUNDS)).collect(),
+        )
     }
 
-    fn of(&self, binding: Binding, asked: Asked) -> &Histogram {
-        &self.0[binding as usize * Asked::COUNT + asked.index()]
+    fn of(&self, binding: Binding, kind: RequestKind) -> &Histogram {
+        &self.0[binding as usize * RequestKind::COUNT + kind.index()]
     }
 }
 
-/// Names one agent's requests. Found once, when the server is built.
+/// An agent's index in the metrics; looked up once, when the server is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentIndex(usize);
 
@@ -102,13 +105,13 @@ impl AgentIndex {
     pub(crate) const NONE: AgentIndex = AgentIndex(0);
 }
 
-/// What a request turned out to be.
+/// The labels of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct RequestLabels {
     pub(crate) agent: AgentIndex,
     pub(crate) binding: Binding,
     pub(crate) generation: Option<Generation>,
-    pub(crate) asked: Asked,
+    pub(crate) kind: RequestKind,
     pub(crate) outcome: Outcome,
 }
 
@@ -142,11 +145,12 @@ impl Telemetry {
             refused: [const { AtomicU64::new(0) }; 200],
             append_time: Histogram::new(APPEND_BOUNDS),
             store_errors: Default::default(),
+            limited: Default::default(),
         };
         Telemetry { inner: Arc::new(inner) }
     }
 
-    /// Whether every request leaves a line in the log, not only those that could not be answered.
+    /// Whether every request is logged, not only those that could not be served.
     pub fn log_requests(&self, wanted: bool) {
         self.inner.log_requests.store(wanted, Relaxed);
     }
@@ -171,19 +175,20 @@ impl Telemetry {
         AgentIndex(self.inner.requests.iter().position(|(agent, _)| **agent == *id).unwrap_or_default())
     }
 
-    /// A request was answered, or could not be any more.
-    pub(crate) fn request(&self, told: Told, took: Duration) {
-        let Told { agent, binding, generation, asked, outcome } = told;
-        self.inner.requests[agent.0].1.count(binding, generation, asked, outcome);
-        self.inner.request_time.of(binding, asked).observe_time(took);
+    /// Counts a request that was answered, or whose client disconnected before.
+    pub(crate) fn request(&self, labels: RequestLabels, took: Duration) {
+        let RequestLabels { agent, binding, generation, kind, outcome } = labels;
+        self.inner.requests[agent.0].1.count(binding, generation, kind, outcome);
+        self.inner.request_time.of(binding, kind).observe_time(took);
     }
 
-    /// A request was answered with a stream; how long that one takes says nothing, its first event does.
-    pub(crate) fn stream(&self, told: Told) -> OpenStream {
-        let Told { agent, binding, generation, asked, outcome } = told;
-        self.inner.requests[agent.0].1.count(binding, generation, asked, outcome);
+    /// Counts a request that is answered with a stream. Its duration says nothing about the server, so the time to the first
+    /// event is measured instead.
+    pub(crate) fn stream(&self, labels: RequestLabels) -> OpenStream {
+        let RequestLabels { agent, binding, generation, kind, outcome } = labels;
+        self.inner.requests[agent.0].1.count(binding, generation, kind, outcome);
         self.inner.streams_open.fetch_add(1, Relaxed);
-        OpenStream { telemetry: self.clone(), binding, asked, events: 0 }
+        OpenStream { telemetry: self.clone(), binding, kind, events: 0 }
     }
 
     pub(crate) fn replayed(&self) {
@@ -194,26 +199,39 @@ impl Telemetry {
         self.inner.turn_time.observe_time(took);
     }
 
-    /// A connection was accepted; it is open as long as the guard is held.
+    /// Counts an accepted connection. It counts as open until the returned guard is dropped.
     pub fn connection(&self) -> OpenConnection {
-        self.inner.connections.fetch_add(1, Relaxed);
-        self.inner.connections_open.fetch_add(1, Relaxed);
+        self.connection_opened();
         OpenConnection { telemetry: self.clone() }
     }
 
-    /// A request or a connection was sent away before it came to an agent.
+    pub(crate) fn connection_opened(&self) {
+        self.inner.connections.fetch_add(1, Relaxed);
+        self.inner.connections_open.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.inner.connections_open.fetch_sub(1, Relaxed);
+    }
+
+    /// Counts a request or a connection that the network layer answered itself, before it reached an agent.
     pub(crate) fn refused(&self, status: u16) {
-        // An answer that is no refusal, such as a browser's preflight, is not counted.
+        // Statuses below 400 are not refusals, for example the answer to a preflight.
         if let Some(count) = status.checked_sub(400).and_then(|at| self.inner.refused.get(usize::from(at))) {
             count.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Counts a call that was refused because its caller is at one of its own limits.
+    pub(crate) fn limited(&self, limit: Limited) {
+        self.inner.limited[limit as usize].fetch_add(1, Relaxed);
     }
 
     pub(crate) fn appending(&self, took: Duration) {
         self.inner.append_time.observe_time(took);
     }
 
-    /// What an append that was written did to tasks.
+    /// Counts the tasks that a successful append created or ended.
     pub(crate) fn written(&self, written: &Written) {
         if written.created {
             self.inner.tasks_created.fetch_add(1, Relaxed);
@@ -228,12 +246,12 @@ impl Telemetry {
     }
 }
 
-/// For the log: finer than a microsecond means nothing.
+/// Milliseconds for the log, rounded to microseconds.
 pub(crate) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// What there is to count about an append, taken before the store gets it.
+/// Whether an append creates or ends a task; noted before the append is moved into the store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     created: bool,
@@ -250,21 +268,21 @@ impl Written {
     }
 }
 
-/// A stream under way.
+/// Counts an open stream and its events.
 #[derive(Debug)]
 pub(crate) struct OpenStream {
     telemetry: Telemetry,
     binding: Binding,
-    asked: Asked,
+    kind: RequestKind,
     events: u64,
 }
 
 impl OpenStream {
-    /// `since` is when it was asked for.
+    /// `since` is when the request came in.
     pub(crate) fn event(&mut self, since: std::time::Instant) {
         let numbers = &self.telemetry.inner;
         if self.events == 0 {
-            numbers.first_event_time.of(self.binding, self.asked).observe_time(since.elapsed());
+            numbers.first_event_time.of(self.binding, self.kind).observe_time(since.elapsed());
         }
         self.events += 1;
         numbers.stream_events.fetch_add(1, Relaxed);
@@ -285,7 +303,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// A connection that is open. See [`Telemetry::connection`].
+/// Counts an open connection. See [`Telemetry::connection`].
 #[derive(Debug)]
 #[must_use = "the connection counts as closed when this is dropped"]
 pub struct OpenConnection {
@@ -294,6 +312,6 @@ pub struct OpenConnection {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.telemetry.inner.connections_open.fetch_sub(1, Relaxed);
+        self.telemetry.connection_closed();
     }
 }

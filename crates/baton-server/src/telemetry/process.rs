@@ -1,24 +1,24 @@
-//! The process as the system sees it, under the names every Prometheus client uses. Linux tells; elsewhere only the
-//! time of the start is known.
+//! Metrics of the process, under the names that all Prometheus clients use. They are read from `/proc` on Linux; elsewhere
+//! only the start time is known.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What could be read; the rest is left out.
+/// The values that could be read; the others are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Process {
     pub(crate) start_seconds: f64,
     pub(crate) cpu_seconds: Option<f64>,
     pub(crate) resident_bytes: Option<u64>,
     pub(crate) open_files: Option<u64>,
-    pub(crate) most_files: Option<u64>,
+    pub(crate) max_files: Option<u64>,
 }
 
-/// Ticks per second in `/proc/self/stat`: 100 on every Linux that user programs see.
+/// Ticks per second in `/proc/self/stat`: the kernel always reports 100 to user programs.
 const TICKS: f64 = 100.0;
 
 impl Process {
-    /// `started` stands in where the system does not tell when the process began.
-    pub(crate) fn look(started: SystemTime) -> Self {
+    /// Reads the values. `started` is used if the system does not tell when the process began.
+    pub(crate) fn read(started: SystemTime) -> Self {
         let read = |name: &str| std::fs::read_to_string(name).ok();
         let stat = read("/proc/self/stat").and_then(|text| Stat::parse(&text));
         let up = read("/proc/uptime").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
@@ -27,7 +27,7 @@ impl Process {
         let since = born.unwrap_or(started).duration_since(UNIX_EPOCH).unwrap_or_default();
         let status = read("/proc/self/status");
         let limits = read("/proc/self/limits");
-        // The folder is read through a descriptor of its own, which is not ours to count.
+        // Minus the descriptor that reading this folder opens.
         let open =
             std::fs::read_dir("/proc/self/fd").ok().map(|list| (list.count() as u64).saturating_sub(1));
         Process {
@@ -35,7 +35,7 @@ impl Process {
             cpu_seconds: stat.map(|stat| stat.cpu_ticks / TICKS),
             resident_bytes: status.and_then(|text| number_after(&text, "VmRSS:")).map(|kilo| kilo * 1024),
             open_files: open,
-            most_files: limits.and_then(|text| number_after(&text, "Max open files")),
+            max_files: limits.and_then(|text| number_after(&text, "Max open files")),
         }
     }
 }
@@ -47,7 +47,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// Fields are counted from behind the program's name, which may hold spaces and brackets.
+    /// Fields are counted after the program's name, which may contain spaces and brackets.
     fn parse(text: &str) -> Option<Self> {
         let after_name = text.get(text.rfind(')')? + 1..)?;
         let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
@@ -56,7 +56,7 @@ impl Stat {
     }
 }
 
-/// The first number behind a name at the beginning of a line.
+/// The first number after a name at the beginning of a line.
 fn number_after(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_ascii_whitespace().next()?.parse().ok()
@@ -81,16 +81,14 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process_is_seen() {
-        let process = Process::look(UNIX_EPOCH);
+        let process = Process::read(UNIX_EPOCH);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
         assert!(
             process.start_seconds > now - 24.0 * 3600.0 && process.start_seconds <= now + 1.0,
             "{process:?}"
         );
         assert!(process.resident_bytes.unwrap() > 1024 * 1024);
-        assert!(
-            process.open_files.unwrap() > 0 && process.most_files.unwrap() >= process.open_files.unwrap()
-        );
+        assert!(process.open_files.unwrap() > 0 && process.max_files.unwrap() >= process.open_files.unwrap());
         assert!(process.cpu_seconds.is_some());
     }
 }

@@ -1,18 +1,18 @@
-//! Requests, counted by all that tells them apart. One table per agent.
+//! Counts requests by every combination of their labels. One table per agent.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use baton_protocol::Generation;
 
-use super::labels::{Asked, Binding, GENERATIONS, Outcome, generation_index, generation_name};
+use super::labels::{Binding, GENERATIONS, Outcome, RequestKind, generation_index, generation_name};
 
-/// A count for every combination, so that counting is one addition; only those above 0 are shown.
+/// A counter for every combination, so that counting is one addition; a scrape shows only those above 0.
 #[derive(Debug)]
 pub(crate) struct Requests {
     counts: Box<[AtomicU64]>,
 }
 
-/// One combination, spelled.
+/// The names of one combination of labels, and its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) binding: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Counted {
 
 impl Requests {
     pub(crate) fn new() -> Self {
-        let combinations = Binding::ALL.len() * GENERATIONS.len() * Asked::COUNT * Outcome::count();
+        let combinations = Binding::ALL.len() * GENERATIONS.len() * RequestKind::COUNT * Outcome::count();
         Requests { counts: (0..combinations).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -32,28 +32,28 @@ impl Requests {
         &self,
         binding: Binding,
         generation: Option<Generation>,
-        asked: Asked,
+        kind: RequestKind,
         outcome: Outcome,
     ) {
-        let at = index(binding as usize, generation_index(generation), asked.index(), outcome.index());
+        let at = index(binding as usize, generation_index(generation), kind.index(), outcome.index());
         self.counts[at].fetch_add(1, Relaxed);
     }
 
     pub(crate) fn counted(&self) -> impl Iterator<Item = Counted> {
         let combinations = Binding::ALL.into_iter().flat_map(|binding| {
             GENERATIONS.into_iter().flat_map(move |generation| {
-                Asked::all().flat_map(move |asked| {
-                    (0..Outcome::count()).map(move |outcome| (binding, generation, asked, outcome))
+                RequestKind::all().flat_map(move |kind| {
+                    (0..Outcome::count()).map(move |outcome| (binding, generation, kind, outcome))
                 })
             })
         });
-        combinations.filter_map(|(binding, generation, asked, outcome)| {
-            let at = index(binding as usize, generation_index(generation), asked.index(), outcome);
+        combinations.filter_map(|(binding, generation, kind, outcome)| {
+            let at = index(binding as usize, generation_index(generation), kind.index(), outcome);
             let count = self.counts[at].load(Relaxed);
             (count > 0).then(|| Counted {
                 binding: binding.name(),
                 generation: generation_name(generation),
-                operation: asked.name(),
+                operation: kind.name(),
                 outcome: Outcome::name_at(outcome),
                 count,
             })
@@ -61,8 +61,8 @@ impl Requests {
     }
 }
 
-fn index(binding: usize, generation: usize, asked: usize, outcome: usize) -> usize {
-    ((binding * GENERATIONS.len() + generation) * Asked::COUNT + asked) * Outcome::count() + outcome
+fn index(binding: usize, generation: usize, kind: usize, outcome: usize) -> usize {
+    ((binding * GENERATIONS.len() + generation) * RequestKind::COUNT + kind) * Outcome::count() + outcome
 }
 
 #[cfg(test)]
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn combinations_are_counted_apart() {
         let requests = Requests::new();
-        let send = Asked::Operation(Operation::SendMessage);
+        let send = RequestKind::Operation(Operation::SendMessage);
         for outcome in [Outcome::Ok, Outcome::Ok, Outcome::Error(ErrorKind::TaskEnded)] {
             requests.count(Binding::JsonRpc, Some(Generation::V1), send, outcome);
         }
-        requests.count(Binding::Card, None, Asked::Card, Outcome::Ok);
+        requests.count(Binding::Card, None, RequestKind::Card, Outcome::Ok);
         let counted: Vec<_> =
             requests.counted().map(|c| (c.binding, c.generation, c.outcome, c.count)).collect();
         let expected = [
@@ -90,18 +90,18 @@ mod tests {
         assert_eq!(counted, expected);
     }
 
-    /// The last combination of all is a place of its own.
+    /// No two combinations share a counter.
     #[test]
     fn every_combination_has_a_place() {
         let requests = Requests::new();
         for binding in Binding::ALL {
             for generation in GENERATIONS {
-                for asked in Asked::all() {
+                for kind in RequestKind::all() {
                     for row in baton_protocol::error::TABLE {
-                        requests.count(binding, generation, asked, Outcome::Error(row.kind));
+                        requests.count(binding, generation, kind, Outcome::Error(row.kind));
                     }
-                    requests.count(binding, generation, asked, Outcome::Ok);
-                    requests.count(binding, generation, asked, Outcome::ClientGone);
+                    requests.count(binding, generation, kind, Outcome::Ok);
+                    requests.count(binding, generation, kind, Outcome::ClientGone);
                 }
             }
         }

@@ -1,34 +1,34 @@
-//! Places in traces.
+//! Trace contexts: which span of which trace a request, a task or a turn belongs to.
 //!
-//! A task belongs to the trace it was sent in: its first message keeps that place in the log, and whatever happens to
-//! the task later (a second turn, a re-run after a crash, a webhook) continues there. With the feature `otel` and a
-//! layer of `tracing-opentelemetry` in the process the kept place is the request's own span, so that turns hang below
-//! the send. Without, it is the caller's, as its headers say, and is handed on unchanged.
+//! A task belongs to the trace of the request that created it: its first message stores that trace context, and whatever
+//! happens to the task later (a second turn, a re-run after a crash, a webhook) continues the trace. With the feature
+//! `otel` and a layer of `tracing-opentelemetry` in the process, the stored context is the request's own span, so that turns
+//! are children of the send. Without, it is the caller's context from the headers, and is passed on unchanged.
 //!
-//! Spans are of level `debug`: with a log of level `info` and no traces they cost a comparison.
+//! Spans have level `debug`: with a log of level `info` and no tracing layer they cost one comparison.
 
 use baton_protocol::domain::{ContextId, TaskId, TraceContext};
 use tracing::Span;
 use tracing::level_filters::LevelFilter;
 
-/// Does anybody want spans? Asked before anything is made for them.
-pub(crate) fn wanted() -> bool {
+/// Whether spans may be recorded at all. Checked before anything is allocated for them.
+pub(crate) fn enabled() -> bool {
     LevelFilter::current() >= LevelFilter::DEBUG
 }
 
-/// Might they be recorded for traces, or only be written to a log?
-pub(crate) fn records() -> bool {
-    cfg!(feature = "otel") && wanted()
+/// Whether spans may be exported as traces, and not only written to the log.
+pub(crate) fn exported() -> bool {
+    cfg!(feature = "otel") && enabled()
 }
 
-/// The place of the span this is called in, if it is recorded.
-pub(crate) fn here() -> Option<TraceContext> {
-    if wanted() { place(&Span::current()) } else { None }
+/// The trace context of the current span, if it is exported.
+pub(crate) fn current_context() -> Option<TraceContext> {
+    if enabled() { context_of(&Span::current()) } else { None }
 }
 
-/// Says on the current span which task it is about.
-pub(crate) fn about(task: &TaskId, context: Option<&ContextId>) {
-    if !wanted() {
+/// Records on the current span which task it is about.
+pub(crate) fn record_task(task: &TaskId, context: Option<&ContextId>) {
+    if !enabled() {
         return;
     }
     let span = Span::current();
@@ -49,50 +49,50 @@ mod recorded {
     use tracing::Span;
     use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-    /// The span's own place; starts it.
-    pub(crate) fn place(span: &Span) -> Option<TraceContext> {
+    /// The span's trace context. This starts the span.
+    pub(crate) fn context_of(span: &Span) -> Option<TraceContext> {
         if span.is_disabled() {
             return None;
         }
         let context = span.context();
-        let place = context.span().span_context().clone();
-        if !place.is_valid() {
+        let own = context.span().span_context().clone();
+        if !own.is_valid() {
             return None;
         }
-        let (trace, own, flags) = (place.trace_id(), place.span_id(), place.trace_flags().to_u8());
-        let state = place.trace_state().header();
-        TraceContext::parse(&format!("00-{trace:032x}-{own:016x}-{flags:02x}"), Some(&state))
+        let (trace, id, flags) = (own.trace_id(), own.span_id(), own.trace_flags().to_u8());
+        let state = own.trace_state().header();
+        TraceContext::parse(&format!("00-{trace:032x}-{id:016x}-{flags:02x}"), Some(&state))
     }
 
-    /// Puts a span below a place that may be in another process. Too late for a span that has been started: it is
-    /// linked to the place then.
-    pub(crate) fn put_below(span: &Span, place: &TraceContext) {
+    /// Makes `context`, which may be a span in another process, the parent of a span. A span that has been started cannot
+    /// change its parent; it is linked instead.
+    pub(crate) fn set_parent(span: &Span, context: &TraceContext) {
         if span.is_disabled() {
             return;
         }
-        if let Some(place) = read(place)
-            && span.set_parent(Context::new().with_remote_span_context(place.clone())).is_err()
+        if let Some(parent) = read(context)
+            && span.set_parent(Context::new().with_remote_span_context(parent.clone())).is_err()
         {
-            span.add_link(place);
+            span.add_link(parent);
         }
     }
 
-    /// Points from a span to another place, of another trace maybe.
-    pub(crate) fn link(span: &Span, place: &TraceContext) {
-        if let Some(place) = (!span.is_disabled()).then(|| read(place)).flatten() {
-            span.add_link(place);
+    /// Links a span to another one, which may be in another trace.
+    pub(crate) fn link(span: &Span, context: &TraceContext) {
+        if let Some(other) = (!span.is_disabled()).then(|| read(context)).flatten() {
+            span.add_link(other);
         }
     }
 
-    /// For traces alone, where names differ from those of the log.
+    /// Sets an attribute that is only exported, not logged.
     pub(crate) fn attribute(span: &Span, name: &'static str, text: &str) {
         if !span.is_disabled() {
             span.set_attribute(name, text.to_owned());
         }
     }
 
-    /// The span is about something that went wrong here.
-    pub(crate) fn fault(span: &Span) {
+    /// Sets the span's status to error.
+    pub(crate) fn set_error(span: &Span) {
         if !span.is_disabled() {
             span.set_status(Status::error(""));
         }
@@ -104,14 +104,14 @@ mod recorded {
         }
     }
 
-    fn read(place: &TraceContext) -> Option<SpanContext> {
-        let mut fields = place.parent().split('-').skip(1);
+    fn read(context: &TraceContext) -> Option<SpanContext> {
+        let mut fields = context.parent().split('-').skip(1);
         let trace = TraceId::from_hex(fields.next()?).ok()?;
         let span = SpanId::from_hex(fields.next()?).ok()?;
         let flags = u8::from_str_radix(fields.next()?, 16).ok()?;
-        // Bits a later version may give a meaning to are not ours to hand on.
+        // Other flags are undefined in this version of the format and are not passed on.
         let flags = TraceFlags::new(flags) & TraceFlags::SAMPLED;
-        let state = place.state().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
+        let state = context.state().and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
         Some(SpanContext::new(trace, span, flags, true, state))
     }
 }
@@ -121,19 +121,19 @@ mod recorded {
     use baton_protocol::domain::TraceContext;
     use tracing::Span;
 
-    pub(crate) fn place(_: &Span) -> Option<TraceContext> {
+    pub(crate) fn context_of(_: &Span) -> Option<TraceContext> {
         None
     }
 
-    pub(crate) fn put_below(_: &Span, _: &TraceContext) {}
+    pub(crate) fn set_parent(_: &Span, _: &TraceContext) {}
 
     pub(crate) fn link(_: &Span, _: &TraceContext) {}
 
     pub(crate) fn attribute(_: &Span, _: &'static str, _: &str) {}
 
-    pub(crate) fn fault(_: &Span) {}
+    pub(crate) fn set_error(_: &Span) {}
 
     pub(crate) fn number(_: &Span, _: &'static str, _: i64) {}
 }
 
-pub(crate) use recorded::{attribute, fault, link, number, place, put_below};
+pub(crate) use recorded::{attribute, context_of, link, number, set_error, set_parent};

@@ -1,11 +1,12 @@
-//! Bodies made to hurt: deep, wide, long, packed. Each is refused in words, memory stays bounded, others are served.
+//! Hostile bodies: deeply nested, with many members, long, compressed. Each gets an error, memory stays bounded, and other
+//! clients are served.
 
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::harness::{HANG, TestServer, serve_agent};
+use crate::fixtures::resident_mib;
+use crate::harness::{TEST_TIMEOUT, TestServer, serve_agent};
 use crate::socket;
-use crate::stage::resident_mib;
 
 const MIB: usize = 1024 * 1024;
 
@@ -27,7 +28,7 @@ async fn post(server: &TestServer, headers: &str, body: &[u8]) -> (u16, Value) {
     socket::exchange(server, &socket::request(headers.as_bytes(), body)).await
 }
 
-/// A body of 4 MiB must not take six times as much, and nothing of it must stay.
+/// A body of 4 MiB must not take six times as much memory, and none of it may stay allocated.
 #[tokio::test]
 async fn bodies_made_to_hurt_are_refused_while_others_are_served() {
     let server = serve_agent(obedient).await;
@@ -71,13 +72,13 @@ async fn bodies_made_to_hurt_are_refused_while_others_are_served() {
         }
     };
     tokio::select! {
-        done = tokio::time::timeout(HANG * 3, hostile) => done.expect("all were answered"),
+        done = tokio::time::timeout(TEST_TIMEOUT * 3, hostile) => done.expect("all were answered"),
         () = honest => {}
     }
     server.send("hello").await;
 }
 
-/// A few bytes that would unfold to gigabytes are not unfolded.
+/// Compressed bodies are not decompressed: a few bytes could become gigabytes.
 #[tokio::test]
 async fn packed_bodies_are_refused() {
     let server = serve_agent(obedient).await;
@@ -91,14 +92,14 @@ async fn packed_bodies_are_refused() {
     assert_eq!(post(&server, "content-encoding: identity\r\n", list).await.0, 200);
 }
 
-/// A body that is said to be too large is refused before it comes; the client can read the answer while it sends.
+/// A body whose Content-Length is too large is refused before it arrives; the client can read the answer while it sends.
 #[tokio::test]
 async fn a_body_too_large_is_refused_by_its_length() {
     let server = serve_agent(obedient).await;
     let body = vec![b' '; 12 * MIB];
     let (status, answer) = post(&server, "", &body).await;
     assert_eq!((status, &answer["error"]["code"]), (413, &json!(-32600)), "{answer}");
-    // A client that waits to be asked for it need not send any.
+    // A client that sends `Expect: 100-continue` need not send the body.
     let head = format!("{}content-length: {}\r\nexpect: 100-continue\r\n\r\n", socket::HEAD, 12 * MIB);
     let answer = socket::replies(&socket::talk(&server, head.as_bytes()).await);
     assert_eq!(answer.iter().map(|reply| reply.status).collect::<Vec<_>>(), [413]);

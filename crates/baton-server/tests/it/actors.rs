@@ -1,18 +1,19 @@
-//! Agents for the tests that look at one server through several generations.
+//! Agents for tests that call one server in several generations.
 
 use baton_protocol::domain::{AgentCard, AgentSkill, Artifact, ArtifactId, JsonText, Part, PartContent};
 use baton_server::{AgentError, Asked, Builder, Server, Turn};
 
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, serve};
-use crate::stage::{Gate, agent_with};
 
-/// A task skill that does as told, and a skill that talks. Messages, not states, are the legacy history here.
+/// A task skill that does what the message's first word says, and a message skill. The history in 0.1 has messages here,
+/// not states.
 pub(crate) async fn actors(gate: &Gate) -> TestServer {
-    serve(troupe(gate)).await
+    serve(actors_builder(gate)).await
 }
 
-/// The same, to be put on a store of one's own.
-pub(crate) fn troupe(gate: &Gate) -> Builder {
+/// The same as a builder, for tests with a store of their own.
+pub(crate) fn actors_builder(gate: &Gate) -> Builder {
     let mut card = AgentCard::new("actors", "They play", "1.0.0");
     card.default_input_modes = vec!["*/*".to_owned()];
     card.capabilities.state_transition_history = Some(false);
@@ -37,7 +38,7 @@ async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
         }
         "fail" => turn.fail("as asked").await?,
         "reject" => turn.reject("as asked").await?,
-        // What only 1.0 can say: data that is no object, text with a name and a type.
+        // Parts that only 1.0 has: data that is not an object, text with a file name and a media type.
         "odd" => {
             let data = ["[1]", "\"two\"", "3.5", "null", "true"];
             let data = data.map(|text| PartContent::Data(JsonText::parse(text).expect("JSON")));
@@ -59,7 +60,7 @@ async fn actor(gate: Gate, turn: Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// A bit of everything a stream can show.
+/// Produces every kind of stream event.
 async fn work(turn: &Turn) -> Result<(), AgentError> {
     turn.progress("half way").await?;
     let id = ArtifactId::parse("list").expect("an id");

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
+use crate::fixtures::{Backend, Calls, Gate, agent_with};
 use crate::harness::{TestServer, id, kinds, message, message_to, serve, state, with_agent};
-use crate::stage::{Backend, Calls, Gate, agent_with};
 
 fn one_and_two() -> Options {
     let mut options = Options::default();
@@ -16,7 +16,7 @@ fn one_and_two() -> Options {
     options
 }
 
-/// One place to run, two to wait. Every call waits at the gate; "ask" asks afterwards.
+/// One turn may run and two may wait. Every turn waits at the gate; for "ask" it then asks a question.
 async fn small_server(backend: &Backend, gate: &Gate, calls: &Calls) -> TestServer {
     let agent = agent_with(&(gate.clone(), calls.clone()), |(gate, calls), turn| async move {
         let _call = calls.enter();
@@ -51,7 +51,7 @@ async fn s12_beyond_its_places_a_server_refuses_and_says_when_to_come_back() {
             assert_eq!((refused.status, refused.error_code()), (503, -32050));
             assert_eq!(refused.header("retry-after"), Some("1"));
         }
-        // What was taken before is still answered.
+        // A repeat of an accepted message is still answered.
         let again = server.call("SendMessage", running).await;
         assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
         assert_eq!(again.result()["task"]["id"], first["id"]);
@@ -94,8 +94,8 @@ async fn s12_an_answer_waits_for_a_place_like_anybody() {
     let running = server.start("running").await;
     let answer = at_once(message_to(&asked, "this"));
     let task = server.call("SendMessage", answer.clone()).await.result()["task"].clone();
-    assert_eq!(state(&task), "INPUT_REQUIRED", "accepted, and nobody at work yet");
-    // Another word to the same task does not take a second place in the queue.
+    assert_eq!(state(&task), "INPUT_REQUIRED", "accepted, but its turn has not started");
+    // Another message to the same task does not take a second place in the queue.
     server.call("SendMessage", at_once(message_to(&asked, "and this"))).await.result();
     let other = server.start("the second place").await;
     assert_eq!(server.call("SendMessage", message("full")).await.status, 503);
@@ -107,7 +107,7 @@ async fn s12_an_answer_waits_for_a_place_like_anybody() {
     assert_eq!(server.call("SendMessage", answer).await.header("a2a-idempotent-replay"), Some("true"));
 }
 
-/// A repeat takes a place before it is known as one. Who queued up behind it must not wait for somebody's end.
+/// A repeated message takes a place before it is recognised. Then a turn that waits behind it must get the place at once.
 #[tokio::test]
 async fn s12_a_place_that_was_not_needed_goes_to_who_waits() {
     async fn nothing(_turn: Turn) -> Result<(), AgentError> {
@@ -119,7 +119,7 @@ async fn s12_a_place_that_was_not_needed_goes_to_who_waits() {
     let first = server.call("SendMessage", copied.clone()).await.result()["task"].clone();
     assert_eq!(state(&first), "COMPLETED");
 
-    // The copy holds the only place: its append is done, and it does not know yet.
+    // The repeat holds the only place: its append is done, but the answer of the store is delayed.
     let (gate, appends) = (Gate::new(), store.appends());
     store.slow_appends(Some(&gate));
     let copy = server.call("SendMessage", copied);

@@ -1,8 +1,9 @@
-//! What the generations may answer apart: each row is a place in a scenario of `scenario.rs`, and the reason.
+//! Differences between generations that are allowed: each row is a path in the result of a scenario in `scenario.rs`, and
+//! the reason.
 
 use crate::faces::Face;
 
-/// Scenario, faces, place in what was seen, what stands there instead, why. A row that is not needed fails.
+/// Scenario, faces, JSON pointer into the result, the value there, the reason. A row that is not needed makes the test fail.
 pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
     (
         "get_with_history_lengths",
@@ -10,14 +11,14 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
         "/1/task/history",
         r#"[{"parts":[{"text":"ask one"}],"role":"user"},{"parts":[{"text":"what else?"}],"role":"agent"},
             {"parts":[{"text":"ask two"}],"role":"user"}]"#,
-        "in the proto of 0.3 a history length of 0 is one that was not said",
+        "in the protobuf of 0.3 a history length of 0 is the same as absent",
     ),
     (
         "a_conversation",
         &[Face::V01Rpc],
         "/1",
         r#"[{"opens":"working"},{"says":[{"text":"what else?"}],"state":"input-required"}]"#,
-        "in 0.1 a task opens a stream as a status, and one that waits would close it",
+        "in 0.1 a stream begins with a status, and input-required would close it, so it begins with working",
     ),
     (
         "cancel_a_working_task",
@@ -32,7 +33,7 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
         "/4",
         r#"{"task":{"artifacts":[],"history":[{"parts":[{"text":"ask"}],"role":"user"}],
             "says":[{"text":"what else?"}],"state":"input-required"}}"#,
-        "clients of 0.1 make the ids: a task that is not there is created",
+        "in 0.1 clients choose the ids: an unknown task is created",
     ),
     (
         "a_message_to_an_ended_task",
@@ -56,7 +57,7 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
               "says":[{"text":"you said: hello"}],"state":"completed"}},
             {"opens":"submitted"},{"says":null,"state":"working"},
             {"says":[{"text":"you said: hello"}],"state":"completed"}]"#,
-        "0.1 knows no reply but a task: the answer completes one, with a stream and without",
+        "0.1 has no message replies: the reply completes a task, with a stream and without",
     ),
     (
         "parts_only_one_generation_has",
@@ -67,7 +68,7 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
             {"data":{"value":3.5},"metadata":{"data_part_compat":true}},
             {"data":{"value":null},"metadata":{"data_part_compat":true}},
             {"data":{"value":true},"metadata":{"data_part_compat":true}},{"text":"# a"}]"##,
-        "data is an object in 0.3, what is none is put into one; text has no name and no type",
+        "data must be an object in 0.3, so other values are wrapped in one; text has no file name and no media type",
     ),
     (
         "parts_only_one_generation_has",
@@ -75,7 +76,7 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
         "/0",
         r##"[{"data":[1]},{"data":{"value":"two"}},{"data":{"value":3.5}},{"data":{"value":null}},
             {"data":{"value":true}},{"text":"# a"}]"##,
-        "data is an object or an array in 0.1, and what is neither is put into an object",
+        "data must be an object or an array in 0.1, so other values are wrapped in an object",
     ),
     ("rejected_tasks", &[Face::V01Rpc], "/0/task/state", r#""failed""#, "0.1 has no such state"),
     ("rejected_tasks", &[Face::V01Rpc], "/1/2/state", r#""failed""#, "the same in a stream"),
@@ -85,7 +86,7 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
         "/0",
         r#"[{"opens":"submitted"},{"says":null,"state":"working"},
             {"says":[{"text":"who are you?"}],"state":"input-required"}]"#,
-        "0.1 has no such state: the client is asked, and the stream is over",
+        "0.1 has no such state: it is shown as input-required, which closes the stream",
     ),
     ("lists_with_pages", &[Face::V01Rpc], "", "[]", "0.1 has no list"),
 ];

@@ -1,10 +1,10 @@
-//! What the members of a send must be in each generation, and so what they may not be.
+//! The type of each member of a send in each generation, and values that are invalid for it.
 
 use serde_json::{Value, json};
 
 use crate::faces::Face;
 
-/// What a member must be; the values it then may not have.
+/// The type of a member; `bad` gives invalid values for it.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Object,
@@ -88,7 +88,7 @@ impl Kind {
                         json!({kind: "file", "file": [1]}),
                         json!({kind: 1, "text": "a"}),
                     ]);
-                    // 0.1 leaves open what data is, and takes anything.
+                    // 0.1 does not define the type of data, so anything is valid.
                     if face != Face::V01Rpc {
                         bad.push(json!({kind: "data", "data": [1]}));
                     }
@@ -102,7 +102,7 @@ impl Kind {
     }
 }
 
-/// The members of a send: place, kind, and whether it may be missing.
+/// The members of a send: path, kind, and whether it may be missing.
 pub(crate) fn members(face: Face) -> Vec<(&'static str, Kind, bool)> {
     let parts = if face == Face::V03Http { "/message/content" } else { "/message/parts" };
     let first = if face == Face::V03Http { "/message/content/0" } else { "/message/parts/0" };

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Store, StoreError};
 use baton_server::{AgentError, Stop, Turn};
@@ -10,14 +10,14 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
+use crate::fixtures::{Backend, Gate, agent_with};
 use crate::harness::{Answer, TestServer, id, kinds, message, serve, serve_agent, state, with_agent};
-use crate::stage::{Backend, Gate, agent_with};
 
 async fn cancel(server: &TestServer, task: &Value) -> Answer {
     server.call("CancelTask", json!({"id": task["id"]})).await
 }
 
-/// "ask" waits for an answer, "quick" ends, "stubborn" does not listen, anything else works until it is told to stop.
+/// "ask" waits for an answer, "quick" ends, "stubborn" ignores cancellation, anything else works until it is canceled.
 async fn worker(turn: Turn) -> Result<(), AgentError> {
     match turn.text().as_str() {
         "ask" => drop(turn.ask("which?")),
@@ -48,7 +48,7 @@ async fn s11_a_working_task_is_canceled_and_its_agent_told() {
     assert_eq!(shown["artifacts"][0]["parts"], json!([{"text": "bye"}]), "it may tidy up");
     assert_eq!(kinds(&stream.rest().await), ["working", "artifactUpdate", "canceled"]);
     assert_eq!(server.get(id(&task)).await, *shown);
-    // Again, and by twenty at once: the same task.
+    // Canceled again, by twenty callers at once: all get the same task.
     for again in join_all((0..20).map(|_| cancel(&server, &task))).await {
         assert_eq!(again.result(), shown);
     }
@@ -68,7 +68,7 @@ async fn s11_an_agent_that_does_not_listen_is_left_behind_after_the_grace_time()
     }
 }
 
-/// Each would wait in the store, and be read with all others, until the agent has gone.
+/// Otherwise each cancel request would be stored and read again with all others until the agent has stopped.
 #[tokio::test]
 async fn s22_however_many_cancel_a_task_one_request_is_noted() {
     let mut options = Options::default();
@@ -87,7 +87,7 @@ async fn s22_however_many_cancel_a_task_one_request_is_noted() {
     assert_eq!(noted.load(Ordering::SeqCst), 1);
 }
 
-/// One that could not be noted does not stand in for those that follow.
+/// A cancel request that could not be stored does not count: the next one is stored.
 #[tokio::test]
 async fn s22_a_cancel_that_failed_can_be_sent_again() {
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
@@ -97,7 +97,7 @@ async fn s22_a_cancel_that_failed_can_be_sent_again() {
     store.fail(move |call, _| {
         let fails = call == "request" && failures > 0;
         failures -= usize::from(fails);
-        fails.then(|| StoreError::Unavailable("not now".to_owned()))
+        fails.then(|| StoreError::unavailable("not now"))
     });
     assert_eq!(cancel(&server, &task).await.status, 503);
     assert_eq!(state(cancel(&server, &task).await.result()), "CANCELED");
@@ -178,7 +178,7 @@ async fn s11_a_race_with_the_agents_own_end_has_one_winner() {
                 Some(task) => {
                     assert_eq!((state(task), state(&ended)), ("CANCELED", "CANCELED"));
                     won += 1;
-                    // The agent may have been stopped at the gate or behind it.
+                    // The agent may have been stopped before or after the gate.
                 }
                 None => {
                     assert_eq!((answer.error_code(), state(&ended)), (-32002, "COMPLETED"));

@@ -35,7 +35,7 @@ async fn s03_streaming_that_the_card_leaves_out_is_off() {
     check(&server, "SendStreamingMessage", message("a"), -32004, "UNSUPPORTED_OPERATION").await;
     check(&server, "SubscribeToTask", json!({"id": id(&task)}), -32004, "UNSUPPORTED_OPERATION").await;
     check(&server, "SubscribeToTask", json!({"id": "unknown"}), -32004, "UNSUPPORTED_OPERATION").await;
-    // The rest is as ever, and nothing was started.
+    // Other calls work, and no task was started.
     assert_eq!(state(&server.send("b").await), "COMPLETED");
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 2);
 }
@@ -81,8 +81,7 @@ async fn p02_the_extended_card_is_refused_without_the_capability() {
     }
 }
 
-/// Spec 3.3.4: a client must say that it knows an extension the agent requires. What it says beyond that is
-/// ignored.
+/// Spec 3.3.4: a client must request the extensions that the agent requires. Other extensions in the request are ignored.
 #[tokio::test]
 async fn p02_a_required_extension_must_be_declared() {
     const NEEDED: &str = "https://example.com/ext/needed/v1";
@@ -122,7 +121,7 @@ async fn p02_a_required_extension_must_be_declared() {
         }
     }
     check(&server, "SendStreamingMessage", message("a"), -32008, "EXTENSION_SUPPORT_REQUIRED").await;
-    // Reading what is there needs no extension.
+    // Reading tasks needs no extension.
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 3);
 }
 

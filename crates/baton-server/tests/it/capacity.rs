@@ -1,9 +1,9 @@
-//! S-12 and ruling 4: a server without room answers -32050 with a time to come back; HTTP 503 when it is
-//! full for everybody, 429 when the caller has used up what is its own.
+//! S-12 and ruling 4: a full server answers -32050 with a Retry-After: HTTP 503 when it is full for everybody, 429 when the
+//! caller has used up its own quota.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::engine::options::Options;
-use baton_server::service::Limits;
+use baton_server::Limits;
+use baton_server::Options;
 use baton_server::{Mount, Server};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn s12_a_full_server_refuses_new_tasks_and_takes_them_again_later() {
     for method in ["SendMessage", "SendStreamingMessage"] {
         check(&server.call(method, message("more")).await, 503);
     }
-    // What does not need a place still works.
+    // Calls that need no turn still work.
     assert_eq!(state(&server.get(id(&running)).await), "WORKING");
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 2);
 
@@ -66,7 +66,7 @@ async fn s12_messages_that_wait_for_a_busy_task_are_bounded() {
     assert_ne!(refused.body["error"]["message"], Value::Null);
 }
 
-/// Two agents on one server, the first with one place to run and one to wait. The root is that one.
+/// Two agents on one server. The first, which is also at the root path, may run one turn and queue one.
 async fn one_small_agent() -> TestServer {
     let mount = |id: &str| {
         Mount::new(id, AgentCard::new(id, "One of two", "1.0.0"))
@@ -106,7 +106,7 @@ async fn s12_more_places_are_taken_as_soon_as_they_are_there() {
     let control = server.server.control();
     control.set_limits("small", places(Some(2), Some(1))).unwrap();
     server.eventually(id(&waiting), "WORKING").await;
-    // Fewer, too: those that run go on, and nobody joins them.
+    // The limit can also be lowered: running turns continue, and no further one starts.
     let mut options = Options::default();
     (options.max_running, options.max_queued) = (1, 0);
     control.set_options(options);

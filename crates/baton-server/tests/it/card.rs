@@ -1,13 +1,13 @@
-//! S-02, S-03. Spec 8.2: the card is at a well-known place, public, and says where the agent is.
+//! S-02, S-03. Spec 8.2: the card is at a well-known path, public, and has the agent's URL.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_protocol::{Error, ErrorKind};
-use baton_server::auth::{Authenticator, Principal};
+use baton_server::auth::{AuthRequest, Authenticator, Challenge, Principal};
 use baton_server::{Server, StartError};
-use http::{HeaderMap, Method};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
@@ -39,7 +39,7 @@ async fn s02_the_card_is_served_to_everybody_from_anywhere() {
     ] {
         assert_eq!(card[member], expected, "{member}");
     }
-    // All that the spec calls REQUIRED is there, be it empty.
+    // All members that the spec calls REQUIRED are there, even if empty.
     assert_eq!(
         card["skills"],
         json!([{"id": "test", "name": "test", "description": "test", "tags": [], "inputModes": ["*/*"], "outputModes": ["text/plain"]}])
@@ -79,8 +79,8 @@ async fn s02_the_card_is_public_even_where_everybody_is_refused() {
     struct Nobody;
     #[async_trait]
     impl Authenticator for Nobody {
-        async fn authenticate(&self, _headers: &HeaderMap) -> Result<Principal, Error> {
-            Err(Error::of(ErrorKind::Unauthenticated))
+        async fn authenticate(&self, _request: &AuthRequest<'_>) -> Result<Principal, Challenge> {
+            Err(Error::of(ErrorKind::Unauthenticated).into())
         }
     }
     let server = serve(with_agent(obedient).authenticator(Arc::new(Nobody))).await;
@@ -116,7 +116,7 @@ async fn s02_a_public_address_goes_before_the_one_listened_at() {
     }
 }
 
-/// Mounted in an application of one's own, only the request tells where that is.
+/// Mounted in another application, the agent's URL is only known from the request.
 #[tokio::test]
 async fn s02_a_mounted_router_is_where_the_request_found_it() {
     let server = with_agent(obedient).build().await.unwrap();

@@ -1,5 +1,5 @@
-//! S-02, S-03. Spec 7.1 and 11.2: one card, spelled for the generation that asks, with the headers caches and
-//! browsers need, and URLs that answer.
+//! S-02, S-03. Spec 7.1 and 11.2: one card in the form of the caller's generation, with the headers that caches and browsers
+//! need, and URLs that work.
 
 use std::time::{Duration, SystemTime};
 
@@ -31,7 +31,7 @@ fn has(card: &Value, members: &[&str]) {
 #[track_caller]
 fn has_not(card: &Value, members: &[&str]) {
     for member in members {
-        assert_eq!(card.get(member), None, "{member} has no place here");
+        assert_eq!(card.get(member), None, "{member} must not be there");
     }
 }
 
@@ -70,7 +70,7 @@ async fn s02_the_card_is_spelled_for_the_generation_that_asks() {
     has_not(&by_query.body, OF_03);
 }
 
-/// 0.1 readers find three flags, a `url`, and modes on every skill; 0.2 and 0.3 readers what they require.
+/// The card has what 0.1 readers require (three flags, a `url`, modes on every skill) and what 0.2 and 0.3 readers require.
 #[tokio::test]
 async fn s02_the_old_place_has_one_document_for_0x() {
     let server = serve_agent(obedient).await;
@@ -168,7 +168,7 @@ async fn s02_a_card_in_the_cache_is_revalidated() {
             (vec![("if-modified-since", &after)], 304),
             (vec![("if-modified-since", &before)], 200),
             (vec![("if-modified-since", "yesterday")], 200),
-            // The tag is the better witness.
+            // The ETag takes precedence over the date.
             (vec![("if-none-match", "\"other\""), ("if-modified-since", date)], 200),
             (vec![("if-none-match", tag), ("if-modified-since", &before)], 304),
         ] {
@@ -185,7 +185,7 @@ async fn s02_a_card_in_the_cache_is_revalidated() {
     }
     tags.sort();
     tags.dedup();
-    assert_eq!(tags.len(), 3, "every spelling has a tag of its own");
+    assert_eq!(tags.len(), 3, "every form of the card has its own ETag");
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn s02_only_trusted_proxies_say_where_the_agent_is() {
         (serve(trusting("127.0.0.1")).await, &standard, Some("https://agent.example")),
         (serve(trusting("127.0.0.1")).await, &[], here),
         (serve(trusting("127.0.0.1")).await, &[("x-forwarded-host", "evil/\"x")], here),
-        // What was set by hand goes before what anybody says.
+        // A configured public URL takes precedence over request headers.
         (
             serve(trusting("127.0.0.1").public_url("https://set.example/")).await,
             &forwarded,
@@ -269,7 +269,7 @@ async fn post(server: &TestServer, url: &str, version: Option<&str>, body: &Valu
     read(request.body(body.to_string()).send().await.unwrap()).await
 }
 
-/// A client does with each interface what its generation says: it must be answered in that generation.
+/// A client calls each interface as its generation requires, and must be answered in that generation.
 #[tokio::test]
 async fn s02_every_url_on_the_card_answers() {
     let server = serve_agent(obedient).await;
@@ -341,12 +341,12 @@ async fn s02_everything_is_below_the_path_of_the_public_url_too() {
             assert!(answer.body["task"].is_object(), "{}", answer.body);
         }
     }
-    // A neighbour that only begins alike is somebody else's.
+    // A path that only starts with the same letters is not the agent's.
     let neighbour = format!("{}/agents/xyz/v1/message:send", server.url);
     assert_eq!(post(&server, &neighbour, None, &proto_message_03("a")).await.status, 404);
 }
 
-/// Ruling 11: the versions that a card's interfaces name are served, and nothing else is; cards tell only of those.
+/// Ruling 11: only the versions in the card's interfaces are served, and cards list only those.
 #[tokio::test]
 async fn s03_only_the_generations_a_card_names_are_served() {
     let spoken =
@@ -392,10 +392,10 @@ async fn s03_only_the_generations_a_card_names_are_served() {
                 answer.body
             );
         }
-        // The names 0.1 and 0.3 share lead to the one that is on.
+        // Method names that 0.1 and 0.3 share mean the enabled generation.
         let shared = rpc(&server, &[], "tasks/get", json!({"id": "none"})).await;
         assert_eq!(shared.error_code(), if on("0.3") || on("0.1") { -32001 } else { -32009 }, "{listed}");
-        // Cards lead only to what is on.
+        // Cards list only enabled generations.
         let card = ask(&server, NEW, &[]).await;
         assert_eq!(card.status, 200, "{listed}");
         let named = card.body["supportedInterfaces"].as_array().into_iter().flatten();

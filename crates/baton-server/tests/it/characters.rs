@@ -1,16 +1,16 @@
-//! What breaks careless writers of JSON, lines and events, in every free-form member: it comes back as it was said,
-//! from streams and from stores, in every generation.
+//! Characters that are easily broken in JSON, lines and SSE events come back unchanged from streams and stores, in every
+//! free-form member and every generation.
 
 use baton_protocol::domain::{Artifact, ArtifactId, JsonObject, Part};
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::faces::{Client, FACES, Say, shown};
+use crate::fixtures::Backend;
 use crate::harness::{TestServer, serve};
 use crate::speakers::with_card;
-use crate::stage::Backend;
 
-/// One text with everything in it, and each of its parts alone.
+/// Each kind of unusual characters alone, and one text with all of them.
 const ODD: &[&str] = &[
     "\n",
     "\r",
@@ -29,7 +29,7 @@ const ODD: &[&str] = &[
     "é\n\r\u{2028}\u{0}\"\\👩‍🚀\u{10ffff}\n\n",
 ];
 
-/// Says the message's text in every member an agent may fill.
+/// Repeats the message's text in every member that an agent may fill.
 async fn parrot(turn: Turn) -> Result<(), AgentError> {
     let text = turn.text();
     turn.progress(text.clone()).await?;
@@ -45,7 +45,7 @@ async fn parrot(turn: Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-fn said(odd: &str, id: &str) -> Say {
+fn message_with(odd: &str, id: &str) -> Say {
     let mut say = Say::text(id, odd);
     say.metadata = Some(json!({odd: [odd, {odd: odd}]}));
     say.parts = json!([
@@ -57,9 +57,9 @@ fn said(odd: &str, id: &str) -> Say {
     say
 }
 
-/// What must come back: the events of the stream, and the task.
+/// The expected events of the stream, and the expected task.
 fn expected(odd: &str) -> (Value, Value) {
-    let Say { parts, metadata, .. } = said(odd, "m");
+    let Say { parts, metadata, .. } = message_with(odd, "m");
     let says = json!([{"text": odd}]);
     let mut artifact = json!({
         "name": odd, "description": odd, "metadata": {odd: {"deep": [odd]}}, "parts": parts,
@@ -93,7 +93,7 @@ async fn check(server: &TestServer, number: &mut usize, ascii: bool) {
         for odd in ODD {
             *number += 1;
             let (events, task) = expected(odd);
-            let say = said(odd, &format!("m{number}"));
+            let say = message_with(odd, &format!("m{number}"));
             let seen = client.stream(&say, None).await.unwrap().rest().await;
             assert_eq!(json!(shown(&seen)), events, "{face:?} {odd:?}");
             let told = client.send(&say).await;

@@ -1,4 +1,4 @@
-//! How many connections and streams there may be, and what the next one is told.
+//! How many connections and streams there may be, and the answer to the next one.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::agents::obedient;
 use crate::callers::ByHeader;
-use crate::harness::{Answer, HANG, TestServer, message, serve, with_agent};
+use crate::fixtures::connections;
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket::{self, Reply, replies, until_closed};
 use crate::speakers::{envelope, message_03, read, request};
-use crate::stage::connections;
 
 const CARD: &[u8] = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -25,7 +25,7 @@ async fn asked(server: &TestServer) -> (TcpStream, Reply) {
     (stream, reply)
 }
 
-/// A connection with a stream of events on it, which stays.
+/// A connection with an open event stream.
 async fn busy(server: &TestServer) -> TcpStream {
     let body = envelope("SendStreamingMessage", &message("hold"));
     let mut stream = socket::connect(server).await;
@@ -44,7 +44,7 @@ async fn in_a_full_house_the_longest_quiet_makes_room() {
     for _ in 0..3 {
         quiet.push(asked(&server).await.0);
     }
-    // The first of them has something to say, and is no longer the one that has been quiet longest.
+    // The first of them makes a request, so it is no longer the one that has been idle longest.
     quiet[0].write_all(CARD).await.unwrap();
     assert_eq!(socket::one_reply(&mut quiet[0]).await.status, 200);
     let mut newcomers = Vec::new();
@@ -57,7 +57,7 @@ async fn in_a_full_house_the_longest_quiet_makes_room() {
     drop(working);
 }
 
-/// A silent connection is no better than a quiet one: who only opens them keeps nobody out.
+/// A connection without any request counts as idle: opening many of them keeps no other client out.
 #[tokio::test]
 async fn silent_connections_keep_nobody_out() {
     let server = serve(with_agent(obedient).connections(connections(|all| all.max_connections = 50))).await;
@@ -76,7 +76,7 @@ async fn when_all_are_at_work_the_newcomer_is_told_to_come_back() {
     let (first, second) = (busy(&server).await, busy(&server).await);
     for _ in 0..3 {
         let mut stream = socket::connect(&server).await;
-        // It may have been told before it has asked.
+        // The server may have refused the connection before the request is written.
         let _ = stream.write_all(CARD).await;
         let replies = replies(&until_closed(&mut stream).await);
         assert_eq!(replies.iter().map(|reply| reply.status).collect::<Vec<_>>(), [503]);
@@ -86,7 +86,7 @@ async fn when_all_are_at_work_the_newcomer_is_told_to_come_back() {
         );
     }
     drop(first);
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     while asked(&server).await.1.status != 200 {
         assert!(tokio::time::Instant::now() < give_up, "its place is free again");
     }
@@ -118,7 +118,7 @@ async fn streams_of_one_caller_have_their_bound() {
         let server = &server;
         async move { read(request(server, http::Method::POST, path, &headers, body.to_string()).await).await }
     };
-    // In every binding, and nothing was begun for it.
+    // Refused in every binding, and no task was started.
     let answer = ada("/message:stream", "1.0", message("hold")).await;
     assert_eq!((answer.status, &answer.body["error"]["status"]), (429, &json!("RESOURCE_EXHAUSTED")));
     let body = serde_json::from_str(&envelope("message/stream", &message_03("hold"))).unwrap();
@@ -126,13 +126,13 @@ async fn streams_of_one_caller_have_their_bound() {
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"});
     let tasks = ada("/", "1.0", list).await;
     assert_eq!(tasks.body["result"]["totalSize"], 2, "{}", tasks.body);
-    // To watch takes a place, too.
+    // A subscription counts as a stream, too.
     let id = &tasks.body["result"]["tasks"][0]["id"];
     let watch = json!({"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": id}});
     check_full(&ada("/", "1.0", watch).await, 429);
 
     drop(open.pop());
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     while stream_as(&server, "ada").await.status() != 200 {
         assert!(tokio::time::Instant::now() < give_up, "its place is free again");
     }
@@ -144,20 +144,20 @@ async fn streams_of_everybody_have_theirs() {
     let server = serve(with_agent(obedient).connections(limits)).await;
     let mut open = Vec::new();
     for _ in 0..5 {
-        // Without authentication all are `anonymous`, who is many.
+        // The limit per owner does not apply to `anonymous`, which stands for many callers.
         open.push(server.stream("SendStreamingMessage", message("hold"), None).await.ok().expect("a place"));
     }
     let refused = server.stream("SendStreamingMessage", message("hold"), None).await.err().expect("no place");
     check_full(&refused, 503);
     server.send("what is no stream is answered").await;
     drop(open);
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     while server.stream("SendStreamingMessage", message("hold"), None).await.is_err() {
         assert!(tokio::time::Instant::now() < give_up, "the places are free again");
     }
 }
 
-/// Bodies that are held half-sent by many must not fill the memory, however small each may be.
+/// Half-sent bodies share a memory limit, however small each of them is.
 #[tokio::test]
 async fn bodies_on_their_way_have_their_bound_together() {
     let limits = connections(|all| all.max_bodies_bytes = 1 << 20);
@@ -165,14 +165,14 @@ async fn bodies_on_their_way_have_their_bound_together() {
     let half_sent = format!("{HEAD}Content-Length: 1000000\r\n\r\n{}", " ".repeat(600_000));
     let mut first = socket::connect(&server).await;
     first.write_all(half_sent.as_bytes()).await.unwrap();
-    // Whichever comes second is too much, over HTTP/1 or over HTTP/2.
+    // Whichever arrives second exceeds the limit.
     let mut second = socket::connect(&server).await;
     let _ = second.write_all(half_sent.as_bytes()).await;
     let (mut one, mut two) = (Vec::new(), Vec::new());
     let refused = tokio::select! {
         _ = first.read_to_end(&mut one) => &one,
         _ = second.read_to_end(&mut two) => &two,
-        () = tokio::time::sleep(HANG) => panic!("both are kept"), // tidy: allow-sleep the limit on a hang
+        () = tokio::time::sleep(TEST_TIMEOUT) => panic!("both are kept"), // tidy: allow-sleep the limit on a hang
     };
     let refused = replies(refused);
     assert_eq!(refused.iter().map(|reply| reply.status).collect::<Vec<_>>(), [503]);
@@ -182,16 +182,16 @@ async fn bodies_on_their_way_have_their_bound_together() {
     );
     server.send("what fits is served").await;
     drop((first, second));
-    // Once they are gone, so is what they took.
+    // Closing them frees their share of the limit.
     let body = envelope("ListTasks", &json!({})) + &" ".repeat(900_000);
     let whole = format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len());
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         let mut stream = socket::connect(&server).await;
         let _ = stream.write_all(whole.as_bytes()).await;
         if socket::one_reply(&mut stream).await.status == 200 {
             break;
         }
-        assert!(tokio::time::Instant::now() < give_up, "the room is free again");
+        assert!(tokio::time::Instant::now() < give_up, "the memory limit is free again");
     }
 }

@@ -1,4 +1,4 @@
-//! P-07 and P-01: what a request's body may be, and what its parts may be.
+//! P-07 and P-01: media types of request bodies and of parts, and the size of bodies.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::Server;
@@ -52,9 +52,9 @@ async fn p07_any_other_content_type_is_refused() {
         let answer = server.post(&[("a2a-version", "1.0"), ("content-type", content_type)], LIST).await;
         assert_eq!((answer.status, answer.error_code()), (415, -32600), "{content_type}");
         assert_eq!(answer.body["id"], Value::Null);
-        assert_eq!(answer.body["error"].get("data"), None, "no reason of A2A's");
+        assert_eq!(answer.body["error"].get("data"), None, "not an A2A error, so no reason");
     }
-    // Bytes that are no text are no JSON type either.
+    // A header value that is not UTF-8 is not a JSON type either.
     let head = HEAD.replace("content-type: application/json\r\n", "content-type: ");
     let framing = format!("\r\ncontent-length: {}\r\n\r\n{LIST}", LIST.len());
     let bytes = [head.as_bytes(), b"text/\xff", framing.as_bytes()].concat();
@@ -65,7 +65,7 @@ async fn p07_any_other_content_type_is_refused() {
 #[tokio::test]
 async fn a_body_of_four_mebibytes_is_the_largest() {
     let server = serve_agent(obedient).await;
-    // Spaces after the value are JSON.
+    // White space after the value is valid JSON.
     let padded = |bytes: usize| format!("{LIST}{}", " ".repeat(bytes - LIST.len()));
     let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
     assert_eq!(server.post(&headers, padded(MOST)).await.result()["totalSize"], 0);
@@ -78,20 +78,20 @@ async fn a_body_of_four_mebibytes_is_the_largest() {
         );
         assert_eq!(body["error"]["data"][0]["reason"], "PAYLOAD_TOO_LARGE");
     };
-    // The length is told: refused before a byte of it has come.
+    // With a Content-Length the body is refused before any of it arrives.
     let told = format!("{HEAD}content-length: {}\r\n\r\n", MOST + 1);
     check(socket::exchange(&server, told.as_bytes()).await);
-    // A length beyond every number is no length.
+    // A Content-Length that overflows is invalid.
     let absurd = format!("{HEAD}content-length: 99999999999999999999999\r\n\r\n");
     assert!((400..500).contains(&socket::exchange(&server, absurd.as_bytes()).await.0));
-    // The length is not told: refused when the first byte too many has come.
+    // Without a Content-Length the body is refused at the first byte beyond the limit.
     let chunked = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{}", MOST + 1, padded(MOST + 1));
     check(socket::exchange(&server, chunked.as_bytes()).await);
-    // The server is none the worse for it.
+    // The server still works.
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
 }
 
-/// A client that sends everything before it reads gets the answer, too, not a broken connection.
+/// A client that sends the whole body before it reads gets the answer, too, not a reset connection.
 #[tokio::test]
 async fn a_client_that_sends_too_much_reads_why() {
     let server = serve_agent(obedient).await;
@@ -123,7 +123,7 @@ async fn serve_modes(default: &[&str], of_skill: &[&str]) -> TestServer {
     serve(Server::builder(card).task_skill(skill, obedient)).await
 }
 
-/// Spec 3.1.1: a part of a media type the agent does not take is ContentTypeNotSupported.
+/// Spec 3.1.1: a part of a media type that the agent does not accept is ContentTypeNotSupported.
 #[tokio::test]
 async fn p01_part_types_are_checked_against_the_input_modes() {
     let text = json!({"text": "a"});
@@ -146,7 +146,7 @@ async fn p01_part_types_are_checked_against_the_input_modes() {
         (&["*/*"], &[], vec![&text, &html, &data, &png, &url], vec![]),
         (&["application/json"], &[], vec![&data], vec![&text, &png]),
         (&["text/plain"], &["image/*"], vec![&text, &png], vec![&html, &data]),
-        // The names of older cards.
+        // Mode names of older cards.
         (&["text"], &[], vec![&text, &html], vec![&data, &png]),
         (&["data"], &[], vec![&data], vec![&text, &png]),
         (&["file"], &[], vec![&png, &url], vec![]),
@@ -163,7 +163,7 @@ async fn p01_part_types_are_checked_against_the_input_modes() {
         let kept = server.call("ListTasks", json!({})).await.result()["totalSize"].clone();
         for part in refuses {
             let mut params = message("");
-            // The first part is fine where that can be: each part is looked at.
+            // The first part is valid if possible, to show that each part is checked.
             params["message"]["parts"] = json!([untyped, part]);
             for method in ["SendMessage", "SendStreamingMessage"] {
                 let answer = server.call(method, params.clone()).await;

@@ -1,18 +1,18 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
 use baton_server::{Agent, AgentError, Server, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{HANG, TestServer, id, kinds, message, message_to, serve, state, with_agent};
-use crate::stage::{Backend, Calls, Gate};
+use crate::fixtures::{Backend, Calls, Gate};
+use crate::harness::{TEST_TIMEOUT, TestServer, id, kinds, message, message_to, serve, state, with_agent};
 
-/// "ask" asks; "deaf" hears a cancel and does not stop; anything else waits at the gate and says which attempt it was.
+/// "ask" asks; "deaf" notices a cancel and does not stop; anything else waits at the gate and makes an artifact with the
+/// number of the attempt.
 #[derive(Clone)]
 struct Worker {
     gate: Gate,
@@ -49,8 +49,8 @@ fn worker(rerunnable: bool) -> Worker {
     Worker { gate: Gate::new(), heard: Gate::new(), calls: Calls::default(), rerunnable }
 }
 
-/// Serves on a runtime of its own, does `work`, and takes the runtime away in the middle of everything.
-fn killed<F>(backend: &Backend, agent: &Worker, options: Options, work: F)
+/// Serves on a runtime of its own, runs `work`, and then shuts the runtime down, as if the process had been killed.
+fn serve_until_killed<F>(backend: &Backend, agent: &Worker, options: Options, work: F)
 where
     F: AsyncFnOnce(&TestServer),
 {
@@ -60,12 +60,12 @@ where
         let server = serve(with_agent(agent.clone()).store(store).options(options)).await;
         work(&server).await;
     });
-    // All of it has to be gone: what still ran would go on with the work, as no killed process can.
-    runtime.shutdown_timeout(HANG);
+    // Waits until all its threads have stopped: a killed process does not go on working.
+    runtime.shutdown_timeout(TEST_TIMEOUT);
 }
 
-/// The same store, another process.
-fn revived<F>(backend: &Backend, agent: &Worker, work: F)
+/// Serves on the same store, as another process would.
+fn serve_again<F>(backend: &Backend, agent: &Worker, work: F)
 where
     F: AsyncFnOnce(&TestServer),
 {
@@ -86,7 +86,7 @@ fn artifacts(task: &Value) -> Vec<&str> {
     all.iter().map(|artifact| artifact["parts"][0]["text"].as_str().unwrap()).collect()
 }
 
-/// Starts a task and waits until its agent has said something.
+/// Starts a task and waits for the agent's first status.
 async fn begun(server: &TestServer, text: &str) -> Value {
     let mut stream = server.stream("SendStreamingMessage", message(text), None).await.ok().unwrap();
     let task = stream.next().await.unwrap().result()["task"].clone();
@@ -100,13 +100,15 @@ fn s15_a_turn_that_may_not_be_run_again_fails_with_the_reason() {
     for backend in Backend::each() {
         let agent = worker(false);
         let mut task = json!(null);
-        killed(&backend, &agent, Options::default(), async |server| task = begun(server, "work").await);
+        serve_until_killed(&backend, &agent, Options::default(), async |server| {
+            task = begun(server, "work").await
+        });
         agent.gate.let_pass(10);
-        revived(&backend, &agent, async |server| {
+        serve_again(&backend, &agent, async |server| {
             let ended = server.eventually(id(&task), "FAILED").await;
             assert!(reason(&ended).contains("server stopped"), "{ended}");
             assert_eq!(ended["artifacts"], json!(null));
-            // The stream goes on over the crash, without a gap.
+            // The stream continues after the crash without a gap.
             let mut rest =
                 server.stream("SubscribeToTask", json!({"id": id(&task)}), Some("3")).await.ok().unwrap();
             let rest = rest.rest().await;
@@ -124,7 +126,7 @@ fn s15_a_turn_that_may_be_run_again_has_another_attempt() {
         let params = message("work");
         let mut task = json!(null);
         for life in 1..=2 {
-            killed(&backend, &agent, Options::default(), async |server| {
+            serve_until_killed(&backend, &agent, Options::default(), async |server| {
                 let mut stream =
                     server.stream("SendStreamingMessage", params.clone(), None).await.ok().unwrap();
                 task = stream.next().await.unwrap().result()["task"].clone();
@@ -134,7 +136,7 @@ fn s15_a_turn_that_may_be_run_again_has_another_attempt() {
             });
         }
         agent.gate.let_pass(10);
-        revived(&backend, &agent, async |server| {
+        serve_again(&backend, &agent, async |server| {
             let ended = server.eventually(id(&task), "COMPLETED").await;
             assert_eq!(artifacts(&ended), ["work by attempt 3"]);
             let again = server.call("SendMessage", params.clone()).await;
@@ -143,19 +145,21 @@ fn s15_a_turn_that_may_be_run_again_has_another_attempt() {
         });
         assert_eq!(agent.calls.count(), 3);
         if let Backend::Sqlite(_) = backend {
-            // The file is free only when everything of the process before is gone.
+            // The file can only be opened after the previous process has released it.
             assert_eq!(agent.calls.most_at_once(), 1, "attempts never overlap");
         }
     }
 }
 
-/// It may be run again, but by nobody who is there.
+/// The turn may be run again, but the new server does not have its skill.
 #[test]
 fn s08_a_turn_cut_short_whose_skill_is_gone_fails_and_says_so() {
     for backend in Backend::each() {
         let agent = worker(true);
         let mut task = json!(null);
-        killed(&backend, &agent, Options::default(), async |server| task = begun(server, "work").await);
+        serve_until_killed(&backend, &agent, Options::default(), async |server| {
+            task = begun(server, "work").await
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let card = AgentCard::new("test", "An agent for tests", "2");
@@ -177,14 +181,14 @@ fn s12_queued_tasks_run_after_a_crash() {
         let mut options = Options::default();
         options.max_running = 1;
         let mut tasks = Vec::new();
-        killed(&backend, &agent, options, async |server| {
+        serve_until_killed(&backend, &agent, options, async |server| {
             tasks.push(begun(server, "running").await);
             for text in ["one", "two", "three"] {
                 tasks.push(server.start(text).await);
             }
         });
         agent.gate.let_pass(10);
-        revived(&backend, &agent, async |server| {
+        serve_again(&backend, &agent, async |server| {
             server.eventually(id(&tasks[0]), "FAILED").await;
             for (task, text) in tasks[1..].iter().zip(["one", "two", "three"]) {
                 let ended = server.eventually(id(task), "COMPLETED").await;
@@ -199,14 +203,14 @@ fn what_was_asked_of_a_task_before_the_crash_is_done_after_it() {
     for backend in Backend::each() {
         let agent = worker(true);
         let (mut canceled, mut followed, mut asked) = (json!(null), json!(null), json!(null));
-        killed(&backend, &agent, Options::default(), async |server| {
+        serve_until_killed(&backend, &agent, Options::default(), async |server| {
             asked = server.send("ask").await;
             canceled = begun(server, "deaf").await;
             followed = begun(server, "first").await;
             let mut more = message_to(&followed, "second");
             more["configuration"] = json!({"returnImmediately": true});
             server.call("SendMessage", more).await.result();
-            // The crash comes within the grace time.
+            // The crash happens within the grace time.
             let cancel = server.call("CancelTask", json!({"id": id(&canceled)}));
             tokio::select! {
                 answer = cancel => panic!("not yet: {}", answer.body),
@@ -215,7 +219,7 @@ fn what_was_asked_of_a_task_before_the_crash_is_done_after_it() {
         });
         agent.gate.let_pass(100);
         let calls = agent.calls.count();
-        revived(&backend, &agent, async |server| {
+        serve_again(&backend, &agent, async |server| {
             let ended = server.eventually(id(&followed), "COMPLETED").await;
             assert_eq!(artifacts(&ended), ["first by attempt 2", "second by attempt 3"]);
             assert_eq!(state(&server.get(id(&canceled)).await), "CANCELED");
@@ -237,8 +241,7 @@ async fn a_stopping_server_lets_turns_finish_and_takes_nothing_new() {
         let mut watch = server.stream("SubscribeToTask", json!({"id": id(&task)}), None).await.ok().unwrap();
         let mut quiet = server.stream("SubscribeToTask", json!({"id": id(&asked)}), None).await.ok().unwrap();
         quiet.next().await.unwrap();
-        let engine = server.server.engine().clone();
-        let stopping = engine.shut_down(Duration::from_secs(20));
+        let stopping = server.server.shut_down();
         let meanwhile = async {
             for params in [message("new"), message_to(&asked, "this")] {
                 let refused = server.call("SendMessage", params).await;
@@ -267,10 +270,9 @@ async fn a_turn_that_does_not_finish_in_the_drain_is_left_to_the_next_start() {
     let task = server.start("work").await;
     let waiting = message_to(&task, "more");
     let blocked = server.call("SendMessage", waiting);
-    let engine = server.server.engine().clone();
     let (answer, ()) = tokio::join!(blocked, async {
         server.get(id(&task)).await;
-        engine.shut_down(Duration::from_secs(20)).await;
+        server.server.shut_down().await;
     });
     assert!([200, 503].contains(&answer.status), "whoever waits is answered: {}", answer.body);
     server.stop().await;

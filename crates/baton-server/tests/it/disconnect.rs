@@ -7,8 +7,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::faults::FaultyStore;
+use crate::fixtures::Gate;
 use crate::harness::{TestServer, id, message, message_to, serve, state, with_agent};
-use crate::stage::Gate;
 
 async fn asks_once(turn: Turn) -> Result<(), AgentError> {
     if turn.is_first() && turn.text() == "ask" {
@@ -17,7 +17,7 @@ async fn asks_once(turn: Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Sends a whole request, and hangs up while the store is still writing.
+/// Sends a whole request, and disconnects while the store is still writing.
 async fn send_and_hang_up(server: &TestServer, store: &FaultyStore, method: &str, params: Value) {
     let (slow, before) = (Gate::new(), store.appends());
     store.slow_appends(Some(&slow));
@@ -66,5 +66,5 @@ async fn s06_nor_during_a_follow_up_or_a_cancel() {
     let mut watch = server.stream("SubscribeToTask", json!({"id": id(&task)}), None).await.ok().unwrap();
     assert_eq!(watch.next().await.unwrap().kind(), "task");
     send_and_hang_up(&server, &store, "CancelTask", json!({"id": id(&task)})).await;
-    assert_eq!(watch.next().await.unwrap().kind(), "canceled", "those who watch are told");
+    assert_eq!(watch.next().await.unwrap().kind(), "canceled", "subscribers see the end");
 }

@@ -1,4 +1,4 @@
-//! A server that stops: nothing new, what is under way ends, who has nothing to do is let go, nobody holds it up.
+//! Graceful stop: no new work, running calls finish, idle connections are closed, and no client can delay it for ever.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use crate::fixtures::{Gate, agent_with, connections};
 use crate::frames::{self, DATA, END_HEADERS, END_STREAM, HEADERS, frame, header_block};
-use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::harness::{TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket::{self, one_reply, replies, until_closed};
 use crate::speakers::envelope;
-use crate::stage::{Gate, agent_with, connections};
 
-/// An agent that is not to be hurried.
+/// An agent that waits at the gate, on a server with a long drain time.
 fn gated(gate: &Gate) -> Builder {
     async fn wait(gate: Gate, turn: Turn) -> Result<(), AgentError> {
         gate.pass().await;
         turn.text_artifact("late", "late").await?;
         Ok(())
     }
-    with_agent(agent_with(gate, wait)).drain(HANG)
+    with_agent(agent_with(gate, wait)).drain(TEST_TIMEOUT)
 }
 
-/// Tells it to stop, and waits until it takes no more connections.
+/// Starts stopping the server, and waits until it accepts no more connections.
 async fn stopping(server: TestServer) -> JoinHandle<()> {
     let address = socket::address(&server);
     let stopping = tokio::spawn(server.stop());
@@ -35,7 +35,7 @@ async fn stopping(server: TestServer) -> JoinHandle<()> {
 }
 
 async fn ended(stopping: JoinHandle<()>) {
-    tokio::time::timeout(HANG, stopping).await.expect("it stops").unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, stopping).await.expect("it stops").unwrap();
 }
 
 const CARD: &[u8] = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -61,7 +61,7 @@ async fn a_stopping_server_ends_what_is_under_way_and_takes_nothing_new() {
     let mut silent = socket::connect(&server).await;
     let mut half_asked = socket::connect(&server).await;
     half_asked.write_all(HEAD.as_bytes()).await.unwrap();
-    // Both turns are running, and all that was sent has been read.
+    // Both turns are running, and the server has read all that was sent.
     while server.call("ListTasks", json!({})).await.result()["totalSize"] != 2 {}
 
     let stopping = stopping(server).await;
@@ -85,8 +85,8 @@ async fn a_stopping_server_ends_what_is_under_way_and_takes_nothing_new() {
     ended(stopping).await;
 }
 
-/// The answer to a new request on a connection that is kept for the sake of another.
-async fn status_of(stream: &mut TcpStream, id: u32, path: &str) -> String {
+/// The body of the answer to a new request on a connection that stays open for an earlier stream.
+async fn body_of(stream: &mut TcpStream, id: u32, path: &str) -> String {
     let block = header_block("GET", path, &[("a2a-version", "1.0")]);
     stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, id, &block)).await.unwrap();
     let mut text = Vec::new();
@@ -111,13 +111,13 @@ async fn new_requests_on_a_kept_connection_are_refused_but_for_its_health() {
     kept.write_all(&frame(HEADERS, END_HEADERS, 1, &block)).await.unwrap();
     kept.write_all(&frame(DATA, END_STREAM, 1, body.as_bytes())).await.unwrap();
     while server.call("ListTasks", json!({})).await.result()["totalSize"] != 1 {}
-    assert!(status_of(&mut kept, 3, "/tasks").await.contains("totalSize"));
+    assert!(body_of(&mut kept, 3, "/tasks").await.contains("totalSize"));
 
     let stopping = stopping(server).await;
     let refused = "The server is stopping; try again in a moment\n";
-    assert_eq!(status_of(&mut kept, 5, "/tasks").await, refused);
+    assert_eq!(body_of(&mut kept, 5, "/tasks").await, refused);
     for (id, path) in [(7, "/healthz"), (9, "/readyz")] {
-        assert_ne!(status_of(&mut kept, id, path).await, refused, "{path} speaks for itself");
+        assert_ne!(body_of(&mut kept, id, path).await, refused, "{path} is still served");
     }
     gate.let_pass(1);
     let rest = frames::rest(&mut kept).await;
@@ -127,7 +127,7 @@ async fn new_requests_on_a_kept_connection_are_refused_but_for_its_health() {
     ended(stopping).await;
 }
 
-/// What a reader is told when the stream ends before its task.
+/// A stream that ends before its task has a comment and a `retry` at its end.
 #[tokio::test]
 async fn a_stream_that_the_server_ends_says_when_to_come_back() {
     let server = serve(gated(&Gate::new()).drain(Duration::from_millis(100))).await;
@@ -139,11 +139,11 @@ async fn a_stream_that_the_server_ends_says_when_to_come_back() {
     let stopping = stopping(server).await;
     let text = String::from_utf8(until_closed(&mut reader).await).unwrap();
     let last = ": the server is stopping; resume with Last-Event-ID\n\nretry: 1000\n\n\r\n0\r\n\r\n";
-    assert!(text.ends_with(last), "and the end is an end, not a break: {text}");
+    assert!(text.ends_with(last), "the chunked body is complete: {text}");
     ended(stopping).await;
 }
 
-/// Clients that never finish do not keep the process.
+/// Clients that never finish their requests do not keep the process running.
 #[tokio::test]
 async fn nobody_holds_up_the_end() {
     let limits = connections(|all| all.last_patience = Duration::from_millis(200));
@@ -156,12 +156,12 @@ async fn nobody_holds_up_the_end() {
     server.call("ListTasks", json!({})).await;
     let began = std::time::Instant::now();
     ended(stopping(server).await).await;
-    assert!(began.elapsed() < Duration::from_secs(10), "far less than the bodies' own time");
+    assert!(began.elapsed() < Duration::from_secs(10), "much shorter than the timeout for bodies");
     until_closed(&mut unfinished).await;
     frames::rest(&mut dawdling).await;
 }
 
-/// Whoever drops the server while it serves wants it gone, connections and all.
+/// Dropping the serving future closes all connections.
 #[tokio::test]
 async fn a_server_that_is_dropped_leaves_no_connection_behind() {
     let server = gated(&Gate::new()).build().await.unwrap();

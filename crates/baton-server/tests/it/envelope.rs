@@ -1,5 +1,5 @@
-//! S-01. JSON-RPC 2.0 section 4: a request has `jsonrpc`, `method` and, since an A2A call always wants an
-//! answer, an `id`; section 5: the answer has the same id, also beside an error, or null when it could not be read.
+//! S-01. JSON-RPC 2.0 section 4: a request has `jsonrpc`, `method` and, since every A2A call has an answer, an `id`;
+//! section 5: the answer has the same id, also with an error, or null if the id could not be read.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::harness::{TestServer, message, serve_agent};
 
 const HEADERS: [(&str, &str); 2] = [("content-type", "application/json"), ("a2a-version", "1.0")];
 
-/// The body is refused, and the answer names no id.
+/// The body is refused, and the answer's id is null.
 async fn check(server: &TestServer, body: impl AsRef<[u8]>, status: u16, code: i64) {
     check_with(server, body, status, code, Value::Null).await;
 }
@@ -82,7 +82,7 @@ async fn s01_json_that_is_no_request_is_refused() {
     let closed_deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let batch = format!("[{good}]");
     for body in [
-        // Not an object, batches among them.
+        // Not an object; batches, too.
         "null",
         "true",
         "1",
@@ -92,7 +92,7 @@ async fn s01_json_that_is_no_request_is_refused() {
         &batch,
         &closed_deep,
         "{}",
-        // An id that cannot be one.
+        // Invalid ids.
         r#"{"jsonrpc":"2.0","id":true,"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":[1],"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":{"a":1},"method":"ListTasks"}"#,
@@ -100,7 +100,7 @@ async fn s01_json_that_is_no_request_is_refused() {
         &long_string,
         &huge_string,
         &long_number,
-        // Two ids: either could be the one that is waited for.
+        // Two ids: the client may wait for either.
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks"}"#,
         r#"{"jsonrpc":"2.0","id":1,"\u0069d":2,"method":"ListTasks"}"#,
     ] {
@@ -134,7 +134,7 @@ async fn s01_json_that_is_no_request_is_refused() {
     }
 }
 
-/// Without an id nothing is carried out; but that is looked at last, after method and params.
+/// A request without an id is not carried out; this is checked last, after method and params.
 #[tokio::test]
 async fn s01_a_missing_id_is_told_last_and_runs_nothing() {
     let server = serve_agent(obedient).await;
@@ -160,7 +160,7 @@ async fn s01_a_missing_id_is_told_last_and_runs_nothing() {
         assert_eq!(answer.body.get("id"), Some(&Value::Null), "{method}");
     }
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0, "nothing ran");
-    // Null is an id: a client in the field sends it.
+    // Null is accepted as an id: an existing client sends it.
     let send = message("hello");
     let body = json!({"jsonrpc": "2.0", "id": null, "method": "SendMessage", "params": send});
     let answer = server.post(&HEADERS, body.to_string()).await;
@@ -252,7 +252,7 @@ async fn s01_deep_nesting_costs_an_error_and_no_more() {
             let answer = server.post(&HEADERS, body).await;
             assert_eq!((answer.status, answer.error_code()), (200, -32602), "{}", answer.body);
         }
-        // Where nobody looks it does no harm.
+        // In members that are not read it does no harm.
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{{"unknown":{deep}}}}}"#);
         assert_eq!(server.post(&HEADERS, body).await.result()["totalSize"], 0);
@@ -264,7 +264,7 @@ async fn s01_equal_ids_on_many_connections_do_not_cross() {
     let server = serve_agent(obedient).await;
     let calls = (0..50).map(|number| {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message(&format!("n{number}"))});
-        // A client of its own: a connection of its own.
+        // A client, and so a connection, of its own.
         let request = reqwest::Client::new().post(&server.url).body(body.to_string());
         let request = request.header("a2a-version", "1.0").header("content-type", "application/json");
         async move { (number, request.send().await.unwrap().text().await.unwrap()) }

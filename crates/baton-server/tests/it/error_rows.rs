@@ -1,26 +1,26 @@
-//! S-05, S-12, S-16, P-02. Spec 3.2, 3.3, 3.4 and rulings 3 and 4: every error that can be provoked, as a row:
-//! what it is in each generation and binding, and the shape it comes in.
+//! S-05, S-12, S-16, P-02. Spec 3.2, 3.3, 3.4 and rulings 3 and 4: a row for every error that can be provoked, with its
+//! codes, statuses and JSON in each generation and binding.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::domain::{AgentCard, AgentExtension, AgentSkill, Part};
 use baton_protocol::{Error, ErrorKind};
-use baton_server::auth::{Authenticator, Principal};
-use baton_server::engine::options::Options;
+use baton_server::Options;
+use baton_server::auth::{AuthRequest, Authenticator, Challenge, Principal};
 use baton_server::store::StoreError;
 use baton_server::store::memory::MemoryStore;
 use baton_server::{AgentError, Asked, Server};
-use http::{HeaderMap, Method};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, FACES, Face, Said, answer, ask_with, events, get, said, task_of};
+use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, ask_with, events, get, sending, task_of};
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
 use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
 use crate::own_names;
-use crate::speakers::{legacy, read, request, settles, task, with_card};
+use crate::speakers::{legacy, read, request, task, wait_for_state, with_card};
 
 /// JSON-RPC codes of 1.0, 0.3 and 0.1; HTTP statuses of 1.0, of 0.3, and under JSON-RPC.
 struct Row {
@@ -51,77 +51,80 @@ const FULL: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [503; 3]);
 const AWAY: Row = row("UNAVAILABLE", [-32603; 3], [503; 3]);
 const BROKEN: Row = row("INTERNAL_ERROR", [-32603; 3], [500, 500, 200]);
 const TOO_LARGE: Row = row("PAYLOAD_TOO_LARGE", [-32600; 3], [413; 3]);
-/// Of HTTP, not of A2A: no reason is told.
+/// An error of HTTP and not of A2A: it has no reason.
 const NO_JSON_TYPE: Row = row("", [-32600; 3], [415; 3]);
 const NO_JSON: Row = row("PARSE_ERROR", [-32700; 3], [400; 3]);
 
 const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
-/// The id of the request, where the request could be read.
+/// The id of the request, if the request could be read.
 const KNOWN: &str = "r";
 
 #[track_caller]
-fn check(face: Face, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
-    let generation = match face {
-        Face::V1Rpc | Face::V1Rest => 0,
-        Face::V03Rpc | Face::V03Rest => 1,
-        Face::V01 => 2,
+fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
+    let generation = match interface {
+        Interface::V1Rpc | Interface::V1Rest => 0,
+        Interface::V03Rpc | Interface::V03Rest => 1,
+        Interface::V01 => 2,
     };
-    let status = row.http[if face.is_rest() { generation } else { 2 }];
+    let status = row.http[if interface.is_rest() { generation } else { 2 }];
     let body = &got.body;
-    assert_eq!(got.status, status, "{face:?} {what}: {body}");
+    assert_eq!(got.status, status, "{interface:?} {what}: {body}");
     assert_eq!(got.header("content-type").map(|kind| kind.ends_with("json")), Some(true));
-    assert_eq!(got.header("retry-after").is_some(), [429, 503].contains(&status), "{face:?} {what}");
+    assert_eq!(got.header("retry-after").is_some(), [429, 503].contains(&status), "{interface:?} {what}");
     let error = &body["error"];
-    own_names::check(face, error);
-    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{face:?} {what}: {body}");
-    let details = if face.is_rest() {
-        assert_eq!(error["code"], status, "{face:?} {what}");
+    own_names::check(interface, error);
+    assert!(
+        error["message"].as_str().is_some_and(|message| !message.is_empty()),
+        "{interface:?} {what}: {body}"
+    );
+    let details = if interface.is_rest() {
+        assert_eq!(error["code"], status, "{interface:?} {what}");
         let name = error["status"].as_str().expect("the name of a gRPC code");
         assert!(name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'), "{name}");
         // Clients of 0.3 look for the message at the top.
-        let top = (face == Face::V03Rest).then_some(&error["message"]);
-        assert_eq!(body.get("message"), top, "{face:?} {what}");
+        let top = (interface == Interface::V03Rest).then_some(&error["message"]);
+        assert_eq!(body.get("message"), top, "{interface:?} {what}");
         &error["details"]
     } else {
         assert_eq!(body["jsonrpc"], "2.0");
-        assert_eq!(body["id"], json!(id), "{face:?} {what}");
-        assert_eq!(error["code"], row.codes[generation], "{face:?} {what}: {body}");
+        assert_eq!(body["id"], json!(id), "{interface:?} {what}");
+        assert_eq!(error["code"], row.codes[generation], "{interface:?} {what}: {body}");
         &error["data"]
     };
     if row.reason.is_empty() {
         let told = details.as_array().map_or(0, Vec::len);
-        assert_eq!(told, 0, "{face:?} {what}: a reason where A2A has none: {body}");
+        assert_eq!(told, 0, "{interface:?} {what}: a reason where A2A has none: {body}");
         return;
     }
-    // Before the method is read nobody knows the generation; the newest form is used.
-    if face == Face::V01 && id.is_some() && row.reason != VERSION.reason {
+    // Before the method is read the generation is unknown; the newest form is used.
+    if interface == Interface::V01 && id.is_some() && row.reason != VERSION.reason {
         assert_eq!(*details, json!({"reason": row.reason}), "{what}");
         return;
     }
-    let details = details.as_array().unwrap_or_else(|| panic!("{face:?} {what}: no list: {body}"));
+    let details = details.as_array().unwrap_or_else(|| panic!("{interface:?} {what}: no list: {body}"));
     assert!(details.iter().all(|detail| detail["@type"].is_string()));
     assert_eq!((&details[0]["@type"], &details[0]["domain"]), (&json!(INFO), &json!("a2a-protocol.org")));
-    assert_eq!(details[0]["reason"], row.reason, "{face:?} {what}");
+    assert_eq!(details[0]["reason"], row.reason, "{interface:?} {what}");
     let has = |kind: &str| details.iter().any(|detail| detail["@type"].as_str().unwrap().ends_with(kind));
-    assert_eq!(has("RetryInfo"), got.header("retry-after").is_some(), "{face:?} {what}");
-    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{face:?} {what}");
+    assert_eq!(has("RetryInfo"), got.header("retry-after").is_some(), "{interface:?} {what}");
+    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{interface:?} {what}");
 }
 
-async fn refused(server: &TestServer, face: Face, ask: &Ask, row: &Row) {
-    let Some(response) = ask_with(server, face, &[], ask).await else { return };
-    check(face, &read(response).await, row, Some(KNOWN), &format!("{ask:?}"));
+async fn refused(server: &TestServer, interface: Interface, ask: &Ask, row: &Row) {
+    let Some(response) = ask_with(server, interface, &[], ask).await else { return };
+    check(interface, &read(response).await, row, Some(KNOWN), &format!("{ask:?}"));
 }
 
 fn id(task: &Value) -> String {
     task["id"].as_str().expect("a task has an id").to_owned()
 }
 
-/// A task of that face which has come to rest.
-pub(crate) async fn rested(server: &TestServer, face: Face, text: &str) -> String {
-    let id = id(&task_of(server, face, &Ask::Send(said(text))).await);
+/// A task of that interface which has come to rest.
+pub(crate) async fn rested(server: &TestServer, interface: Interface, text: &str) -> String {
+    let id = id(&task_of(server, interface, &Ask::Send(sending(text))).await);
     loop {
-        let state = crate::asking::state(&task_of(server, face, &get(&id)).await);
+        let state = crate::asking::state(&task_of(server, interface, &get(&id)).await);
         if !["submitted", "working"].contains(&state.as_str()) {
             return id;
         }
@@ -131,9 +134,9 @@ pub(crate) async fn rested(server: &TestServer, face: Face, text: &str) -> Strin
 #[tokio::test]
 async fn p02_errors_about_a_task() {
     let server = serve_agent(obedient).await;
-    for face in FACES {
-        let ended = rested(&server, face, "hello").await;
-        let to = |task: &str| Said { task: Some(task.to_owned()), ..said("more") };
+    for interface in INTERFACES {
+        let ended = rested(&server, interface, "hello").await;
+        let to = |task: &str| Sending { task: Some(task.to_owned()), ..sending("more") };
         for (ask, row) in [
             (Ask::Cancel(ended.clone()), NOT_CANCELABLE),
             (Ask::Send(to(&ended)), ENDED),
@@ -143,18 +146,18 @@ async fn p02_errors_about_a_task() {
             (Ask::GetPush(ended.clone()), NO_PUSH),
             (Ask::ListPush(ended.clone()), NO_PUSH),
             (Ask::DeletePush(ended.clone()), NO_PUSH),
-            (Ask::Send(Said { push: true, ..said("hello") }), NO_PUSH),
-            (Ask::Stream(Said { push: true, ..said("hello") }), NO_PUSH),
-            (Ask::Send(Said { history: Some(-1), ..said("hello") }), INVALID),
+            (Ask::Send(Sending { push: true, ..sending("hello") }), NO_PUSH),
+            (Ask::Stream(Sending { push: true, ..sending("hello") }), NO_PUSH),
+            (Ask::Send(Sending { history: Some(-1), ..sending("hello") }), INVALID),
         ] {
-            refused(&server, face, &ask, &row).await;
+            refused(&server, interface, &ask, &row).await;
         }
-        // A task nobody knows was born nowhere: 0.1 and 0.3 cannot be told apart, and get the later form.
-        let face = if face == Face::V01 { Face::V03Rpc } else { face };
+        // An unknown task has no generation: 0.1 and 0.3 cannot be distinguished, and get the form of 0.3.
+        let interface = if interface == Interface::V01 { Interface::V03Rpc } else { interface };
         for ask in
             [get("none"), Ask::Cancel("none".into()), Ask::Subscribe("none".into()), Ask::Send(to("none"))]
         {
-            refused(&server, face, &ask, &NOT_FOUND).await;
+            refused(&server, interface, &ask, &NOT_FOUND).await;
         }
     }
 }
@@ -170,40 +173,46 @@ async fn p02_errors_about_what_the_card_declares() {
         card.capabilities.extensions = vec![extension];
     };
     let extended = serve(with_card(needs, obedient)).await;
-    for face in FACES {
-        let picture = Said { picture: true, ..said("") };
-        refused(&text_only, face, &Ask::Send(picture.clone()), &CONTENT_TYPE).await;
-        refused(&text_only, face, &Ask::Stream(picture), &CONTENT_TYPE).await;
-        refused(&silent, face, &Ask::Stream(said("hello")), &UNSUPPORTED).await;
-        let held = id(&task_of(&silent, face, &Ask::Send(Said { wait: Some(false), ..said("hold") })).await);
-        refused(&silent, face, &Ask::Subscribe(held), &UNSUPPORTED).await;
-        refused(&extended, face, &Ask::Send(said("hello")), &EXTENSION).await;
+    for interface in INTERFACES {
+        let picture = Sending { picture: true, ..sending("") };
+        refused(&text_only, interface, &Ask::Send(picture.clone()), &CONTENT_TYPE).await;
+        refused(&text_only, interface, &Ask::Stream(picture), &CONTENT_TYPE).await;
+        refused(&silent, interface, &Ask::Stream(sending("hello")), &UNSUPPORTED).await;
+        let held =
+            id(&task_of(&silent, interface, &Ask::Send(Sending { wait: Some(false), ..sending("hold") }))
+                .await);
+        refused(&silent, interface, &Ask::Subscribe(held), &UNSUPPORTED).await;
+        refused(&extended, interface, &Ask::Send(sending("hello")), &EXTENSION).await;
         for header in ["a2a-extensions", "x-a2a-extensions"] {
             let headers = [(header, uri)];
-            let told = ask_with(&extended, face, &headers, &Ask::Send(said("hello"))).await.unwrap();
-            assert_eq!(told.status(), 200, "{face:?} {header}");
+            let told = ask_with(&extended, interface, &headers, &Ask::Send(sending("hello"))).await.unwrap();
+            assert_eq!(told.status(), 200, "{interface:?} {header}");
         }
-        // 1.0 asks for the capability first; 0.3 has one error for both, and 0.1 no such method.
-        let no_card = if face == Face::V03Rpc || face == Face::V03Rest { NO_CARD } else { UNSUPPORTED };
-        refused(&text_only, face, &Ask::Card, &no_card).await;
+        // 1.0 checks the capability first; 0.3 has one error for both, and 0.1 has no such method.
+        let no_card = if interface == Interface::V03Rpc || interface == Interface::V03Rest {
+            NO_CARD
+        } else {
+            UNSUPPORTED
+        };
+        refused(&text_only, interface, &Ask::Card, &no_card).await;
     }
 }
 
 #[tokio::test]
 async fn p07_errors_about_the_version() {
     let server = serve_agent(obedient).await;
-    for (face, versions) in [
-        (Face::V1Rpc, &["", "0.3", "0.1", "9.9"][..]),
-        (Face::V1Rest, &["", "0.3", "9.9"]),
-        (Face::V03Rpc, &["1.0", "9.9"]),
-        (Face::V03Rest, &["1.0", "0.1", "9.9"]),
-        (Face::V01, &["1.0", "9.9"]),
+    for (interface, versions) in [
+        (Interface::V1Rpc, &["", "0.3", "0.1", "9.9"][..]),
+        (Interface::V1Rest, &["", "0.3", "9.9"]),
+        (Interface::V03Rpc, &["1.0", "9.9"]),
+        (Interface::V03Rest, &["1.0", "0.1", "9.9"]),
+        (Interface::V01, &["1.0", "9.9"]),
     ] {
         for version in versions {
             let headers = [("a2a-version", *version)];
-            for ask in [Ask::Send(said("hello")), get("none")] {
-                let got = read(ask_with(&server, face, &headers, &ask).await.unwrap()).await;
-                check(face, &got, &VERSION, Some(KNOWN), version);
+            for ask in [Ask::Send(sending("hello")), get("none")] {
+                let got = read(ask_with(&server, interface, &headers, &ask).await.unwrap()).await;
+                check(interface, &got, &VERSION, Some(KNOWN), version);
             }
         }
     }
@@ -217,12 +226,12 @@ async fn p02_an_agent_that_answers_wrongly() {
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
     let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), mute)).await;
-    for face in FACES.into_iter().filter(|face| *face != Face::V01) {
-        refused(&server, face, &Ask::Send(said("hello")), &BAD_AGENT).await;
+    for interface in INTERFACES.into_iter().filter(|interface| *interface != Interface::V01) {
+        refused(&server, interface, &Ask::Send(sending("hello")), &BAD_AGENT).await;
     }
-    // In 0.1 the answer would have been a task's: that task fails, and says why.
+    // In 0.1 the answer is a task: it fails, and its status has the reason.
     legacy(&server, "tasks/send", task("t", "hello")).await.result();
-    let failed = settles(&server, "t", "failed").await;
+    let failed = wait_for_state(&server, "t", "failed").await;
     assert_eq!(failed["status"]["message"]["parts"][0]["text"], "The agent answered with an empty message");
 }
 
@@ -232,13 +241,13 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
     struct Bouncer;
     #[async_trait]
     impl Authenticator for Bouncer {
-        async fn authenticate(&self, _headers: &HeaderMap) -> Result<Principal, Error> {
-            Err(Error::of(ErrorKind::Forbidden))
+        async fn authenticate(&self, _request: &AuthRequest<'_>) -> Result<Principal, Challenge> {
+            Err(Error::of(ErrorKind::Forbidden).into())
         }
     }
     let asks = [
-        Ask::Send(said("hello")),
-        Ask::Stream(said("hello")),
+        Ask::Send(sending("hello")),
+        Ask::Stream(sending("hello")),
         get("none"),
         Ask::Cancel("none".into()),
         Ask::Card,
@@ -247,21 +256,21 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
         (serve(with_agent(obedient).authenticator(Arc::new(ByHeader))).await, UNKNOWN_CALLER),
         (serve(with_agent(obedient).authenticator(Arc::new(Bouncer))).await, FORBIDDEN),
     ] {
-        for face in FACES {
+        for interface in INTERFACES {
             for ask in &asks {
-                let Some(response) = ask_with(&server, face, &[], ask).await else { continue };
-                check(face, &read(response).await, &row, None, &format!("{ask:?}"));
+                let Some(response) = ask_with(&server, interface, &[], ask).await else { continue };
+                check(interface, &read(response).await, &row, None, &format!("{ask:?}"));
             }
         }
-        // Headers alone decide: what is no request is refused in the same way.
+        // Only headers are checked: an invalid body is refused in the same way.
         for path in ["/", "/subscribe"] {
             let got = read(request(&server, Method::POST, path, &[], "no JSON").await).await;
-            check(Face::V1Rpc, &got, &row, None, path);
+            check(Interface::V1Rpc, &got, &row, None, path);
         }
-        // Nor is it told which paths there are.
+        // Unknown paths are refused in the same way.
         for path in ["/nothing/here", "/tasks/%00", "/tenant/tasks"] {
             let got = read(request(&server, Method::DELETE, path, &[], "").await).await;
-            check(Face::V1Rest, &got, &row, None, path);
+            check(Interface::V1Rest, &got, &row, None, path);
         }
     }
 }
@@ -270,17 +279,20 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
 async fn s12_no_room() {
     let mut options = Options::default();
     (options.max_running, options.max_queued, options.max_pending_messages) = (1, 0, 1);
-    for face in FACES {
+    for interface in INTERFACES {
         let server = serve(with_agent(obedient).options(options.clone())).await;
-        let now =
-            |text: &str, task: Option<&String>| Said { wait: Some(false), task: task.cloned(), ..said(text) };
-        let held = id(&task_of(&server, face, &Ask::Send(now("hold", None))).await);
-        for ask in [Ask::Send(now("hello", None)), Ask::Stream(said("hello"))] {
-            refused(&server, face, &ask, &FULL).await;
+        let now = |text: &str, task: Option<&String>| Sending {
+            wait: Some(false),
+            task: task.cloned(),
+            ..sending(text)
+        };
+        let held = id(&task_of(&server, interface, &Ask::Send(now("hold", None))).await);
+        for ask in [Ask::Send(now("hello", None)), Ask::Stream(sending("hello"))] {
+            refused(&server, interface, &ask, &FULL).await;
         }
-        task_of(&server, face, &Ask::Send(now("first", Some(&held)))).await;
+        task_of(&server, interface, &Ask::Send(now("first", Some(&held)))).await;
         for ask in [Ask::Send(now("second", Some(&held))), Ask::Stream(now("third", Some(&held)))] {
-            refused(&server, face, &ask, &QUOTA).await;
+            refused(&server, interface, &ask, &QUOTA).await;
         }
     }
 }
@@ -290,20 +302,20 @@ async fn s12_a_store_that_fails() {
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
     let server = serve(with_agent(obedient).store(store.clone())).await;
     for (error, row) in [
-        (StoreError::Unavailable("secret words".into()), AWAY),
-        (StoreError::Full("secret words".into()), FULL),
-        (StoreError::Damaged("secret words".into()), BROKEN),
+        (StoreError::unavailable("secret words"), AWAY),
+        (StoreError::full("secret words"), FULL),
+        (StoreError::damaged("secret words"), BROKEN),
     ] {
-        for face in FACES {
-            let now = |text: &str| Said { wait: Some(false), ..said(text) };
-            let busy = id(&task_of(&server, face, &Ask::Send(now("hold"))).await);
-            let asking = rested(&server, face, "ask").await;
-            let to = |task: &str| Said { task: Some(task.to_owned()), ..now("more") };
+        for interface in INTERFACES {
+            let now = |text: &str| Sending { wait: Some(false), ..sending(text) };
+            let busy = id(&task_of(&server, interface, &Ask::Send(now("hold"))).await);
+            let asking = rested(&server, interface, "ask").await;
+            let to = |task: &str| Sending { task: Some(task.to_owned()), ..now("more") };
             store.fail_writes(&error);
-            // Every way to write: a new task, a word to a busy one, an answer, and both kinds of cancel.
+            // Every kind of write: a new task, a message to a busy one, an answer, and both kinds of cancel.
             for ask in [
-                Ask::Send(said("hello")),
-                Ask::Stream(said("hello")),
+                Ask::Send(sending("hello")),
+                Ask::Stream(sending("hello")),
                 Ask::Send(to(&busy)),
                 Ask::Stream(to(&busy)),
                 Ask::Send(to(&asking)),
@@ -311,16 +323,16 @@ async fn s12_a_store_that_fails() {
                 Ask::Cancel(busy.clone()),
                 Ask::Cancel(asking.clone()),
             ] {
-                let got = answer(&server, face, &ask).await;
-                check(face, &got, &row, Some(KNOWN), &format!("{ask:?}"));
+                let got = answer(&server, interface, &ask).await;
+                check(interface, &got, &row, Some(KNOWN), &format!("{ask:?}"));
                 assert!(!got.body.to_string().contains("secret words"));
             }
-            // What is there can be read.
+            // Reads still work.
             for (task, state) in [(&busy, "working"), (&asking, "input-required")] {
-                assert_eq!(crate::asking::state(&task_of(&server, face, &get(task)).await), state);
+                assert_eq!(crate::asking::state(&task_of(&server, interface, &get(task)).await), state);
             }
-            let mut watched = events(&server, face, &Ask::Subscribe(busy.clone())).await.ok().unwrap();
-            assert!(watched.next().await.is_some(), "{face:?}");
+            let mut watched = events(&server, interface, &Ask::Subscribe(busy.clone())).await.ok().unwrap();
+            assert!(watched.next().await.is_some(), "{interface:?}");
             store.recover();
         }
     }
@@ -330,10 +342,10 @@ async fn s12_a_store_that_fails() {
 async fn p07_bodies_that_are_no_request() {
     let server = serve_agent(obedient).await;
     let large = " ".repeat(4 * 1024 * 1024 + 1);
-    for face in FACES {
-        let path = match face {
-            Face::V1Rest => "/message:send",
-            Face::V03Rest => "/v1/message:send",
+    for interface in INTERFACES {
+        let path = match interface {
+            Interface::V1Rest => "/message:send",
+            Interface::V03Rest => "/v1/message:send",
             _ => "/",
         };
         for (kind, body, row) in [
@@ -342,9 +354,9 @@ async fn p07_bodies_that_are_no_request() {
             ("application/json", "{", NO_JSON),
         ] {
             let mut headers = vec![("content-type", kind)];
-            headers.extend(face.version());
+            headers.extend(interface.version());
             let got = read(request(&server, Method::POST, path, &headers, body.to_owned()).await).await;
-            check(face, &got, &row, None, row.reason);
+            check(interface, &got, &row, None, row.reason);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The faces of one server: a generation and a binding each. Every face says the same few things in its own
-//! JSON, and what it hears is brought to one shape, that of 1.0 without ids and times.
+//! A client for each face of a server; a face is a generation and a binding. Requests are written in the JSON of the face,
+//! and answers are converted to one common form: that of 1.0 without ids and times.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, TestServer};
 use crate::shapes;
-use crate::speakers::{Events, Told, envelope, read, request};
+use crate::speakers::{Events, StreamEvent, envelope, read, request};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Face {
@@ -31,7 +31,7 @@ impl Face {
         matches!(self, Face::V1Rpc | Face::V1Http | Face::V1Tenant)
     }
 
-    /// In front of every HTTP+JSON path.
+    /// Prefix of every HTTP+JSON path.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Face::V1Tenant => "/acme",
@@ -49,16 +49,16 @@ impl Face {
     }
 }
 
-/// A message of the user's.
+/// A user message to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Say {
     pub(crate) id: String,
-    /// Parts as 1.0 spells them.
+    /// Parts in the JSON of 1.0.
     pub(crate) parts: Value,
-    /// The task it is for; without one it starts a task.
+    /// The task it is sent to; without one it starts a task.
     pub(crate) to: Option<String>,
     pub(crate) metadata: Option<Value>,
-    /// Wait until the task rests.
+    /// Wait until the task has ended or waits for input.
     pub(crate) wait: bool,
     pub(crate) history: Option<u32>,
 }
@@ -86,18 +86,18 @@ impl Say {
     }
 }
 
-/// What came back, in the common shape: `{"task": …}`, `{"message": …}` or `{"error": …}`.
+/// An answer in the common form: `{"task": …}`, `{"message": …}` or `{"error": …}`.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct CommonAnswer {
     /// The task's id.
     pub(crate) id: String,
     pub(crate) shape: Value,
     pub(crate) replayed: bool,
 }
 
-/// An event in the common shape, and its number.
+/// An event in the common form, and its number.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct CommonEvent {
     pub(crate) number: Option<u64>,
     pub(crate) shape: Value,
 }
@@ -106,34 +106,34 @@ pub(crate) struct Client<'a> {
     pub(crate) face: Face,
     /// Write every character beyond ASCII as an escape.
     pub(crate) ascii: bool,
-    /// The version header of 0.3, which its clients do not send: it overrules the task's birth.
-    pub(crate) insists: bool,
+    /// Send the version header of 0.3, which clients of 0.3 do not send: it takes precedence over the task's generation.
+    pub(crate) sends_version: bool,
     pub(crate) server: &'a TestServer,
 }
 
 impl<'a> Client<'a> {
     pub(crate) fn new(server: &'a TestServer, face: Face) -> Self {
-        Client { face, ascii: false, insists: false, server }
+        Client { face, ascii: false, sends_version: false, server }
     }
 
-    pub(crate) async fn send(&self, say: &Say) -> Heard {
-        let heard = self.hear(self.ask_send(say, false, None).await).await;
+    pub(crate) async fn send(&self, say: &Say) -> CommonAnswer {
+        let heard = self.read_answer(self.post_send(say, false, None).await).await;
         let busy = |state: &str| matches!(state, "submitted" | "working");
         let state = heard.shape["task"]["state"].as_str().unwrap_or("none");
         if self.face == Face::V01Rpc && say.wait && busy(state) {
-            // This generation answers at once, so its clients poll.
+            // 0.1 answers without waiting, so its clients poll.
             self.until(&heard.id, |state| !busy(state)).await;
-            return Heard { replayed: heard.replayed, ..self.get(&heard.id, say.history).await };
+            return CommonAnswer { replayed: heard.replayed, ..self.get(&heard.id, say.history).await };
         }
         heard
     }
 
-    pub(crate) async fn stream(&self, say: &Say, after: Option<u64>) -> Result<Watch, Value> {
-        let response = self.ask_send(say, true, after).await;
+    pub(crate) async fn stream(&self, say: &Say, after: Option<u64>) -> Result<CommonStream, Value> {
+        let response = self.post_send(say, true, after).await;
         self.watch(response, after.is_none()).await
     }
 
-    async fn ask_send(&self, say: &Say, stream: bool, after: Option<u64>) -> reqwest::Response {
+    async fn post_send(&self, say: &Say, stream: bool, after: Option<u64>) -> reqwest::Response {
         let params = shapes::send_params(self.face, say);
         let ask = match (self.face, stream) {
             (Face::V1Rpc, false) => "SendMessage",
@@ -148,7 +148,7 @@ impl<'a> Client<'a> {
         self.call(ask, &params, after).await
     }
 
-    pub(crate) async fn get(&self, id: &str, history: Option<u32>) -> Heard {
+    pub(crate) async fn get(&self, id: &str, history: Option<u32>) -> CommonAnswer {
         let mut params = json!({"id": id});
         if let Some(history) = history {
             params["historyLength"] = json!(history);
@@ -159,20 +159,20 @@ impl<'a> Client<'a> {
             Face::V03Rpc | Face::V01Rpc => self.call("tasks/get", &params, None).await,
             _ => self.call(&format!("GET /tasks/{id}{query}"), &Value::Null, None).await,
         };
-        self.hear_task(response).await
+        self.read_task(response).await
     }
 
-    pub(crate) async fn cancel(&self, id: &str) -> Heard {
+    pub(crate) async fn cancel(&self, id: &str) -> CommonAnswer {
         let params = json!({"id": id});
         let response = match self.face {
             Face::V1Rpc => self.call("CancelTask", &params, None).await,
             Face::V03Rpc | Face::V01Rpc => self.call("tasks/cancel", &params, None).await,
             _ => self.call(&format!("POST /tasks/{id}:cancel"), &Value::Null, None).await,
         };
-        self.hear_task(response).await
+        self.read_task(response).await
     }
 
-    pub(crate) async fn subscribe(&self, id: &str, after: Option<u64>) -> Result<Watch, Value> {
+    pub(crate) async fn subscribe(&self, id: &str, after: Option<u64>) -> Result<CommonStream, Value> {
         let params = json!({"id": id});
         let response = match self.face {
             Face::V1Rpc => self.call("SubscribeToTask", &params, after).await,
@@ -182,7 +182,7 @@ impl<'a> Client<'a> {
         self.watch(response, after.is_none()).await
     }
 
-    /// A page in the common shape; `query` is a query string of plain names and values.
+    /// A page in the common form; `query` is a query string of plain names and values.
     pub(crate) async fn list(&self, query: &str) -> Value {
         let mut params = json!({});
         for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
@@ -202,9 +202,9 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Asks until the task is in a state that will do.
-    pub(crate) async fn until(&self, id: &str, enough: impl Fn(&str) -> bool) -> Heard {
-        let give_up = tokio::time::Instant::now() + crate::harness::HANG;
+    /// Polls until `enough` accepts the task's state.
+    pub(crate) async fn until(&self, id: &str, enough: impl Fn(&str) -> bool) -> CommonAnswer {
+        let give_up = tokio::time::Instant::now() + crate::harness::TEST_TIMEOUT;
         loop {
             let heard = self.get(id, None).await;
             let state = heard.shape["task"]["state"].as_str().unwrap_or("none");
@@ -218,7 +218,7 @@ impl<'a> Client<'a> {
     /// `ask` is a JSON-RPC method, or an HTTP method with a path.
     async fn call(&self, ask: &str, params: &Value, after: Option<u64>) -> reqwest::Response {
         let mut headers = self.face.headers();
-        headers.extend(self.insists.then_some(("a2a-version", "0.3")));
+        headers.extend(self.sends_version.then_some(("a2a-version", "0.3")));
         let after = after.map(|number| number.to_string());
         headers.extend(after.as_deref().map(|number| ("last-event-id", number)));
         let spelled = |text: String| if self.ascii { escaped(&text) } else { text };
@@ -231,26 +231,26 @@ impl<'a> Client<'a> {
         request(self.server, method.parse().unwrap(), &path, &headers, body).await
     }
 
-    async fn hear(&self, response: reqwest::Response) -> Heard {
+    async fn read_answer(&self, response: reqwest::Response) -> CommonAnswer {
         let reply = read(response).await;
         let replayed = reply.header("a2a-idempotent-replay") == Some("true");
         match self.result(&reply) {
             Ok(sent) => {
                 let (id, shape) = shapes::sent(self.face, &sent);
-                Heard { id, shape, replayed }
+                CommonAnswer { id, shape, replayed }
             }
-            Err(shape) => Heard { id: String::new(), shape, replayed },
+            Err(shape) => CommonAnswer { id: String::new(), shape, replayed },
         }
     }
 
-    async fn hear_task(&self, response: reqwest::Response) -> Heard {
+    async fn read_task(&self, response: reqwest::Response) -> CommonAnswer {
         let reply = read(response).await;
         match self.result(&reply) {
             Ok(task) => {
                 let id = task["id"].as_str().expect("a task has an id").to_owned();
-                Heard { id, shape: json!({"task": shapes::task(self.face, &task)}), replayed: false }
+                CommonAnswer { id, shape: json!({"task": shapes::task(self.face, &task)}), replayed: false }
             }
-            Err(shape) => Heard { id: String::new(), shape, replayed: false },
+            Err(shape) => CommonAnswer { id: String::new(), shape, replayed: false },
         }
     }
 
@@ -268,12 +268,12 @@ impl<'a> Client<'a> {
         }
     }
 
-    async fn watch(&self, response: reqwest::Response, fresh: bool) -> Result<Watch, Value> {
+    async fn watch(&self, response: reqwest::Response, fresh: bool) -> Result<CommonStream, Value> {
         match Events::open(response).await {
             Ok(events) => {
                 let replayed = events.headers.contains_key("a2a-idempotent-replay");
                 let face = self.face;
-                Ok(Watch { face, events, opening: fresh, ended: false, message: false, replayed })
+                Ok(CommonStream { face, events, opening: fresh, ended: false, message: false, replayed })
             }
             Err(answer) => Err(self.result(&answer).expect_err("a stream, or an error")),
         }
@@ -290,22 +290,22 @@ fn escaped(json: &str) -> String {
     json.chars().map(spell).collect()
 }
 
-/// A stream being read.
-pub(crate) struct Watch {
+/// An open stream; its events are converted to the common form.
+pub(crate) struct CommonStream {
     face: Face,
     events: Events,
     opening: bool,
-    /// An event said it was the last, or was a message, which is always alone.
+    /// The last event was read: it was marked as final, or was a message, which is always alone.
     ended: bool,
     message: bool,
     pub(crate) replayed: bool,
 }
 
-impl Watch {
-    pub(crate) async fn next(&mut self) -> Option<Seen> {
-        let told = self.events.next().await?;
-        assert!(!self.ended, "{:?}: an event after the last: {told:?}", self.face);
-        let Told { id: number, name, data } = told;
+impl CommonStream {
+    pub(crate) async fn next(&mut self) -> Option<CommonEvent> {
+        let event = self.events.next().await?;
+        assert!(!self.ended, "{:?}: an event after the last: {event:?}", self.face);
+        let StreamEvent { id: number, name, data } = event;
         let event = if self.face.is_rpc() {
             assert_eq!((&data["jsonrpc"], &data["id"]), (&json!("2.0"), &json!("r")), "{data}");
             data["result"].clone()
@@ -316,11 +316,11 @@ impl Watch {
         let (shape, last) = shapes::event(self.face, &event, name.as_deref(), opening);
         self.message = shape.get("message").is_some();
         self.ended = last || self.message;
-        Some(Seen { number, shape })
+        Some(CommonEvent { number, shape })
     }
 
-    /// Everything up to the close; older generations must have said that it comes.
-    pub(crate) async fn rest(&mut self) -> Vec<Seen> {
+    /// All events up to the close; in older generations the last one must be marked as final.
+    pub(crate) async fn rest(&mut self) -> Vec<CommonEvent> {
         let mut all = Vec::new();
         while let Some(seen) = self.next().await {
             all.push(seen);
@@ -330,6 +330,6 @@ impl Watch {
     }
 }
 
-pub(crate) fn shown(events: &[Seen]) -> Vec<Value> {
+pub(crate) fn shown(events: &[CommonEvent]) -> Vec<Value> {
     events.iter().map(|event| event.shape.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! A store that fails, or dawdles, where a test wants it to.
+//! A store that fails or is slow where a test wants it to.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,27 +8,29 @@ use async_trait::async_trait;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use baton_server::store::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent,
+    TaskKey,
 };
 use tokio::sync::watch;
 
-use crate::harness::HANG;
-use crate::stage::Gate;
+use crate::fixtures::Gate;
+use crate::harness::TEST_TIMEOUT;
 
 type Rule = Box<dyn FnMut(&str, Option<&Append>) -> Option<StoreError> + Send>;
 
-/// Another store, and what goes wrong with it.
+/// Wraps another store and adds faults.
 pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
     failing: Mutex<Option<Rule>>,
-    /// Appends wait here before they are done.
+    /// Appends wait here before they are passed on.
     held_appends: Mutex<Option<Gate>>,
-    /// Answers of appends wait here: the write is done, its caller does not know yet.
+    /// Answers of appends wait here: the write is done, but its caller has no answer yet.
     slow_appends: Mutex<Option<Gate>>,
-    /// Checks wait here before they are done.
+    /// Checks wait here before they are passed on.
     slow_checks: Mutex<Option<Gate>>,
-    /// What message records say instead of their hash.
+    /// Replaces the hash of message records.
     hash: Mutex<Option<MessageHash>>,
+    live: Mutex<Vec<ReplicaId>>,
     appends: watch::Sender<usize>,
     refusals: watch::Sender<usize>,
     checks: AtomicUsize,
@@ -50,13 +52,14 @@ impl FaultyStore {
             slow_appends: Mutex::default(),
             slow_checks: Mutex::default(),
             hash: Mutex::default(),
+            live: Mutex::default(),
             appends,
             refusals,
             checks: AtomicUsize::new(0),
         })
     }
 
-    /// From now on calls fail when the rule says so. It sees the name of the call, and an append.
+    /// From now on calls fail if the rule returns an error. It gets the name of the call, and the append if it is one.
     pub(crate) fn fail(
         &self,
         rule: impl FnMut(&str, Option<&Append>) -> Option<StoreError> + Send + 'static,
@@ -64,7 +67,7 @@ impl FaultyStore {
         *self.failing.lock().unwrap() = Some(Box::new(rule));
     }
 
-    /// From now on nothing can be written; what is there can be read.
+    /// From now on all writes fail; reads still work.
     pub(crate) fn fail_writes(&self, error: &StoreError) {
         const WRITES: [&str; 7] =
             ["append", "request", "put_reply", "check", "fold_ended", "purge_ended", "purge_records"];
@@ -80,9 +83,14 @@ impl FaultyStore {
         *self.held_appends.lock().unwrap() = Some(gate.clone());
     }
 
-    /// Messages are recorded under this hash, as an earlier version would have.
+    /// Messages are recorded with this hash, as by an earlier version.
     pub(crate) fn record_under(&self, hash: Option<MessageHash>) {
         *self.hash.lock().unwrap() = hash;
+    }
+
+    /// Sets the answer of `live_processes`.
+    pub(crate) fn set_live_processes(&self, live: Vec<ReplicaId>) {
+        *self.live.lock().unwrap() = live;
     }
 
     pub(crate) fn slow_appends(&self, gate: Option<&Gate>) {
@@ -111,7 +119,7 @@ impl FaultyStore {
         *self.slow_checks.lock().unwrap() = gate.cloned();
     }
 
-    /// How often somebody asked whether it can be written.
+    /// Number of calls of `check`.
     pub(crate) fn checks(&self) -> usize {
         self.checks.load(Ordering::SeqCst)
     }
@@ -131,7 +139,7 @@ impl FaultyStore {
 async fn reached(counter: &watch::Sender<usize>, count: usize) {
     let mut counted = counter.subscribe();
     let done = counted.wait_for(|done| *done >= count);
-    tokio::time::timeout(HANG, done).await.expect("calls go on").expect("the store is there");
+    tokio::time::timeout(TEST_TIMEOUT, done).await.expect("calls go on").expect("the store is there");
 }
 
 #[async_trait]
@@ -157,6 +165,10 @@ impl Store for FaultyStore {
     async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
         self.rule("request", None)?;
         self.inner.request(scope, task, request).await
+    }
+
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        Ok(self.live.lock().unwrap().clone())
     }
 
     async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
@@ -227,6 +239,20 @@ impl Store for FaultyStore {
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         self.rule("note", None)?;
         self.inner.note(name, put).await
+    }
+
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>> {
+        self.inner.credentials().await
+    }
+
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()> {
+        self.rule("put_credential", None)?;
+        self.inner.put_credential(credential).await
+    }
+
+    async fn remove_credential(&self, id: &str) -> StoreResult<()> {
+        self.rule("remove_credential", None)?;
+        self.inner.remove_credential(id).await
     }
 
     async fn task_count(&self) -> StoreResult<u64> {

@@ -1,9 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use baton_protocol::domain::{Artifact, ArtifactId, Part, Scope, TaskId, Timestamp};
-use baton_server::engine::{CloseAt, EventStream, Frame};
+use baton_protocol::domain::{Artifact, ArtifactId, Part, Timestamp};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::{AgentError, Turn};
@@ -11,13 +9,10 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, TestServer, id, kinds, message, serve, state, with_agent};
-use crate::stage::{Backend, TestClock};
+use crate::harness::{TEST_TIMEOUT, TestServer, id, kinds, message, serve, state, with_agent};
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Says more than a bell keeps, all in one append: everybody must read the log. Of that the task keeps little, so the
-/// log is worth folding.
+/// Writes more in one append than the engine keeps in memory for readers, so every reader must read the log. The artifact is
+/// replaced each time, so the task is small and the log is worth folding.
 async fn wordy(turn: Turn) -> Result<(), AgentError> {
     let long = "x".repeat(300_000);
     for text in [&long, &long, "done"] {
@@ -26,61 +21,7 @@ async fn wordy(turn: Turn) -> Result<(), AgentError> {
     turn.complete().await
 }
 
-async fn next(stream: &mut EventStream) -> Option<Result<Frame, baton_protocol::Error>> {
-    tokio::time::timeout(HANG, stream.next()).await.expect("a stream does not hang")
-}
-
-#[tokio::test]
-async fn a_reader_whose_log_is_folded_gets_the_task_and_the_end() {
-    for backend in Backend::each() {
-        let clock = TestClock::new();
-        let builder = with_agent(wordy).clock(Arc::clone(&clock) as _).store(backend.open().await);
-        let server = serve(builder).await;
-        let engine = server.server.engine();
-        let task = TaskId::parse(id(&server.send("folded").await)).unwrap();
-        let scope = Scope::new("default", "", "anonymous");
-        let behind = async || engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd, None).await.unwrap();
-        let (mut not_begun, mut under_way) = (behind().await, behind().await);
-        assert!(matches!(next(&mut under_way).await, Some(Ok(Frame::Event(event))) if event.number == 4));
-        clock.advance(2 * DAY);
-        assert_eq!(engine.sweep().await.unwrap().folded, 1);
-        for stream in [&mut not_begun, &mut under_way] {
-            match next(stream).await {
-                Some(Ok(Frame::Task { number, snapshot })) => {
-                    assert_eq!((number, snapshot.state().is_terminal()), (snapshot.version, true));
-                }
-                // It had the rest at hand already.
-                Some(Ok(Frame::Event(_))) => while next(stream).await.is_some() {},
-                other => panic!("{other:?}"),
-            }
-            assert!(next(stream).await.is_none(), "and closes");
-        }
-        server.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn a_reader_whose_task_is_removed_is_told_so() {
-    for backend in Backend::each() {
-        let clock = TestClock::new();
-        let builder = with_agent(wordy).clock(Arc::clone(&clock) as _).store(backend.open().await);
-        let server = serve(builder).await;
-        let engine = server.server.engine();
-        let task = TaskId::parse(id(&server.send("removed").await)).unwrap();
-        let scope = Scope::new("default", "", "anonymous");
-        let mut stream = engine.subscribe(&scope, &task, Some(3), CloseAt::TaskEnd, None).await.unwrap();
-        clock.advance(40 * DAY);
-        assert_eq!(engine.sweep().await.unwrap().removed, 1);
-        match next(&mut stream).await {
-            Some(Err(error)) => assert_eq!(error.kind(), baton_protocol::ErrorKind::TaskNotFound),
-            other => panic!("{other:?}"),
-        }
-        assert!(next(&mut stream).await.is_none(), "and closes");
-        server.stop().await;
-    }
-}
-
-/// A server whose store is swept right before somebody reads a log for the first time.
+/// A server, and a function after which the first read of a log is preceded by a sweep of the store.
 async fn swept_under_readers(removes: bool) -> (TestServer, impl Fn()) {
     let inner: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let store = FaultyStore::over(Arc::clone(&inner));
@@ -145,6 +86,6 @@ async fn a_resume_of_a_task_that_is_removed_meanwhile_is_told_so() {
 async fn a_blocking_send_does_not_hang_on_a_folded_log() {
     let (server, sweep) = swept_under_readers(false).await;
     sweep();
-    let sent = tokio::time::timeout(HANG, server.send("work")).await.expect("an answer");
+    let sent = tokio::time::timeout(TEST_TIMEOUT, server.send("work")).await.expect("an answer");
     assert_eq!(state(&sent), "COMPLETED");
 }

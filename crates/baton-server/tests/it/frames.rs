@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::harness::{HANG, TestServer};
+use crate::harness::{TEST_TIMEOUT, TestServer};
 use crate::socket;
 
 pub(crate) const DATA: u8 = 0;
@@ -37,7 +37,7 @@ pub(crate) fn header_block(method: &str, path: &str, more: &[(&str, &str)]) -> V
     fields.extend_from_slice(more);
     let mut block = Vec::new();
     for (name, value) in fields {
-        // A literal that is not to be indexed.
+        // Literal header field without indexing.
         block.push(0);
         for text in [name, value] {
             assert!(text.len() < 127, "lengths of one byte only");
@@ -48,7 +48,7 @@ pub(crate) fn header_block(method: &str, path: &str, more: &[(&str, &str)]) -> V
     block
 }
 
-/// A connection with settings exchanged as far as the server cares.
+/// A connection on which preface and settings have been sent.
 pub(crate) async fn connect(server: &TestServer) -> TcpStream {
     let mut stream = socket::connect(server).await;
     stream.set_nodelay(true).unwrap();
@@ -56,9 +56,9 @@ pub(crate) async fn connect(server: &TestServer) -> TcpStream {
     stream
 }
 
-/// One frame as it came.
+/// One received frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Came {
+pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) flags: u8,
     pub(crate) stream: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Came {
 }
 
 /// The next frame; `None` when the connection is closed.
-pub(crate) async fn next(stream: &mut TcpStream) -> Option<Came> {
+pub(crate) async fn next(stream: &mut TcpStream) -> Option<Frame> {
     let reading = async {
         let mut header = [0; 9];
         stream.read_exact(&mut header).await.ok()?;
@@ -74,13 +74,13 @@ pub(crate) async fn next(stream: &mut TcpStream) -> Option<Came> {
         let mut payload = vec![0; length as usize];
         stream.read_exact(&mut payload).await.ok()?;
         let stream = u32::from_be_bytes(header[5..].try_into().expect("four bytes"));
-        Some(Came { kind: header[3], flags: header[4], stream, payload })
+        Some(Frame { kind: header[3], flags: header[4], stream, payload })
     };
-    tokio::time::timeout(HANG, reading).await.expect("the connection goes on or ends")
+    tokio::time::timeout(TEST_TIMEOUT, reading).await.expect("the connection goes on or ends")
 }
 
 /// Everything up to the close.
-pub(crate) async fn rest(stream: &mut TcpStream) -> Vec<Came> {
+pub(crate) async fn rest(stream: &mut TcpStream) -> Vec<Frame> {
     let mut all = Vec::new();
     while let Some(came) = next(stream).await {
         all.push(came);

@@ -1,11 +1,10 @@
-//! S-12: a disk without room is a pause, not an end. What each face is told is in `error_rows`; here is what becomes
-//! of the work.
+//! S-12: turns survive a full disk and continue when there is space. The error answers are tested in `error_rows`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill, EventBody, Scope, TaskId};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Store, StoreError};
 use baton_server::{Agent, AgentError, Asked, Server, Turn};
@@ -13,18 +12,18 @@ use serde_json::{Value, json};
 
 use crate::agents::obedient;
 use crate::faults::FaultyStore;
+use crate::fixtures::{Backend, Calls, Gate, agent_with};
 use crate::harness::{TestServer, id, kinds, message, message_to, message_with_id, serve, state, with_agent};
-use crate::stage::{Backend, Calls, Gate, agent_with};
 
 fn full() -> StoreError {
-    StoreError::Full("no room".into())
+    StoreError::full("no room")
 }
 
 fn away() -> StoreError {
-    StoreError::Unavailable("gone for lunch".into())
+    StoreError::unavailable("gone for lunch")
 }
 
-/// Waits at the gate before each of its three words.
+/// Makes three artifacts, and waits at the gate before each.
 fn talker(gate: &Gate, calls: &Calls) -> impl Agent + use<> {
     agent_with(&(gate.clone(), calls.clone()), |(gate, calls), turn| async move {
         let _call = calls.enter();
@@ -55,7 +54,7 @@ async fn attempts(store: &Arc<FaultyStore>, task: &Value) -> Vec<u32> {
         .collect()
 }
 
-/// Nothing that the agent said while there was no room is lost or said twice, and nobody's stream breaks.
+/// What the agent sends while the disk is full is neither lost nor duplicated, and no stream breaks.
 #[tokio::test]
 async fn s12_a_turn_keeps_what_it_has_to_say_until_there_is_room() {
     for backend in Backend::each() {
@@ -70,10 +69,10 @@ async fn s12_a_turn_keeps_what_it_has_to_say_until_there_is_room() {
             store.fail_writes(&error);
             let before = store.refusals();
             gate.let_pass(3);
-            // Long enough for the agent to have said everything, and for the run to have tried several times.
+            // By then the agent has sent everything, and the run has tried to store it several times.
             store.refused(before + 4).await;
             assert_eq!(state(&server.get(id(&task)).await), "WORKING");
-            // Who comes only now sees what is stored, and then waits like the others.
+            // A new subscriber gets what is stored and then waits like the others.
             let subscribe = json!({"id": id(&task)});
             let mut late = server.stream("SubscribeToTask", subscribe, Some("2")).await.ok().unwrap();
             assert_eq!(late.next().await.unwrap().kind(), "working");
@@ -82,7 +81,7 @@ async fn s12_a_turn_keeps_what_it_has_to_say_until_there_is_room() {
             let said = ["artifactUpdate", "artifactUpdate", "artifactUpdate", "completed"];
             assert_eq!(kinds(&rest), said, "{error}");
             assert_eq!(rest.iter().map(|event| event.id.unwrap()).collect::<Vec<_>>(), [4, 5, 6, 7]);
-            // Of another request, so under another id.
+            // Without the envelope: the other stream's request has another id.
             let same: Vec<_> = late.rest().await.iter().map(|event| event.result().clone()).collect();
             assert_eq!(same, rest.iter().map(|event| event.result().clone()).collect::<Vec<_>>());
             assert_eq!((calls.count(), attempts(&store, &task).await), (1, vec![1]), "{error}");
@@ -93,7 +92,7 @@ async fn s12_a_turn_keeps_what_it_has_to_say_until_there_is_room() {
     }
 }
 
-/// Neither hangs until there is room: a send has its usual patience, and its answer is the task as it is.
+/// A send does not wait until there is space: after its usual time it answers the task as it is.
 #[tokio::test]
 async fn s12_a_send_that_waits_answers_in_its_usual_time() {
     let (gate, calls) = (Gate::new(), Calls::default());
@@ -106,7 +105,7 @@ async fn s12_a_send_that_waits_answers_in_its_usual_time() {
     store.fail_writes(&full());
     gate.let_pass(3);
     store.refused(1).await;
-    // A repeat: it needs no room, and waits with the first.
+    // A repeat: it writes nothing, and waits like the first.
     let waited = server.call("SendMessage", params.clone()).await;
     assert_eq!((waited.status, state(&waited.result()["task"])), (200, "WORKING"));
     assert_eq!(waited.header("a2a-idempotent-replay"), Some("true"));
@@ -115,7 +114,7 @@ async fn s12_a_send_that_waits_answers_in_its_usual_time() {
     assert_eq!(calls.count(), 1);
 }
 
-/// A turn that is out of time gives up, and only then its readers are told that it broke.
+/// A turn gives up at its deadline, and only then its readers get an error.
 #[tokio::test]
 async fn a_turn_without_time_gives_up() {
     let (gate, calls) = (Gate::new(), Calls::default());
@@ -137,12 +136,12 @@ async fn a_turn_without_time_gives_up() {
     assert_eq!(calls.count(), 1);
 }
 
-/// An agent that has to wait for the store is not silent.
+/// An agent that waits for the store does not count as silent.
 #[tokio::test]
 async fn the_silence_of_a_turn_does_not_count_while_nothing_can_be_written() {
     async fn wordy(turn: Turn) -> Result<(), AgentError> {
         for _ in 0..3 {
-            // Each as large as an event may be: the second waits for the first to be stored.
+            // Close to the largest size of an event, so the second waits until the first is stored.
             turn.progress(&"x".repeat(900 * 1024)).await?;
         }
         Ok(())
@@ -156,11 +155,11 @@ async fn the_silence_of_a_turn_does_not_count_while_nothing_can_be_written() {
         left -= usize::from(fails);
         fails.then(full)
     });
-    // Four more tries take 750 ms.
+    // Four retries take 750 ms, longer than `turn_idle`.
     assert_eq!(state(&server.send("go").await), "COMPLETED");
 }
 
-/// A message skill has no task to keep its work in: the reply itself is kept until it can be stored.
+/// A message skill has no task, so its reply is kept in memory until it can be stored.
 #[tokio::test]
 async fn s12_a_reply_that_could_not_be_stored_is_not_made_again() {
     let calls = Calls::default();
@@ -192,7 +191,7 @@ async fn s12_a_reply_that_could_not_be_stored_is_not_made_again() {
     assert_eq!(calls.count(), 1, "the agent was asked once");
 }
 
-/// Tasks that could not be started are started when there is room, not at the next sweep a minute later.
+/// Tasks that could not be started are started as soon as there is space, not at the next sweep a minute later.
 #[tokio::test]
 async fn s12_what_waits_goes_on_when_there_is_room() {
     let gate = Gate::new();
@@ -208,7 +207,7 @@ async fn s12_what_waits_goes_on_when_there_is_room() {
     for _ in 0..4 {
         tasks.push(server.start("go").await);
     }
-    // The first ends, but its place cannot be given to the second.
+    // The first turn ends, but the second cannot be started, since its first append fails.
     let starts = |append: &baton_server::store::Append| append.head.attempts == 1 && append.expected == 1;
     store.fail(move |call, append| (call == "append" && append.is_some_and(starts)).then(full));
     gate.let_pass(4);
@@ -221,7 +220,7 @@ async fn s12_what_waits_goes_on_when_there_is_room() {
     }
 }
 
-/// A server starts on a full disk: what is there can be read, and what was left open is looked after later.
+/// A server starts on a full disk: tasks can be read, and open tasks are recovered later.
 #[tokio::test]
 async fn s12_a_server_starts_without_room() {
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
@@ -232,7 +231,7 @@ async fn s12_a_server_starts_without_room() {
     let asking = first.call("SendMessage", asking).await.result()["task"].clone();
     first.eventually(id(&asking), "INPUT_REQUIRED").await;
     store.fail_writes(&full());
-    // The second finds the held task as a killed process leaves it; in one process the first still runs beside it.
+    // The second server finds the held task as a killed process leaves it, although the first server still runs here.
     let second = serve(with_agent(obedient).store(store.clone())).await;
     assert_eq!(state(&second.get(id(&done)).await), "COMPLETED");
     assert_eq!(second.call("ListTasks", json!({})).await.result()["totalSize"], 3);

@@ -1,4 +1,4 @@
-//! S-10. GetTask: `historyLength` and tasks that are not there, or not for the caller.
+//! S-10. GetTask: `historyLength`, and tasks that do not exist or belong to another caller.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::agents::obedient;
 use crate::callers::{call_as, serve_owners};
 use crate::harness::{TestServer, id, message, serve_agent, state};
 
-/// A task that waits after three turns.
+/// A task that waits for input after three turns.
 async fn long_task(server: &TestServer) -> Value {
     let mut task = server.send("ask").await;
     for _ in 0..2 {
@@ -40,7 +40,7 @@ async fn s10_history_length_takes_the_most_recent() {
         assert_eq!(answer.result()["history"], expected, "{asked}");
         assert_eq!(answer.result()["status"], task["status"], "{asked}");
     }
-    assert_eq!(server.get(id(&task)).await, task, "absent is whole");
+    assert_eq!(server.get(id(&task)).await, task, "an absent length means the whole history");
     let answer = server.call("GetTask", json!({"id": id(&task), "historyLength": 0})).await;
     assert_eq!(answer.result().get("history"), None, "0 leaves the member out");
     for bad in [json!(-1), json!(1.5), json!("x"), json!(2147483648u64), json!([1]), json!(true)] {
@@ -50,7 +50,7 @@ async fn s10_history_length_takes_the_most_recent() {
     }
 }
 
-/// Spec 3.2.4: the same rule for what a send answers.
+/// Spec 3.2.4: the same rule for the answer of a send.
 #[tokio::test]
 async fn s10_history_length_counts_for_sends_too() {
     let server = serve_agent(obedient).await;
@@ -87,7 +87,7 @@ async fn s10_an_unknown_task_is_not_found() {
     }
 }
 
-/// Spec 13.1: what is not the caller's is as if it were not there, to the byte.
+/// Spec 13.1: for another caller's task the answer is byte for byte that for an unknown task.
 #[tokio::test]
 async fn s10_a_foreign_task_is_as_unknown_as_any() {
     let server = serve_owners().await;

@@ -4,12 +4,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::agents::obedient;
+use crate::fixtures::Gate;
 use crate::frames::{self, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, header_block};
 use crate::harness::{TestServer, id, message, serve, serve_agent, state, with_agent};
 use crate::socket::{self, replies};
-use crate::stage::Gate;
 
-/// Answers when it is told to.
+/// A server whose agent waits at the gate.
 async fn serve_waiting(gate: &Gate) -> TestServer {
     let gate = gate.clone();
     serve_agent(move |turn: Turn| {
@@ -33,14 +33,14 @@ fn post(method: &str, params: &Value) -> String {
     format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A few round trips, for the server to notice what it may.
-async fn a_moment(server: &TestServer) {
+/// Gives the server time to notice a closed connection.
+async fn some_round_trips(server: &TestServer) {
     for _ in 0..20 {
         server.call("ListTasks", json!({})).await.result();
     }
 }
 
-/// Sends this, and closes its own side: `printf … | nc -N`.
+/// Sends these bytes and closes the sending side, like `printf … | nc -N`.
 async fn say(server: &TestServer, bytes: &[u8]) -> TcpStream {
     let mut stream = socket::connect(server).await;
     stream.write_all(bytes).await.unwrap();
@@ -53,7 +53,7 @@ async fn whoever_has_said_all_gets_the_answer() {
     let gate = Gate::new();
     let server = serve_waiting(&gate).await;
     let mut stream = say(&server, post("SendMessage", &message("hello")).as_bytes()).await;
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     gate.let_pass(1);
     let replies = replies(&socket::until_closed(&mut stream).await);
     let [reply] = &replies[..] else { panic!("{replies:?}") };
@@ -69,22 +69,22 @@ async fn and_the_answers_to_all_requests_sent_ahead() {
     let send = |text| post("SendMessage", &message(text));
     let requests = [&send("a"), card, &send("b"), card, "GET /half"].concat();
     let mut stream = say(&server, requests.as_bytes()).await;
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     gate.let_pass(1);
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     gate.let_pass(1);
     let replies = replies(&socket::until_closed(&mut stream).await);
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200; 4], "{replies:?}");
 }
 
-/// An answer that takes many writes, to a reader that is slow.
+/// An answer that takes many writes, to a slow reader.
 #[tokio::test]
 async fn and_all_of_a_large_answer() {
     let server = serve_agent(obedient).await;
     let task = server.send(&"large ".repeat(500_000)).await;
     let mut stream = say(&server, post("GetTask", &json!({"id": id(&task)})).as_bytes()).await;
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     let replies = replies(&socket::until_closed(&mut stream).await);
     let [reply] = &replies[..] else { panic!("{} answers", replies.len()) };
     let answer: Value = serde_json::from_str(&reply.body).unwrap();
@@ -101,10 +101,10 @@ async fn half_a_request_is_none() {
         let came = socket::until_closed(&mut stream).await;
         assert!(!came.windows(8).any(|some| some == b"\"result\""), "{}", came.escape_ascii());
     }
-    assert_eq!(server.server.engine().store().task_count().await.unwrap(), 0);
+    assert_eq!(server.task_count().await, 0);
 }
 
-/// For a stream it is as good as leaving: its place is free for another.
+/// A half-close ends a stream, and frees its place for another.
 #[tokio::test]
 async fn a_stream_ends_with_what_its_reader_says() {
     let mut connections = Connections::default();
@@ -113,7 +113,7 @@ async fn a_stream_ends_with_what_its_reader_says() {
     for version in ["1.1", "1.0"] {
         let request =
             post("SendStreamingMessage", &message("hold")).replacen("/1.1", &format!("/{version}"), 1);
-        // At once, and after the first events.
+        // Closed directly after the request, and after the first events.
         let mut stream = say(&server, request.as_bytes()).await;
         socket::until_closed(&mut stream).await;
         let mut stream = loop {
@@ -126,7 +126,7 @@ async fn a_stream_ends_with_what_its_reader_says() {
                 break stream;
             }
         };
-        a_moment(&server).await;
+        some_round_trips(&server).await;
         stream.shutdown().await.unwrap();
         socket::until_closed(&mut stream).await;
     }
@@ -148,9 +148,9 @@ async fn in_http2_every_request_gets_its_answer_too() {
     let server = serve_waiting(&gate).await;
     let requests = [(1, "SendMessage", "a"), (3, "SendMessage", "b")];
     let mut stream = say(&server, &http2(&requests)).await;
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     gate.let_pass(1);
-    a_moment(&server).await;
+    some_round_trips(&server).await;
     gate.let_pass(1);
     let came = frames::rest(&mut stream).await;
     for (stream, ..) in requests {
@@ -166,7 +166,7 @@ async fn in_http2_a_stream_ends_with_what_its_reader_says() {
     let server = serve_agent(obedient).await;
     let mut stream = say(&server, &http2(&[(1, "SendStreamingMessage", "hold")])).await;
     frames::rest(&mut stream).await;
-    // Together with a call that is answered.
+    // In the same connection as a call that is answered.
     let requests = [(1, "SendStreamingMessage", "hold"), (3, "SendMessage", "hello")];
     let mut stream = say(&server, &http2(&requests)).await;
     let came = frames::rest(&mut stream).await;

@@ -1,5 +1,4 @@
-//! A server on a free port with an agent that does what the message's text says, and a client that speaks
-//! raw JSON-RPC: no codec of ours stands between a test and the bytes.
+//! A server on a free port, and a client that sends and reads raw JSON-RPC, without our codecs.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// No test waits longer than this for anything.
-pub(crate) const HANG: Duration = Duration::from_secs(20);
+/// Longest time that a test waits for anything.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct TestServer {
     pub(crate) url: String,
@@ -33,16 +32,16 @@ pub(crate) fn with_agent(agent: impl Agent) -> Builder {
 }
 
 pub(crate) async fn serve(builder: Builder) -> TestServer {
-    let server = builder.build().await.expect("the server is well made");
+    let server = builder.build().await.expect("the server can be built");
     serve_with(server, |server, listener, stopped| async move {
         server.serve_until(listener, stopped).await.expect("it serves");
     })
     .await
 }
 
-/// The same server as a part of somebody's application.
+/// The same server as a part of another application.
 pub(crate) async fn serve_in_app(builder: Builder) -> TestServer {
-    let server = builder.build().await.expect("the server is well made");
+    let server = builder.build().await.expect("the server can be built");
     serve_with(server, |server, listener, stopped| async move {
         let app = server.router();
         server.serve_app_until(app, listener, stopped).await.expect("it serves");
@@ -69,7 +68,7 @@ pub(crate) async fn serve_agent(agent: impl Agent) -> TestServer {
     serve(with_agent(agent)).await
 }
 
-/// An answer with everything a test may want to look at.
+/// An HTTP response with a JSON body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,
@@ -107,11 +106,12 @@ impl TestServer {
         self.post(&all, body.to_string()).await
     }
 
-    /// Exactly these headers and this body.
+    /// Posts exactly these headers and this body.
     pub(crate) async fn post(&self, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
         let response = self.send_raw(headers, body).await;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = tokio::time::timeout(HANG, response.text()).await.expect("the answer came").unwrap();
+        let text =
+            tokio::time::timeout(TEST_TIMEOUT, response.text()).await.expect("the answer came").unwrap();
         let body = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text:?}"));
         Answer { status, headers, body }
     }
@@ -125,7 +125,7 @@ impl TestServer {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        tokio::time::timeout(HANG, request.send()).await.expect("an answer came").unwrap()
+        tokio::time::timeout(TEST_TIMEOUT, request.send()).await.expect("an answer came").unwrap()
     }
 
     /// Opens a stream; `Err` when the server answered with an error instead.
@@ -158,7 +158,7 @@ impl TestServer {
         self.call("SendMessage", message(text)).await.result()["task"].clone()
     }
 
-    /// SendMessage that does not wait.
+    /// SendMessage with `returnImmediately`.
     pub(crate) async fn start(&self, text: &str) -> Value {
         let mut params = message(text);
         params["configuration"] = json!({"returnImmediately": true});
@@ -169,12 +169,12 @@ impl TestServer {
         self.call("GetTask", json!({"id": id})).await.result().clone()
     }
 
-    /// Asks until the task is in that state.
+    /// Polls until the task is in that state.
     #[track_caller]
     pub(crate) fn eventually<'a>(&'a self, id: &'a str, wanted: &'a str) -> impl Future<Output = Value> + 'a {
         let caller = std::panic::Location::caller();
         async move {
-            let give_up = tokio::time::Instant::now() + HANG;
+            let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
             loop {
                 let task = self.get(id).await;
                 if state(&task) == wanted {
@@ -185,10 +185,17 @@ impl TestServer {
         }
     }
 
-    /// Stops it as SIGTERM would, and waits until it is gone.
+    /// How many tasks are stored, in all scopes.
+    pub(crate) async fn task_count(&self) -> u64 {
+        let numbers = self.server.metrics().await;
+        let count = numbers.lines().find_map(|line| line.strip_prefix("baton_tasks_stored "));
+        count.and_then(|count| count.parse::<f64>().ok()).expect("the store says how many it holds") as u64
+    }
+
+    /// Stops the server gracefully and waits until it has stopped.
     pub(crate) async fn stop(mut self) {
         let _ = self.stop.take().expect("stopped once").send(());
-        tokio::time::timeout(HANG, &mut self.served).await.expect("it stops").unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, &mut self.served).await.expect("it stops").unwrap();
     }
 }
 
@@ -212,17 +219,17 @@ pub(crate) struct Stream {
 
 /// One event: its SSE id and the JSON-RPC envelope.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Got {
+pub(crate) struct RpcEvent {
     pub(crate) id: Option<u64>,
     pub(crate) envelope: Value,
 }
 
-impl Got {
+impl RpcEvent {
     pub(crate) fn result(&self) -> &Value {
         &self.envelope["result"]
     }
 
-    /// `task`, `message`, `statusUpdate TASK_STATE_…` or `artifactUpdate`: what a test compares orders by.
+    /// `task`, `message`, `artifactUpdate`, `error`, or the state of a status update: short names for comparing orders.
     pub(crate) fn kind(&self) -> String {
         let result = self.result();
         if let Some(state) = result["statusUpdate"]["status"]["state"].as_str() {
@@ -237,13 +244,16 @@ impl Got {
 
 impl Stream {
     /// The next event, or `None` when the stream has closed.
-    pub(crate) async fn next(&mut self) -> Option<Got> {
+    pub(crate) async fn next(&mut self) -> Option<RpcEvent> {
         loop {
             if let Some(event) = self.seen.pop_front() {
                 let id = event.id.as_deref().map(|id| id.parse().expect("ids are numbers"));
-                return Some(Got { id, envelope: serde_json::from_str(&event.data).expect("data is JSON") });
+                return Some(RpcEvent {
+                    id,
+                    envelope: serde_json::from_str(&event.data).expect("data is JSON"),
+                });
             }
-            let chunk = tokio::time::timeout(HANG, self.response.chunk())
+            let chunk = tokio::time::timeout(TEST_TIMEOUT, self.response.chunk())
                 .await
                 .expect("the stream goes on")
                 .unwrap()?;
@@ -258,14 +268,16 @@ impl Stream {
     pub(crate) async fn until_bytes(&mut self, wanted: &[u8]) {
         let mut all = Vec::new();
         while !all.windows(wanted.len()).any(|window| window == wanted) {
-            let chunk =
-                tokio::time::timeout(HANG, self.response.chunk()).await.expect("the stream goes on").unwrap();
+            let chunk = tokio::time::timeout(TEST_TIMEOUT, self.response.chunk())
+                .await
+                .expect("the stream goes on")
+                .unwrap();
             all.extend_from_slice(&chunk.expect("the stream is open"));
         }
     }
 
     /// Everything up to the close.
-    pub(crate) async fn rest(&mut self) -> Vec<Got> {
+    pub(crate) async fn rest(&mut self) -> Vec<RpcEvent> {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
             all.push(event);
@@ -274,8 +286,8 @@ impl Stream {
     }
 }
 
-pub(crate) fn kinds(events: &[Got]) -> Vec<String> {
-    events.iter().map(Got::kind).collect()
+pub(crate) fn kinds(events: &[RpcEvent]) -> Vec<String> {
+    events.iter().map(RpcEvent::kind).collect()
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! A foreign web page cannot use the browser on this machine to call the server: `Host`, `Origin` and CORS.
+//! A foreign web page cannot make a browser on this machine call the server: `Host`, `Origin` and CORS.
 
 use baton_server::{Cors, StartError};
 use http::Method;
@@ -10,7 +10,7 @@ use crate::speakers::{read, request};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
 
-/// Every place there is, with what it answers when nothing is wrong.
+/// Every route, with its status for a valid request.
 const ROUTES: &[(&str, &str, &[u16])] = &[
     ("POST", "/", &[200]),
     ("POST", "/subscribe", &[400]),
@@ -142,7 +142,7 @@ async fn settings_that_make_no_sense_keep_the_server_from_starting() {
         (cors("https://app.example/path"), "cors: `https://app.example/path`"),
     ] {
         match builder.build().await {
-            Err(StartError::Setting(text)) => assert!(text.starts_with(named), "{text}"),
+            Err(StartError::Setting(bad)) => assert!(bad.to_string().starts_with(named), "{bad}"),
             other => panic!("{named}: {other:?}"),
         }
     }
@@ -185,7 +185,7 @@ async fn pages_that_are_named_may_call() {
         }
         assert_eq!(preflight(&server, path, "https://evil.test").await.status, 403, "{path}");
     }
-    // The call itself, well or ill, with a stream as well.
+    // The call itself: success, error and stream.
     let send = |method: &str| {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": message("hi")}).to_string()
     };
@@ -200,7 +200,7 @@ async fn pages_that_are_named_may_call() {
             assert!(exposed.contains(name), "{exposed}");
         }
     }
-    // Who is no page needs nothing of it, but caches are told.
+    // Without an Origin there are no CORS headers, but `Vary` for caches.
     let answer = ask(&server, "POST", "/", &[]).await;
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
     assert_eq!(answer.header("vary"), Some("Origin"));
@@ -226,7 +226,7 @@ async fn all_pages_may_call_where_that_is_wanted() {
     assert_eq!(answer.body, Value::String(String::new()));
 }
 
-/// Whoever mounts the router in an application of their own makes these checks there, or does not.
+/// For a mounted router these checks are left to the application.
 #[tokio::test]
 async fn a_router_of_ones_own_makes_no_checks_of_ours() {
     use tower::Service as _;

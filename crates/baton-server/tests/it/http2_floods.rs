@@ -1,4 +1,4 @@
-//! HTTP/2 on the same port, and clients that abuse it: the connection is ended, memory is bounded, others are served.
+//! HTTP/2 on the same port, and clients that abuse it: the connection is closed, memory is bounded, others are served.
 
 use bytes::Bytes;
 use h2::client::SendRequest;
@@ -8,13 +8,13 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::agents::obedient;
+use crate::fixtures::resident_mib;
 use crate::frames::{
     self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, RST_STREAM,
     SETTINGS, WINDOW_UPDATE, frame, header_block,
 };
-use crate::harness::{HANG, TestServer, message, serve_agent};
+use crate::harness::{TEST_TIMEOUT, TestServer, message, serve_agent};
 use crate::socket;
-use crate::stage::resident_mib;
 
 struct Client {
     send: SendRequest<Bytes>,
@@ -43,7 +43,7 @@ impl Client {
         let mut send = self.send.clone().ready().await.unwrap();
         let (response, mut stream) = send.send_request(request, false).unwrap();
         stream.send_data(body, true).unwrap();
-        let response = tokio::time::timeout(HANG, response).await.expect("an answer").unwrap();
+        let response = tokio::time::timeout(TEST_TIMEOUT, response).await.expect("an answer").unwrap();
         let (status, mut body) = (response.status().as_u16(), response.into_body());
         let mut all = Vec::new();
         while let Some(data) = body.data().await {
@@ -93,7 +93,7 @@ async fn http2_heads_are_checked_like_the_others() {
     ] {
         let mut send = client.send.clone().ready().await.unwrap();
         let (response, _) = send.send_request(request.body(()).unwrap(), true).unwrap();
-        let response = tokio::time::timeout(HANG, response).await.expect("an answer").unwrap();
+        let response = tokio::time::timeout(TEST_TIMEOUT, response).await.expect("an answer").unwrap();
         assert_eq!(response.status(), status);
     }
     let many = (0..200)
@@ -106,7 +106,7 @@ async fn http2_heads_are_checked_like_the_others() {
     }
 }
 
-/// Frames without end, as fast as they go, until the server has enough.
+/// Sends frames as fast as possible until the server closes the connection.
 async fn flood(name: &str, opening: Vec<u8>, unit: impl Fn(u32) -> Vec<u8> + Send + 'static) {
     let server = serve_agent(obedient).await;
     let before = resident_mib();
@@ -138,10 +138,10 @@ async fn flood(name: &str, opening: Vec<u8>, unit: impl Fn(u32) -> Vec<u8> + Sen
         }
     };
     tokio::select! {
-        ended = tokio::time::timeout(HANG, reading) => drop(ended.unwrap_or_else(|_| panic!("{name}: not ended"))),
+        ended = tokio::time::timeout(TEST_TIMEOUT, reading) => drop(ended.unwrap_or_else(|_| panic!("{name}: not ended"))),
         () = honest => {}
     }
-    tokio::time::timeout(HANG, flooding).await.expect("it cannot go on").unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, flooding).await.expect("it cannot go on").unwrap();
     server.send("hello").await;
     assert!(resident_mib() < before + 64, "{name}: {before} MiB before, {} after", resident_mib());
 }
@@ -163,7 +163,7 @@ async fn a_flood_of_frames_that_ask_for_nothing_ends_the_connection() {
     flood("empty continuation", frame(HEADERS, 0, 1, &block), |_| frame(CONTINUATION, 0, 1, b"")).await;
 }
 
-/// Requests that are taken back as soon as they are made, at once and after the server has begun to work on them.
+/// Requests that are reset, at once or after the server has begun to work on them.
 #[tokio::test]
 async fn a_flood_of_resets_ends_the_connection() {
     let reset = |n: u32| frame(RST_STREAM, 0, 2 * n + 1, &[0, 0, 0, 8]);
@@ -187,7 +187,7 @@ async fn a_flood_of_resets_ends_the_connection() {
     .await;
 }
 
-/// Whoever reads much says often that it has room for more, in steps as small as it likes.
+/// A client may update its windows often and in small steps.
 #[tokio::test]
 async fn a_reader_with_a_small_window_is_no_flood() {
     let server = serve_agent(obedient).await;
@@ -196,7 +196,7 @@ async fn a_reader_with_a_small_window_is_no_flood() {
     let get = header_block("GET", "/.well-known/agent-card.json", &[]);
     stream.write_all(&settings).await.unwrap();
     let mut updates = 0;
-    // One request after the other, until there have been more updates than any flood has frames.
+    // One request after the other, until there were more window updates than the flood limit.
     for id in (1..).step_by(2) {
         let request = frame(HEADERS, END_HEADERS | END_STREAM, id, &get);
         stream.write_all(&request).await.unwrap();
@@ -206,7 +206,7 @@ async fn a_reader_with_a_small_window_is_no_flood() {
             if came.kind == DATA && !came.payload.is_empty() {
                 let more = (came.payload.len() as u32).to_be_bytes();
                 let both = [frame(WINDOW_UPDATE, 0, 0, &more), frame(WINDOW_UPDATE, 0, id, &more)].concat();
-                // The stream's own may come after its end.
+                // The update of the stream may arrive after the stream's end.
                 stream.write_all(&both).await.unwrap();
                 updates += 2;
             }
@@ -220,7 +220,7 @@ async fn a_reader_with_a_small_window_is_no_flood() {
     }
 }
 
-/// The client is told, unless it is deaf.
+/// A client that still reads gets a GOAWAY.
 #[tokio::test]
 async fn a_flood_is_answered_with_goaway() {
     let server = serve_agent(obedient).await;

@@ -1,5 +1,5 @@
-//! Readers of HTTP/2 are judged stream by stream: one that takes a little all the time is served to the end, one that
-//! takes nothing is cut off, whatever else its connection does.
+//! In HTTP/2 each stream's reader is watched separately: one that reads slowly is served to the end, one that reads nothing
+//! is reset, whatever else its connection does.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::agents::obedient;
+use crate::fixtures::connections;
 use crate::frames::{
-    self, Came, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame,
+    self, DATA, END_HEADERS, END_STREAM, Frame, HEADERS, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame,
     header_block,
 };
-use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::harness::{TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket;
 use crate::speakers::envelope;
-use crate::stage::connections;
 
 const STALL: Duration = Duration::from_millis(1500);
 
@@ -23,7 +23,7 @@ async fn server() -> TestServer {
     serve(with_agent(obedient).connections(connections(|all| all.reader_stall = STALL))).await
 }
 
-/// A connection on which every stream may send so many bytes until its window is opened.
+/// A connection on which every stream has this initial window.
 async fn connect(server: &TestServer, window: u32) -> TcpStream {
     const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
     let mut stream = socket::connect(server).await;
@@ -42,12 +42,12 @@ async fn post(connection: &mut TcpStream, stream: u32, method: &str, params: &Va
     connection.write_all(&[head, parts, end].concat()).await.unwrap();
 }
 
-/// Lets a stream send so many bytes more, or with 0 the connection.
+/// Opens the window of a stream by this many bytes; stream 0 is the connection.
 async fn open(connection: &mut TcpStream, stream: u32, bytes: u32) {
     connection.write_all(&frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())).await.unwrap();
 }
 
-async fn next(connection: &mut TcpStream) -> Came {
+async fn next(connection: &mut TcpStream) -> Frame {
     frames::next(connection).await.expect("the connection goes on")
 }
 
@@ -56,7 +56,7 @@ async fn one_that_takes_a_little_all_the_time_gets_everything() {
     const STEP: u32 = 1000;
     let server = server().await;
     let mut connection = connect(&server, STEP).await;
-    // The task comes first, with the message in it: one part of the answer takes longer than a reader may be stuck.
+    // The first event is the task with its message: reading it takes longer than a reader may stall.
     post(&mut connection, 1, "SendStreamingMessage", &message(&format!("fail {}", "x".repeat(30_000)))).await;
     let mut took = 0;
     loop {
@@ -76,7 +76,7 @@ async fn one_that_takes_a_little_all_the_time_gets_everything() {
     assert!(took > 30_000, "{took}");
 }
 
-/// Answers a request on a stream of its own, and tells whether another was reset meanwhile.
+/// Makes a request on a stream of its own and reads its answer; answers whether stream `watched` was reset meanwhile.
 async fn another(connection: &mut TcpStream, stream: u32, watched: u32) -> bool {
     let head = header_block("GET", "/.well-known/agent-card.json", &[]);
     connection.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).await.unwrap();
@@ -104,20 +104,20 @@ async fn one_that_takes_nothing_is_cut_off_while_its_connection_is_busy() {
     let large = server.send(&format!("say {}", "x".repeat(200_000))).await;
     let get = |task: &Value| ("GetTask", json!({"id": task["id"]}));
     let watch = ("SendStreamingMessage", message("hold"));
-    // The window is shut from the start, in the middle of an answer, or within its last part.
+    // The window is exhausted from the start, in the middle of an answer, or within its last part.
     let cases =
         [(0, get(&small)), (0, watch), (1000, get(&small)), (70, get(&large)), (100_000, get(&large))];
     let cut_off = cases.into_iter().map(async |(window, (method, params))| {
         let mut connection = connect(&server, window).await;
         open(&mut connection, 0, 1 << 20).await;
         post(&mut connection, 1, method, &params).await;
-        let give_up = tokio::time::Instant::now() + HANG;
+        let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
         let mut stream = 3;
         while !another(&mut connection, stream, 1).await {
             stream += 2;
             assert!(tokio::time::Instant::now() < give_up, "kept with a window of {window}: {method}");
         }
-        // Its neighbours are none the worse for it.
+        // Other streams of the connection still work.
         assert!(!another(&mut connection, stream + 2, 1).await);
     });
     futures_util::future::join_all(cut_off).await;
@@ -139,7 +139,7 @@ async fn head_is_answered_without_a_body() {
             }
         };
         assert_eq!((came.kind, came.flags & END_STREAM), (HEADERS, END_STREAM), "{path}: {came:?}");
-        // Nothing follows on that stream: the next answer is that of its neighbour.
+        // Nothing follows on that stream: the next answer is of another stream.
         assert!(!another(&mut connection, stream + 2, stream).await, "{path}");
     }
 }

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::faults::FaultyStore;
+use crate::fixtures::{Backend, Calls, Gate, TestClock, agent_with};
 use crate::harness::{
     Answer, TestServer, id, message, message_to, message_with_id, serve, serve_agent, state, with_agent,
 };
-use crate::stage::{Backend, Calls, Gate, TestClock, agent_with};
 
-/// Counts its calls; asks back when told to, else waits at the gate and ends.
+/// Counts its calls; asks a question for "ask", else waits at the gate and ends.
 fn counting(calls: &Calls, gate: &Gate) -> impl Agent + use<> {
     agent_with(&(calls.clone(), gate.clone()), |(calls, gate), turn| async move {
         let _call = calls.enter();
@@ -103,7 +103,7 @@ async fn blocking_repeats_wait_with_the_first() {
     assert_eq!(calls.count(), 1);
 }
 
-/// Ruling 9: what a client writes otherwise but means the same is the same message.
+/// Ruling 9: messages that differ only in their JSON form, not in meaning, are the same message.
 #[tokio::test]
 async fn s17_spelling_makes_no_other_message() {
     let server = serve_agent(counting(&Calls::default(), &Gate::new())).await;
@@ -134,13 +134,13 @@ async fn s17_spelling_makes_no_other_message() {
         server.post(&[("content-type", "application/json")], body)
     };
     assert_eq!(legacy(r#"{"b":1,"a":2}"#).await.result()["id"], "t");
-    crate::speakers::settles(&server, "t", "completed").await;
+    crate::speakers::wait_for_state(&server, "t", "completed").await;
     let again = legacy(r#"{"a":2.0,"b":1}"#).await;
     assert_eq!(again.header("a2a-idempotent-replay"), Some("true"), "{}", again.body);
 }
 
-/// A message that was stored before hashes had a version is found by a retry after the upgrade, on every backend that
-/// outlives one.
+/// A message that was stored before hashes had a version is found by a retry after the upgrade, on every backend that keeps
+/// its data across an upgrade.
 #[tokio::test]
 async fn s17_records_of_the_first_version_are_found() {
     for backend in Backend::each() {
@@ -160,7 +160,7 @@ async fn s17_records_of_the_first_version_are_found() {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"message":{message}}}}}"#
             );
             let headers = [("content-type", "application/json"), ("a2a-version", "1.0")];
-            // As the first version did: of the message's 1.0 JSON.
+            // The first version hashed the message's 1.0 JSON.
             store.record_under(Some(Sha256::digest(&message).into()));
             let first = server.post(&headers, body.clone()).await;
             store.record_under(None);
@@ -286,7 +286,7 @@ async fn a_record_outlives_its_task_and_says_so() {
         let params = message("quick");
         let task = server.call("SendMessage", params.clone()).await.result()["task"].clone();
         clock.advance(Duration::from_secs(31 * 24 * 60 * 60));
-        assert_eq!(server.server.engine().sweep().await.unwrap().removed, 1);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 1);
         let gone = server.call("GetTask", json!({"id": id(&task)})).await;
         assert_eq!(gone.error_code(), -32001);
         for _ in 0..2 {

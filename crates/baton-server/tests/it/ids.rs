@@ -1,5 +1,5 @@
-//! S-17, P-02. Spec 3.4 and 9.2 of our reference: the server makes task ids, contexts group tasks, and a
-//! message's ids must go together.
+//! S-17, P-02. Spec 3.4 and 9.2 of our reference: the server chooses task ids, contexts group tasks, and a message's task
+//! and context must belong together.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,10 +21,10 @@ fn with_members(text: &str, members: Value) -> Value {
 }
 
 #[track_caller]
-fn refused(answer: &Answer, code: i64, told: &str) {
+fn refused(answer: &Answer, code: i64, expected_text: &str) {
     assert_eq!((answer.status, answer.error_code()), (200, code), "{}", answer.body);
     let message = answer.body["error"]["message"].as_str().unwrap();
-    assert!(message.contains(told), "{message}");
+    assert!(message.contains(expected_text), "{message}");
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn s17_the_server_makes_task_and_context_ids() {
             let id = task[member].as_str().unwrap();
             assert!(Uuid::try_parse(id).is_ok_and(|uuid| uuid.to_string() == id), "{member} {id}");
         }
-        // The message shows them, too.
+        // The message in the history has them, too.
         assert_eq!(task["history"][0]["taskId"], task["id"]);
         assert_eq!(task["history"][0]["contextId"], task["contextId"]);
     }
@@ -56,7 +56,7 @@ async fn p02_a_context_of_the_clients_own_is_kept_and_groups_tasks() {
         let listed = server.call("ListTasks", json!({"contextId": context})).await;
         assert_eq!(listed.result()["totalSize"], 2, "{context}");
     }
-    // An ended task's context goes on.
+    // An ended task's context can be used for new tasks.
     let first = server.send("a").await;
     let next = send(&server, "b", json!({"contextId": first["contextId"]})).await;
     assert_eq!(next.result()["task"]["contextId"], first["contextId"]);
@@ -69,7 +69,7 @@ async fn p02_a_task_alone_tells_its_context() {
     assert_eq!(state(&task), "INPUT_REQUIRED");
     let next = send(&server, "ask", json!({"taskId": task["id"]})).await.result()["task"].clone();
     assert_eq!((&next["id"], &next["contextId"]), (&task["id"], &task["contextId"]));
-    // Both, where they agree, and an empty context is none.
+    // Both ids are accepted if they belong together; an empty context counts as none.
     for context in ["mine", ""] {
         let next = send(&server, "ask", json!({"taskId": task["id"], "contextId": context})).await;
         let history = next.result()["task"]["history"].as_array().unwrap().clone();
@@ -93,7 +93,7 @@ async fn p02_a_context_that_is_not_the_tasks_is_refused() {
     }
 }
 
-/// Spec 3.1.1: no message for a task that has ended; its context goes on in a new one.
+/// Spec 3.1.1: an ended task accepts no message; its context can continue with a new task.
 #[tokio::test]
 async fn p02_a_message_to_an_ended_task_is_refused() {
     let server = serve_agent(obedient).await;
@@ -150,12 +150,12 @@ async fn p02_referenced_tasks_reach_the_agent_if_they_are_the_callers_own() {
     }
 }
 
-/// Ids are keys in stores and words in logs: not empty, not long, nothing that cannot be seen.
+/// Ids are used as keys in stores and appear in logs: not empty, not long, no invisible characters.
 #[tokio::test]
 async fn p02_ids_are_bounded_and_printable() {
     let server = serve_agent(obedient).await;
     let long = "x".repeat(257);
-    // Bytes count, not characters.
+    // The limit is in bytes, not characters.
     let long_in_bytes = "é".repeat(129);
     for bad in [long.as_str(), &long_in_bytes, "a\nb", "a\u{0}", "\u{7f}", "a\u{85}b"] {
         for member in ["messageId", "taskId", "contextId"] {
@@ -169,7 +169,7 @@ async fn p02_ids_are_bounded_and_printable() {
         }
         refused(&server.call("ListTasks", json!({"contextId": bad})).await, -32602, "contextId");
     }
-    // Empty: required ones are missing, optional ones are not given.
+    // An empty required id counts as missing, an empty optional one as not given.
     refused(&send(&server, "a", json!({"messageId": ""})).await, -32602, "message.messageId");
     refused(&server.call("GetTask", json!({"id": ""})).await, -32602, "id");
     assert_eq!(server.call("ListTasks", json!({"contextId": ""})).await.result()["totalSize"], 0);

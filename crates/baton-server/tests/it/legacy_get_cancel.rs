@@ -1,5 +1,5 @@
-//! S-07, S-10, S-11. `tasks/get` and `tasks/cancel` of the legacy face: what `history` holds and how much of it,
-//! how states and artifacts that 0.1 lacks are told, and what cannot be canceled.
+//! S-07, S-10, S-11. `tasks/get` and `tasks/cancel` in 0.1: content and length of `history`, how states and artifacts that
+//! 0.1 lacks are shown, and what cannot be canceled.
 
 use baton_protocol::domain::TaskState;
 use baton_server::{AgentError, Turn};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agents::obedient;
 use crate::harness::{Answer, TestServer, serve, serve_agent};
-use crate::speakers::{legacy, settles, task, with_card};
+use crate::speakers::{legacy, task, wait_for_state, with_card};
 
 async fn get(server: &TestServer, params: Value) -> Value {
     legacy(server, "tasks/get", params).await.result().clone()
@@ -30,7 +30,7 @@ fn texts(history: &Value) -> Vec<&str> {
     said.map(|said| said["parts"][0]["text"].as_str().unwrap()).collect()
 }
 
-/// Asks once, then is done.
+/// Asks once, then completes.
 async fn asks_once(turn: Turn) -> Result<(), AgentError> {
     if turn.is_first() {
         turn.progress("thinking").await?;
@@ -41,9 +41,9 @@ async fn asks_once(turn: Turn) -> Result<(), AgentError> {
 
 async fn conversation(server: &TestServer) {
     legacy(server, "tasks/send", task("t", "a shirt")).await.result();
-    settles(server, "t", "input-required").await;
+    wait_for_state(server, "t", "input-required").await;
     legacy(server, "tasks/send", task("t", "blue")).await.result();
-    settles(server, "t", "completed").await;
+    wait_for_state(server, "t", "completed").await;
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn s07_the_history_is_the_list_of_states_with_their_times() {
     assert_eq!(shown["status"]["timestamp"], *times.last().unwrap());
 }
 
-/// The card switches it off: then `history` is what was said, as v0.1.0 has it.
+/// If the card switches state history off, `history` has messages, as in v0.1.0.
 #[tokio::test]
 async fn s07_the_history_is_the_list_of_messages_where_the_card_says_so() {
     let server =
@@ -108,7 +108,7 @@ async fn s10_history_length_keeps_the_last_entries() {
         let answer = legacy(&server, "tasks/get", json!({"id": "t", "historyLength": wrong})).await;
         assert_eq!(answer.error_code(), -32602, "{wrong}");
     }
-    // A send trims what it answers with, too.
+    // The answer of a send is trimmed, too.
     let mut again = task("t", "blue");
     again["historyLength"] = json!(1);
     let answer = legacy(&server, "tasks/send", again).await;
@@ -133,7 +133,7 @@ async fn s11_a_task_is_canceled_once() {
     let server = serve_agent(obedient).await;
     for (id, text, waits_in) in [("a", "hold", "working"), ("b", "ask", "input-required")] {
         legacy(&server, "tasks/send", task(id, text)).await.result();
-        settles(&server, id, waits_in).await;
+        wait_for_state(&server, id, waits_in).await;
         let answer = legacy(&server, "tasks/cancel", json!({"id": id, "metadata": null})).await;
         let shown = answer.result();
         assert_eq!((&shown["id"], &shown["status"]["state"]), (&json!(id), &json!("canceled")));
@@ -150,7 +150,7 @@ async fn s11_an_ended_task_cannot_be_canceled() {
     for (id, text, ends) in [("a", "hello", "completed"), ("b", "fail", "failed"), ("c", "reject", "failed")]
     {
         legacy(&server, "tasks/send", task(id, text)).await.result();
-        let before = settles(&server, id, ends).await;
+        let before = wait_for_state(&server, id, ends).await;
         refused(&legacy(&server, "tasks/cancel", json!({"id": id})).await, -32002, "TASK_NOT_CANCELABLE");
         assert_eq!(get(&server, json!({"id": id})).await, before, "{text}");
     }
@@ -172,10 +172,10 @@ async fn s10_states_that_came_later_are_told_in_older_words() {
         ("open", "input-required", TaskState::AuthRequired, "sign in first"),
     ] {
         legacy(&server, "tasks/send", task(text, text)).await.result();
-        let shown = settles(&server, text, state).await;
+        let shown = wait_for_state(&server, text, state).await;
         assert_eq!(shown["status"]["message"]["parts"], json!([{"type": "text", "text": reason}]));
         assert_eq!(states(&shown["history"]).last(), Some(&state));
-        // Newer clients see what it is.
+        // Newer clients see the real state.
         let seen = server.get(text).await["status"]["state"].as_str().unwrap().to_owned();
         let wanted =
             if newer == TaskState::Rejected { "TASK_STATE_REJECTED" } else { "TASK_STATE_AUTH_REQUIRED" };
@@ -193,7 +193,7 @@ async fn s10_artifacts_are_told_by_their_index() {
     }
     let server = serve_agent(agent).await;
     legacy(&server, "tasks/send", task("t", "write")).await.result();
-    let shown = settles(&server, "t", "completed").await;
+    let shown = wait_for_state(&server, "t", "completed").await;
     let text = |text: &str| json!([{"type": "text", "text": text}]);
     assert_eq!(
         shown["artifacts"],

@@ -1,11 +1,11 @@
-//! S-08, S-09, S-17, S-18. `tasks/send` as the guide describes it: the client names the task, the answer comes
-//! as soon as the task is stored, and the same name means the same task.
+//! S-08, S-09, S-17, S-18. `tasks/send` as the guide describes it: the client chooses the task's id, the answer comes as soon
+//! as the task is stored, and the same id means the same task.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::AgentSkill;
-use baton_server::service::Limits;
+use baton_server::Limits;
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::{AgentError, Asked, Turn};
@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use crate::agents::obedient;
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
-use crate::harness::{Answer, HANG, TestServer, serve, serve_agent, with_agent};
-use crate::speakers::{legacy, read, request, rpc, settles, task};
-use crate::stage::{Calls, Gate, agent_with};
+use crate::fixtures::{Calls, Gate, agent_with};
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer, serve, serve_agent, with_agent};
+use crate::speakers::{legacy, read, request, rpc, task, wait_for_state};
 
 async fn send(server: &TestServer, id: &str, text: &str) -> Answer {
     legacy(server, "tasks/send", task(id, text)).await
@@ -35,7 +35,7 @@ fn refused(answer: &Answer, code: i64, reason: &str) {
     assert_eq!(answer.body["id"], "r");
 }
 
-/// The guide's smoke test, byte for byte, twice: the second is the same task, whatever became of it by then.
+/// The guide's smoke test, byte for byte, twice: the second answer is the same task, in whatever state it is by then.
 #[tokio::test]
 async fn s18_the_printed_line_works_twice_in_a_row() {
     const PRINTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"task-1","sessionId":"session-1","message":{"role":"user","parts":[{"type":"text","text":"Analyze my dataset"}]}}}"#;
@@ -60,14 +60,14 @@ async fn s18_the_printed_line_works_twice_in_a_row() {
         assert_eq!((&shown["id"], &shown["sessionId"]), (&json!("task-1"), &json!("session-1")));
         assert!(["submitted", "working", "completed"].contains(&state(&answer)), "{shown}");
     }
-    settles(&server, "task-1", "completed").await;
+    wait_for_state(&server, "task-1", "completed").await;
     let ended = post().await;
     assert_eq!(state(&ended), "completed");
     assert_eq!(ended.result()["artifacts"][0]["parts"], json!([{"type": "text", "text": "42"}]));
     assert_eq!(calls.count(), 1, "the agent was asked once");
 }
 
-/// The same line from several terminals at the same time is still one task.
+/// The same request from several clients at the same time makes one task.
 #[tokio::test]
 async fn s17_the_same_send_at_the_same_time_is_one_task() {
     let calls = Calls::default();
@@ -79,11 +79,11 @@ async fn s17_the_same_send_at_the_same_time_is_one_task() {
     .await;
     let answers = futures_util::future::join_all((0..12).map(|_| send(&server, "t", "hello"))).await;
     assert!(answers.iter().all(|answer| answer.result()["id"] == "t"));
-    settles(&server, "t", "completed").await;
+    wait_for_state(&server, "t", "completed").await;
     assert_eq!(calls.count(), 1);
 }
 
-/// The second copy comes while the first is on its way to the store: the task has a run but is nowhere to be read.
+/// The second copy arrives while the first is being stored: the task has a run but cannot be read yet.
 #[tokio::test]
 async fn s17_a_send_waits_for_the_first_of_its_id_to_be_stored() {
     for text in ["hello", "another"] {
@@ -104,7 +104,10 @@ async fn s17_a_send_waits_for_the_first_of_its_id_to_be_stored() {
         let looked = |count: usize| {
             let mut heads = heads.subscribe();
             async move {
-                tokio::time::timeout(HANG, heads.wait_for(|heads| *heads >= count)).await.unwrap().unwrap();
+                tokio::time::timeout(TEST_TIMEOUT, heads.wait_for(|heads| *heads >= count))
+                    .await
+                    .unwrap()
+                    .unwrap();
             }
         };
         let first = async {
@@ -118,7 +121,7 @@ async fn s17_a_send_waits_for_the_first_of_its_id_to_be_stored() {
         };
         let release = async {
             looked(2).await;
-            // Whatever else the second asks for without the first's append it has asked for by then.
+            // Gives the second send time for all store calls that do not wait for the first's append.
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
@@ -126,7 +129,7 @@ async fn s17_a_send_waits_for_the_first_of_its_id_to_be_stored() {
         };
         tokio::join!(first, second, release);
         go.let_pass(1000);
-        settles(&server, "t", "completed").await;
+        wait_for_state(&server, "t", "completed").await;
         assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 1);
     }
 }
@@ -144,12 +147,12 @@ async fn s09_a_send_answers_at_once_and_the_skill_goes_on() {
     assert!(["submitted", "working"].contains(&state(&answer)), "{}", answer.body);
     let shown = answer.result();
     assert_eq!((&shown["id"], &shown["sessionId"]), (&json!("mine"), &json!("session-1")));
-    // What 0.1 does not know is not said.
+    // Members that 0.1 does not have are left out.
     for newer in ["kind", "contextId"] {
         assert_eq!(shown.get(newer), None);
     }
     gate.let_pass(1);
-    let ended = settles(&server, "mine", "completed").await;
+    let ended = wait_for_state(&server, "mine", "completed").await;
     assert_eq!(ended["artifacts"][0]["parts"][0], json!({"type": "text", "text": "hello"}));
 }
 
@@ -169,18 +172,18 @@ async fn s08_the_same_id_resumes_a_task_that_waits_for_input() {
     }))
     .await;
     send(&server, "shirt", "yes").await;
-    let asked = settles(&server, "shirt", "input-required").await;
+    let asked = wait_for_state(&server, "shirt", "input-required").await;
     let question = &asked["status"]["message"];
     assert_eq!(*question, json!({"role": "agent", "parts": [{"type": "text", "text": "Which colour?"}]}));
-    // Messages have no ids here: an answer in the words of the first message is an answer, not a repeat.
+    // Messages have no ids in 0.1: an answer with the same text as the first message is an answer, not a repeat.
     let answer = send(&server, "shirt", "yes").await;
     assert_eq!(state(&answer), "working", "{}", answer.body);
     gate.let_pass(1);
-    let asked = settles(&server, "shirt", "input-required").await;
+    let asked = wait_for_state(&server, "shirt", "input-required").await;
     assert_eq!(asked["status"]["message"]["parts"][0]["text"], "Sure?");
     let answer = send(&server, "shirt", "yes").await;
     assert!(["working", "completed"].contains(&state(&answer)), "{}", answer.body);
-    let ended = settles(&server, "shirt", "completed").await;
+    let ended = wait_for_state(&server, "shirt", "completed").await;
     assert_eq!(ended["artifacts"].as_array().unwrap().len(), 1);
     assert_eq!(ended["sessionId"], "session-1");
 }
@@ -191,9 +194,9 @@ async fn s08_another_message_to_an_ended_task_is_an_invalid_transition() {
     for (id, text, ends) in [("a", "hello", "completed"), ("b", "fail", "failed"), ("c", "reject", "failed")]
     {
         send(&server, id, text).await;
-        let before = settles(&server, id, ends).await;
+        let before = wait_for_state(&server, id, ends).await;
         refused(&send(&server, id, "more").await, -32002, "UNSUPPORTED_OPERATION");
-        assert_eq!(settles(&server, id, ends).await, before, "nothing has changed");
+        assert_eq!(wait_for_state(&server, id, ends).await, before, "nothing has changed");
         assert_eq!(state(&send(&server, id, text).await), ends, "a repeat is no new message");
     }
     send(&server, "d", "hold").await;
@@ -207,26 +210,26 @@ async fn s08_the_session_is_kept_or_made() {
     let mut named = task("a", "ask");
     named["sessionId"] = json!("my session / 1");
     assert_eq!(legacy(&server, "tasks/send", named.clone()).await.result()["sessionId"], "my session / 1");
-    settles(&server, "a", "input-required").await;
+    wait_for_state(&server, "a", "input-required").await;
     // The next message need not repeat it, and cannot change it: the task's id decides.
     let mut silent = task("a", "ask");
     silent.as_object_mut().unwrap().remove("sessionId");
     assert_eq!(legacy(&server, "tasks/send", silent).await.result()["sessionId"], "my session / 1");
-    settles(&server, "a", "input-required").await;
+    wait_for_state(&server, "a", "input-required").await;
     let mut other = task("a", "blue");
     other["sessionId"] = json!("another");
     for method in ["tasks/send", "tasks/send"] {
         let answer = legacy(&server, method, other.clone()).await;
         assert_eq!(answer.result()["sessionId"], "my session / 1", "{}", answer.body);
     }
-    let ended = settles(&server, "a", "completed").await;
+    let ended = wait_for_state(&server, "a", "completed").await;
     assert_eq!(ended["artifacts"][0]["parts"][0]["text"], "blue");
 
     let mut nobody = task("b", "hello");
     nobody["sessionId"] = Value::Null;
     let made = legacy(&server, "tasks/send", nobody).await.result()["sessionId"].clone();
     assert!(made.as_str().is_some_and(|made| !made.is_empty()), "{made}");
-    assert_eq!(settles(&server, "b", "completed").await["sessionId"], made);
+    assert_eq!(wait_for_state(&server, "b", "completed").await["sessionId"], made);
 }
 
 #[tokio::test]
@@ -253,7 +256,7 @@ async fn s08_null_stands_for_absent_everywhere() {
         for method in ["tasks/get", "tasks/resubscribe"] {
             let params = json!({"id": id, "historyLength": null, "metadata": null});
             let answer = legacy(&server, method, params).await;
-            // A stream that has ended is refused, but for its state, not for its nulls.
+            // `tasks/resubscribe` refuses an ended task, but because of its state and not because of null members.
             assert_ne!(answer.body["error"]["code"], -32602, "{method} {part}");
         }
     }
@@ -294,7 +297,7 @@ async fn s17_a_send_without_a_usable_id_is_refused() {
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
 }
 
-/// 0.1 has tasks only: an answer completes one, which is there to be asked for again.
+/// 0.1 has no message replies: a reply completes a task, which can be read later.
 #[tokio::test]
 async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
     async fn parrot(asked: Asked) -> Result<String, AgentError> {
@@ -305,7 +308,7 @@ async fn s08_a_skill_that_answers_with_a_message_is_a_completed_task() {
     let server = serve(parrot).await;
     let first = send(&server, "said", "hello").await;
     assert!(["submitted", "working"].contains(&state(&first)), "{}", first.body);
-    settles(&server, "said", "completed").await;
+    wait_for_state(&server, "said", "completed").await;
     let (again, got) =
         (send(&server, "said", "hello").await, legacy(&server, "tasks/get", json!({"id": "said"})).await);
     for answer in [again, got] {
@@ -330,7 +333,7 @@ async fn s09_a_failing_skill_fails_its_task_with_the_reason() {
         [("a", "sums", "cannot do sums"), ("b", "panic", "The agent stopped unexpectedly")]
     {
         assert!(["submitted", "working"].contains(&state(&send(&server, id, text).await)));
-        let failed = settles(&server, id, "failed").await;
+        let failed = wait_for_state(&server, id, "failed").await;
         let said = json!({"role": "agent", "parts": [{"type": "text", "text": reason}]});
         assert_eq!(failed["status"]["message"], said);
     }
@@ -343,14 +346,14 @@ async fn s08_no_matching_skill_is_a_failed_task_that_says_so() {
             .await;
     let answer = send(&server, "a", "sing").await;
     assert_eq!(answer.result()["id"], "a");
-    let failed = settles(&server, "a", "failed").await;
+    let failed = wait_for_state(&server, "a", "failed").await;
     let said = failed["status"]["message"]["parts"][0]["text"].as_str().unwrap();
     assert!(said.starts_with("No matching skill"), "{said}");
     send(&server, "b", "sum it up").await;
-    settles(&server, "b", "completed").await;
+    wait_for_state(&server, "b", "completed").await;
 }
 
-/// `legacy.wait`: for clients that take the first answer for the last.
+/// `legacy.wait`: for clients that do not poll after the first answer.
 #[tokio::test]
 async fn s09_a_server_may_be_told_to_wait() {
     let mut limits = Limits::default();

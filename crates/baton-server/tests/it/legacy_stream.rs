@@ -1,5 +1,4 @@
-//! S-13. `tasks/sendSubscribe` and `tasks/resubscribe` of the legacy face: named events, `final`, and when the
-//! stream closes.
+//! S-13. `tasks/sendSubscribe` and `tasks/resubscribe` in 0.1: named events, `final`, and when the stream closes.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::{AgentError, Asked, Server, Turn};
@@ -7,14 +6,16 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, serve, serve_agent};
-use crate::speakers::{Events, Told, envelope, legacy, read, request, settles, task, with_card};
-use crate::stage::{Gate, agent_with};
+use crate::speakers::{
+    Events, StreamEvent, envelope, legacy, read, request, task, wait_for_state, with_card,
+};
 
-const DOORS: [&str; 3] = ["/", "/subscribe", "/subscribe/"];
+const PATHS: [&str; 3] = ["/", "/subscribe", "/subscribe/"];
 
-async fn subscribe(server: &TestServer, door: &str, id: &str, text: &str) -> Events {
-    let opened = Events::of(server, door, &[], "tasks/sendSubscribe", task(id, text)).await;
+async fn subscribe(server: &TestServer, path: &str, id: &str, text: &str) -> Events {
+    let opened = Events::of(server, path, &[], "tasks/sendSubscribe", task(id, text)).await;
     opened.unwrap_or_else(|answer| panic!("no stream: {}", answer.body))
 }
 
@@ -25,9 +26,9 @@ async fn again(server: &TestServer, id: &str, after: Option<u64>) -> Events {
     opened.unwrap_or_else(|answer| panic!("no stream: {}", answer.body))
 }
 
-/// `status working`, `artifact 0`: what a test compares orders by. A final one ends with an exclamation mark.
-fn line(told: &Told) -> String {
-    let (name, result) = (told.name.as_deref().unwrap_or("unnamed"), told.result());
+/// `status working`, `artifact 0`: short lines for comparing orders. A final event ends with an exclamation mark.
+fn line(event: &StreamEvent) -> String {
+    let (name, result) = (event.name.as_deref().unwrap_or("unnamed"), event.result());
     let what = match name {
         "artifact" => result["artifact"]["index"].to_string(),
         _ => result["status"]["state"].as_str().unwrap_or("?").to_owned(),
@@ -36,19 +37,19 @@ fn line(told: &Told) -> String {
     format!("{name} {what}{last}")
 }
 
-fn lines(events: &[Told]) -> Vec<String> {
+fn lines(events: &[StreamEvent]) -> Vec<String> {
     events.iter().map(line).collect()
 }
 
-/// The rules that hold for every stream, whatever it tells.
+/// Rules that hold for every stream.
 #[track_caller]
-fn check(events: &[Told], id: &str) {
-    for (n, told) in events.iter().enumerate() {
-        assert_eq!((&told.data["jsonrpc"], &told.data["id"]), (&json!("2.0"), &json!("r")));
-        let result = told.result();
+fn check(events: &[StreamEvent], id: &str) {
+    for (n, event) in events.iter().enumerate() {
+        assert_eq!((&event.data["jsonrpc"], &event.data["id"]), (&json!("2.0"), &json!("r")));
+        let result = event.result();
         assert_eq!(result["id"], id);
-        assert!(told.id.is_some(), "every event can be resumed from: {result}");
-        match told.name.as_deref() {
+        assert!(event.id.is_some(), "every event can be resumed from: {result}");
+        match event.name.as_deref() {
             Some("status") => assert_eq!(result["final"], n + 1 == events.len(), "{result}"),
             Some("artifact") => assert_eq!(result.get("final"), None),
             other => panic!("an event named {other:?}"),
@@ -58,7 +59,7 @@ fn check(events: &[Told], id: &str) {
         }
     }
     assert!(["submitted", "working"].contains(&events[0].result()["status"]["state"].as_str().unwrap()));
-    let numbers: Vec<_> = events.iter().map(|told| told.id).collect();
+    let numbers: Vec<_> = events.iter().map(|event| event.id).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
 }
 
@@ -72,17 +73,17 @@ async fn writes_two(turn: Turn) -> Result<(), AgentError> {
 #[tokio::test]
 async fn s13_a_stream_tells_a_task_from_beginning_to_end_at_both_doors() {
     let server = serve_agent(writes_two).await;
-    for (n, door) in DOORS.into_iter().enumerate() {
+    for (n, path) in PATHS.into_iter().enumerate() {
         let id = format!("t{n}");
-        let mut stream = subscribe(&server, door, &id, "write").await;
+        let mut stream = subscribe(&server, path, &id, "write").await;
         for (name, value) in [
             ("content-type", "text/event-stream"),
-            ("cache-control", "no-cache"),
+            ("cache-control", "no-cache, no-store"),
             ("connection", "keep-alive"),
         ] {
-            assert_eq!(stream.headers[name], value, "{door}");
+            assert_eq!(stream.headers[name], value, "{path}");
         }
-        // The stream closes by itself: `rest` comes back.
+        // The server closes the stream: `rest` returns.
         let events = stream.rest().await;
         check(&events, &id);
         assert_eq!(
@@ -95,7 +96,7 @@ async fn s13_a_stream_tells_a_task_from_beginning_to_end_at_both_doors() {
                 "artifact 1",
                 "status completed!"
             ],
-            "{door}"
+            "{path}"
         );
         let artifact = &events[2].result()["artifact"];
         assert_eq!((&artifact["name"], &artifact["append"]), (&json!("plan"), &json!(false)));
@@ -103,7 +104,7 @@ async fn s13_a_stream_tells_a_task_from_beginning_to_end_at_both_doors() {
         assert_eq!(artifact.get("artifactId"), None);
         let said = &events[3].result()["status"]["message"];
         assert_eq!(*said, json!({"role": "agent", "parts": [{"type": "text", "text": "half way"}]}));
-        assert_eq!(settles(&server, &id, "completed").await["artifacts"].as_array().unwrap().len(), 2);
+        assert_eq!(wait_for_state(&server, &id, "completed").await["artifacts"].as_array().unwrap().len(), 2);
     }
 }
 
@@ -120,7 +121,7 @@ async fn s13_every_end_is_final_and_nothing_comes_after_it() {
         check(&events, text);
         assert_eq!(lines(&events), expected, "{text}");
     }
-    // A cancel ends it from outside.
+    // A cancel ends the stream.
     let mut stream = subscribe(&server, "/", "held", "hold").await;
     stream.next().await.expect("it has begun");
     legacy(&server, "tasks/cancel", json!({"id": "held"})).await.result();
@@ -142,7 +143,7 @@ async fn s13_a_stream_closes_where_credentials_are_asked_for() {
     assert_eq!(lines(&events), ["status submitted", "status working", "status input-required!"]);
 }
 
-/// An answer's stream begins with the work it starts: shown as it was, the question would seem final.
+/// The stream of an answer begins with `working`: showing the task's old state, input-required, would look final.
 #[tokio::test]
 async fn s13_an_answer_streams_its_own_turn() {
     async fn agent(turn: Turn) -> Result<(), AgentError> {
@@ -191,9 +192,9 @@ async fn s13_a_reader_that_leaves_does_not_touch_the_task() {
     let mut stream = subscribe(&server, "/subscribe", "t", "hello").await;
     stream.next().await.expect("it has begun");
     drop(stream);
-    settles(&server, "t", "working").await;
+    wait_for_state(&server, "t", "working").await;
     gate.let_pass(1);
-    let ended = settles(&server, "t", "completed").await;
+    let ended = wait_for_state(&server, "t", "completed").await;
     assert_eq!(ended["artifacts"][0]["parts"][0]["text"], "hello");
 }
 
@@ -208,15 +209,19 @@ async fn s13_resubscribe_follows_a_task_to_its_end() {
     }))
     .await;
     let mut first = subscribe(&server, "/", "t", "write").await;
-    while first.next().await.is_some_and(|told| line(&told) != "artifact 0") {}
+    while first.next().await.is_some_and(|event| line(&event) != "artifact 0") {}
     let mut second = again(&server, "t", None).await;
     let opening = second.next().await.expect("the task as it is");
     assert_eq!(line(&opening), "status working");
     gate.let_pass(1);
     assert_eq!(lines(&second.rest().await), ["artifact 1", "status completed!"]);
-    assert_eq!(lines(&first.rest().await), ["artifact 1", "status completed!"], "both are told the same");
+    assert_eq!(
+        lines(&first.rest().await),
+        ["artifact 1", "status completed!"],
+        "both streams have the same events"
+    );
 
-    // An ended task has nothing to say; a waiting one says so and closes.
+    // For an ended task there is no stream; for a waiting one there is one event, and the stream closes.
     let ended = legacy(&server, "tasks/resubscribe", json!({"id": "t"})).await;
     assert_eq!(
         (ended.error_code(), &ended.body["error"]["data"]["reason"]),
@@ -231,8 +236,8 @@ async fn s13_resubscribe_follows_a_task_to_its_end() {
 async fn s13_a_stream_is_resumed_after_the_last_event_seen() {
     let server = serve_agent(writes_two).await;
     let all = subscribe(&server, "/", "t", "write").await.rest().await;
-    for (n, told) in all.iter().enumerate() {
-        let after = told.id.unwrap().to_string();
+    for (n, event) in all.iter().enumerate() {
+        let after = event.id.unwrap().to_string();
         let headers = [("last-event-id", after.as_str())];
         for (method, params) in
             [("tasks/resubscribe", json!({"id": "t"})), ("tasks/sendSubscribe", task("t", "write"))]
@@ -254,7 +259,7 @@ async fn s13_a_stream_is_resumed_after_the_last_event_seen() {
     assert_eq!(answer.err().map(|answer| answer.error_code()), Some(-32602));
 }
 
-/// The same words again: the same task, told from its beginning, and the agent is not asked twice.
+/// A repeated request gets the same task's events from the beginning, and the agent runs once.
 #[tokio::test]
 async fn s13_a_repeated_send_streams_the_same_task() {
     let server = serve_agent(writes_two).await;
@@ -270,18 +275,18 @@ async fn s13_a_repeated_send_streams_the_same_task() {
 async fn s13_streaming_that_the_card_leaves_out_is_off() {
     let server = serve(with_card(|card| card.capabilities.streaming = Some(false), obedient)).await;
     legacy(&server, "tasks/send", task("t", "hold")).await.result();
-    for (door, method, params) in [
+    for (path, method, params) in [
         ("/", "tasks/sendSubscribe", task("u", "hello")),
         ("/subscribe", "tasks/sendSubscribe", task("u", "hello")),
         ("/", "tasks/resubscribe", json!({"id": "t"})),
     ] {
-        let answer = Events::of(&server, door, &[], method, params).await.err().expect("no stream");
-        assert_eq!(answer.error_code(), -32004, "{door} {method}");
+        let answer = Events::of(&server, path, &[], method, params).await.err().expect("no stream");
+        assert_eq!(answer.error_code(), -32004, "{path} {method}");
         assert_eq!(answer.body["error"]["data"], json!({"reason": "UNSUPPORTED_OPERATION"}));
     }
 }
 
-/// A skill that answers with a message: the last status says it.
+/// The reply of a message skill is in the last status.
 #[tokio::test]
 async fn s13_a_message_in_answer_is_the_final_status() {
     async fn parrot(asked: Asked) -> Result<String, AgentError> {
@@ -289,9 +294,9 @@ async fn s13_a_message_in_answer_is_the_final_status() {
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
     let server = serve(Server::builder(card).message_skill(AgentSkill::new("p", "p", "p"), parrot)).await;
-    for door in DOORS {
-        let events = subscribe(&server, door, "t", "hello").await.rest().await;
-        assert_eq!(lines(&events), ["status submitted", "status working", "status completed!"], "{door}");
+    for path in PATHS {
+        let events = subscribe(&server, path, "t", "hello").await.rest().await;
+        assert_eq!(lines(&events), ["status submitted", "status working", "status completed!"], "{path}");
         let result = events[2].result();
         assert_eq!(result["id"], "t");
         let said = json!({"role": "agent", "parts": [{"type": "text", "text": "hello!"}]});

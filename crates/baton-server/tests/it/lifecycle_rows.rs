@@ -5,12 +5,12 @@ use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, FACES, Face, Said, answer, events, get, said, state, task_of};
+use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, events, get, sending, state, task_of};
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, serve_agent};
-use crate::speakers::Told;
-use crate::stage::{Gate, agent_with};
+use crate::speakers::StreamEvent;
 
-/// Asks, or asks for credentials, and is done at the second message.
+/// Asks a question or for credentials, and completes at the second message.
 async fn asking(turn: Turn) -> Result<(), AgentError> {
     match (turn.is_first(), turn.text().as_str()) {
         (true, "ask") => drop(turn.ask("Which?")),
@@ -26,9 +26,9 @@ fn id(task: &Value) -> String {
     task["id"].as_str().expect("a task has an id").to_owned()
 }
 
-/// `task submitted`, `status working`, `artifact`: whatever the spelling. The end marker is an exclamation mark.
-fn line(told: &Told) -> String {
-    let result = told.result();
+/// `task submitted`, `status working`, `artifact`, in every generation. A final event ends with an exclamation mark.
+fn line(event: &StreamEvent) -> String {
+    let result = event.result();
     let inner =
         ["task", "statusUpdate", "artifactUpdate"].iter().find_map(|name| result.get(name)).unwrap_or(result);
     let last = if inner["final"] == true { "!" } else { "" };
@@ -39,16 +39,17 @@ fn line(told: &Told) -> String {
     }
 }
 
-async fn lines(server: &TestServer, face: Face, ask: &Ask) -> Vec<String> {
-    let mut stream =
-        events(server, face, ask).await.unwrap_or_else(|no| panic!("{face:?} {ask:?}: {}", no.body));
+async fn lines(server: &TestServer, interface: Interface, ask: &Ask) -> Vec<String> {
+    let mut stream = events(server, interface, ask)
+        .await
+        .unwrap_or_else(|no| panic!("{interface:?} {ask:?}: {}", no.body));
     stream.rest().await.iter().map(line).collect()
 }
 
-/// Asks until the task has come to rest.
-async fn rested(server: &TestServer, face: Face, id: &str) -> Value {
+/// Polls until the task has ended or waits.
+async fn rested(server: &TestServer, interface: Interface, id: &str) -> Value {
     loop {
-        let task = task_of(server, face, &get(id)).await;
+        let task = task_of(server, interface, &get(id)).await;
         if !["submitted", "working"].contains(&state(&task).as_str()) {
             return task;
         }
@@ -60,28 +61,28 @@ async fn rested(server: &TestServer, face: Face, id: &str) -> Value {
 #[tokio::test]
 async fn p04_how_a_stream_begins_and_closes() {
     let server = serve_agent(asking).await;
-    for face in FACES {
-        let (first, mark) = match face {
-            Face::V1Rpc | Face::V1Rest => ("task", ""),
-            Face::V03Rpc | Face::V03Rest => ("task", "!"),
-            Face::V01 => ("status", "!"),
+    for interface in INTERFACES {
+        let (first, mark) = match interface {
+            Interface::V1Rpc | Interface::V1Rest => ("task", ""),
+            Interface::V03Rpc | Interface::V03Rest => ("task", "!"),
+            Interface::V01 => ("status", "!"),
         };
         for (text, last) in [
             ("ask", "input-required"),
             ("hello", "completed"),
             ("fail", "failed"),
-            ("reject", if face == Face::V01 { "failed" } else { "rejected" }),
+            ("reject", if interface == Interface::V01 { "failed" } else { "rejected" }),
         ] {
-            let all = lines(&server, face, &Ask::Stream(said(text))).await;
+            let all = lines(&server, interface, &Ask::Stream(sending(text))).await;
             let mut expected = vec![format!("{first} submitted"), "status working".to_owned()];
             expected.extend((text == "hello").then(|| "artifact".to_owned()));
             expected.push(format!("status {last}{mark}"));
-            assert_eq!(all, expected, "{face:?} {text}");
+            assert_eq!(all, expected, "{interface:?} {text}");
         }
     }
 }
 
-/// Spec 4.2: what waits for credentials may go on by itself, so the stream stays open; 0.1 has no such state.
+/// Spec 4.2: a task that waits for credentials may continue by itself, so the stream stays open; 0.1 has no such state.
 #[tokio::test]
 async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
     let gate = Gate::new();
@@ -93,21 +94,21 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
         Ok(())
     }))
     .await;
-    for face in FACES {
-        let mut stream = events(&server, face, &Ask::Stream(said("open"))).await.ok().unwrap();
+    for interface in INTERFACES {
+        let mut stream = events(&server, interface, &Ask::Stream(sending("open"))).await.ok().unwrap();
         let mut all = Vec::new();
-        while let Some(told) = stream.next().await {
-            all.push(line(&told));
+        while let Some(event) = stream.next().await {
+            all.push(line(&event));
             if all.last().unwrap().contains("auth-required") {
                 gate.let_pass(1);
             }
         }
-        match face {
-            Face::V01 => {
+        match interface {
+            Interface::V01 => {
                 assert_eq!(all.last().map(String::as_str), Some("status input-required!"));
                 gate.let_pass(1);
             }
-            Face::V1Rpc | Face::V1Rest => assert_eq!(
+            Interface::V1Rpc | Interface::V1Rest => assert_eq!(
                 all,
                 [
                     "task submitted",
@@ -117,7 +118,7 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
                     "status completed"
                 ]
             ),
-            Face::V03Rpc | Face::V03Rest => assert_eq!(
+            Interface::V03Rpc | Interface::V03Rest => assert_eq!(
                 all,
                 [
                     "task submitted",
@@ -135,34 +136,34 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
 #[tokio::test]
 async fn p02_subscribing_to_a_task() {
     let server = serve_agent(asking).await;
-    for face in FACES {
-        let task = id(&task_of(&server, face, &Ask::Send(said("ask"))).await);
-        rested(&server, face, &task).await;
-        let mut stream = events(&server, face, &Ask::Subscribe(task.clone())).await.ok().unwrap();
+    for interface in INTERFACES {
+        let task = id(&task_of(&server, interface, &Ask::Send(sending("ask"))).await);
+        rested(&server, interface, &task).await;
+        let mut stream = events(&server, interface, &Ask::Subscribe(task.clone())).await.ok().unwrap();
         let first = line(&stream.next().await.unwrap());
-        let answer_it = Ask::Send(Said { task: Some(task.clone()), ..said("blue") });
-        match face {
-            Face::V1Rpc | Face::V1Rest => {
+        let answer_it = Ask::Send(Sending { task: Some(task.clone()), ..sending("blue") });
+        match interface {
+            Interface::V1Rpc | Interface::V1Rest => {
                 assert_eq!(first, "task input-required");
-                task_of(&server, face, &answer_it).await;
+                task_of(&server, interface, &answer_it).await;
                 let rest: Vec<_> = stream.rest().await.iter().map(line).collect();
                 assert_eq!(rest, ["status working", "artifact", "status completed"]);
             }
-            Face::V03Rpc | Face::V03Rest => assert_eq!(first, "task input-required"),
-            Face::V01 => assert_eq!(first, "status input-required!"),
+            Interface::V03Rpc | Interface::V03Rest => assert_eq!(first, "task input-required"),
+            Interface::V01 => assert_eq!(first, "status input-required!"),
         }
-        if !matches!(face, Face::V1Rpc | Face::V1Rest) {
-            assert_eq!(stream.next().await, None, "{face:?}: nothing to wait for");
-            task_of(&server, face, &answer_it).await;
+        if !matches!(interface, Interface::V1Rpc | Interface::V1Rest) {
+            assert_eq!(stream.next().await, None, "{interface:?}: nothing to wait for");
+            task_of(&server, interface, &answer_it).await;
         }
-        rested(&server, face, &task).await;
-        let refused = events(&server, face, &Ask::Subscribe(task)).await.err().expect("it has ended");
-        assert!(refused.body["error"]["code"].is_i64(), "{face:?}");
+        rested(&server, interface, &task).await;
+        let refused = events(&server, interface, &Ask::Subscribe(task)).await.err().expect("it has ended");
+        assert!(refused.body["error"]["code"].is_i64(), "{interface:?}");
     }
 }
 
-/// Spec 9.2: unsaid, a send waits in 1.0 and in 0.3's JSON-RPC; in the protobuf of 0.3 unsaid is no, and `tasks/send`
-/// answers at once.
+/// Spec 9.2: by default a send waits in 1.0 and in 0.3's JSON-RPC; in the protobuf of 0.3 an absent member means false, and
+/// `tasks/send` does not wait.
 #[tokio::test]
 async fn s09_what_a_send_waits_for() {
     let gate = Gate::new();
@@ -172,34 +173,40 @@ async fn s09_what_a_send_waits_for() {
         Ok(())
     }))
     .await;
-    for (face, unsaid_waits) in [
-        (Face::V1Rpc, true),
-        (Face::V1Rest, true),
-        (Face::V03Rpc, true),
-        (Face::V03Rest, false),
-        (Face::V01, false),
+    for (interface, unsaid_waits) in [
+        (Interface::V1Rpc, true),
+        (Interface::V1Rest, true),
+        (Interface::V03Rpc, true),
+        (Interface::V03Rest, false),
+        (Interface::V01, false),
     ] {
-        for (wait, waits) in [(None, unsaid_waits), (Some(true), face != Face::V01), (Some(false), false)] {
-            let ask = Ask::Send(Said { wait, ..said("hello") });
+        for (wait, waits) in
+            [(None, unsaid_waits), (Some(true), interface != Interface::V01), (Some(false), false)]
+        {
+            let ask = Ask::Send(Sending { wait, ..sending("hello") });
             if waits {
                 gate.let_pass(1);
-                let task = task_of(&server, face, &ask).await;
-                assert_eq!(state(&task), "completed", "{face:?} {wait:?}");
-                assert_eq!(task["artifacts"].as_array().map(Vec::len), Some(1), "{face:?}: all artifacts");
+                let task = task_of(&server, interface, &ask).await;
+                assert_eq!(state(&task), "completed", "{interface:?} {wait:?}");
+                assert_eq!(
+                    task["artifacts"].as_array().map(Vec::len),
+                    Some(1),
+                    "{interface:?}: all artifacts"
+                );
             } else {
-                let task = task_of(&server, face, &ask).await;
+                let task = task_of(&server, interface, &ask).await;
                 assert!(
                     ["submitted", "working"].contains(&state(&task).as_str()),
-                    "{face:?} {wait:?}: {task}"
+                    "{interface:?} {wait:?}: {task}"
                 );
                 gate.let_pass(1);
-                rested(&server, face, &id(&task)).await;
+                rested(&server, interface, &id(&task)).await;
             }
         }
     }
 }
 
-/// A question ends the wait, and an answer that does not wait finds the task at work.
+/// A question ends the wait, and an answer that does not wait gets the task as working.
 #[tokio::test]
 async fn s08_an_answer_resumes_the_task() {
     let gate = Gate::new();
@@ -212,31 +219,31 @@ async fn s08_an_answer_resumes_the_task() {
         Ok(())
     }))
     .await;
-    for face in FACES {
-        let task = id(&task_of(&server, face, &Ask::Send(said("a shirt"))).await);
-        assert_eq!(state(&rested(&server, face, &task).await), "input-required");
-        let blue = Said { task: Some(task.clone()), wait: Some(false), ..said("blue") };
-        let resumed = task_of(&server, face, &Ask::Send(blue)).await;
-        assert_eq!(state(&resumed), "working", "{face:?}");
+    for interface in INTERFACES {
+        let task = id(&task_of(&server, interface, &Ask::Send(sending("a shirt"))).await);
+        assert_eq!(state(&rested(&server, interface, &task).await), "input-required");
+        let blue = Sending { task: Some(task.clone()), wait: Some(false), ..sending("blue") };
+        let resumed = task_of(&server, interface, &Ask::Send(blue)).await;
+        assert_eq!(state(&resumed), "working", "{interface:?}");
         gate.let_pass(1);
-        assert_eq!(state(&rested(&server, face, &task).await), "completed");
+        assert_eq!(state(&rested(&server, interface, &task).await), "completed");
     }
 }
 
-/// Spec 9.2 and ambiguity 11: 0 is none, but in the protobuf of 0.3, where it is what a client sends that says
-/// nothing.
+/// Spec 9.2 and ambiguity 11: a history length of 0 means no history, except in the protobuf of 0.3, where 0 is the same as
+/// absent.
 #[tokio::test]
 async fn s10_how_much_history() {
     let server = serve_agent(asking).await;
-    for face in FACES {
-        let task = id(&task_of(&server, face, &Ask::Send(said("ask"))).await);
-        rested(&server, face, &task).await;
-        let blue = Said { task: Some(task.clone()), ..said("blue") };
-        task_of(&server, face, &Ask::Send(blue)).await;
-        rested(&server, face, &task).await;
+    for interface in INTERFACES {
+        let task = id(&task_of(&server, interface, &Ask::Send(sending("ask"))).await);
+        rested(&server, interface, &task).await;
+        let blue = Sending { task: Some(task.clone()), ..sending("blue") };
+        task_of(&server, interface, &Ask::Send(blue)).await;
+        rested(&server, interface, &task).await;
         // Messages: ask, Which?, blue. States in 0.1: submitted, working, input-required, working, completed.
-        let all = if face == Face::V01 { 5 } else { 3 };
-        let none = if face == Face::V03Rest { Some(all) } else { None };
+        let all = if interface == Interface::V01 { 5 } else { 3 };
+        let none = if interface == Interface::V03Rest { Some(all) } else { None };
         for (history, expected) in [
             (None, Some(all)),
             (Some(0), none),
@@ -244,90 +251,99 @@ async fn s10_how_much_history() {
             (Some(2), Some(2)),
             (Some(99), Some(all)),
         ] {
-            let shown = task_of(&server, face, &Ask::Get { id: task.clone(), history }).await;
+            let shown = task_of(&server, interface, &Ask::Get { id: task.clone(), history }).await;
             let length = shown.get("history").map(|history| history.as_array().unwrap().len());
-            assert_eq!(length, expected, "{face:?} {history:?}");
+            assert_eq!(length, expected, "{interface:?} {history:?}");
         }
-        let sent =
-            task_of(&server, face, &Ask::Send(Said { history: Some(0), wait: Some(true), ..said("hello") }))
-                .await;
-        assert_eq!(sent.get("history").is_some(), face == Face::V03Rest, "{face:?}");
+        let sent = task_of(
+            &server,
+            interface,
+            &Ask::Send(Sending { history: Some(0), wait: Some(true), ..sending("hello") }),
+        )
+        .await;
+        assert_eq!(sent.get("history").is_some(), interface == Interface::V03Rest, "{interface:?}");
     }
 }
 
-/// Spec 9.2: a client's context is kept, one is made where there is none, and a task does not change its own.
+/// Spec 9.2: a client's context is kept, a new one is made without one, and a task's context does not change.
 #[tokio::test]
 async fn p02_contexts() {
     let server = serve_agent(asking).await;
-    for face in FACES {
-        let member = if face == Face::V01 { "sessionId" } else { "contextId" };
-        let named = Said { context: Some("mine".to_owned()), ..said("ask") };
-        let task = task_of(&server, face, &Ask::Send(named)).await;
-        assert_eq!(task[member], "mine", "{face:?}");
-        let task = rested(&server, face, &id(&task)).await;
-        let to = |context: Option<&str>| Said {
+    for interface in INTERFACES {
+        let member = if interface == Interface::V01 { "sessionId" } else { "contextId" };
+        let named = Sending { context: Some("mine".to_owned()), ..sending("ask") };
+        let task = task_of(&server, interface, &Ask::Send(named)).await;
+        assert_eq!(task[member], "mine", "{interface:?}");
+        let task = rested(&server, interface, &id(&task)).await;
+        let to = |context: Option<&str>| Sending {
             task: Some(id(&task)),
             context: context.map(str::to_owned),
-            ..said("blue")
+            ..sending("blue")
         };
-        let wrong = answer(&server, face, &Ask::Send(to(Some("other")))).await;
-        if face == Face::V01 {
+        let wrong = answer(&server, interface, &Ask::Send(to(Some("other")))).await;
+        if interface == Interface::V01 {
             // Ruling 3: the task's id decides, and the session that was sent is ignored.
             assert_eq!(wrong.result()[member], "mine", "{}", wrong.body);
         } else {
-            let refused = if face.is_rest() { (400, 400) } else { (200, -32602) };
+            let refused = if interface.is_rest() { (400, 400) } else { (200, -32602) };
             assert_eq!((wrong.status, wrong.error_code()), refused);
-            let task = task_of(&server, face, &get(&id(&task))).await;
+            let task = task_of(&server, interface, &get(&id(&task))).await;
             assert_eq!(state(&task), "input-required", "nothing happened");
-            let inferred = task_of(&server, face, &Ask::Send(to(None))).await;
-            assert_eq!(inferred[member], "mine", "{face:?}: inferred");
+            let inferred = task_of(&server, interface, &Ask::Send(to(None))).await;
+            assert_eq!(inferred[member], "mine", "{interface:?}: inferred");
         }
 
         let [one, two] = [
-            task_of(&server, face, &Ask::Send(said("hello"))).await,
-            task_of(&server, face, &Ask::Send(said("hello"))).await,
+            task_of(&server, interface, &Ask::Send(sending("hello"))).await,
+            task_of(&server, interface, &Ask::Send(sending("hello"))).await,
         ];
-        assert!(one[member].as_str().is_some_and(|made| !made.is_empty()), "{face:?}");
-        assert_ne!(one[member], two[member], "{face:?}");
+        assert!(one[member].as_str().is_some_and(|made| !made.is_empty()), "{interface:?}");
+        assert_ne!(one[member], two[member], "{interface:?}");
     }
 }
 
-/// Ruling 5, spec 3.2: a canceled task is canceled again in 1.0 alone; any other end is final.
+/// Ruling 5, spec 3.2: only 1.0 accepts the cancel of a canceled task; tasks that ended otherwise cannot be canceled.
 #[tokio::test]
 async fn s11_cancel_and_cancel_again() {
     let server = serve_agent(obedient).await;
-    for face in FACES {
-        let held = id(&task_of(&server, face, &Ask::Send(Said { wait: Some(false), ..said("hold") })).await);
-        assert_eq!(state(&task_of(&server, face, &Ask::Cancel(held.clone())).await), "canceled", "{face:?}");
-        let again = answer(&server, face, &Ask::Cancel(held.clone())).await;
-        match face {
-            Face::V1Rpc | Face::V1Rest => assert_eq!(again.status, 200, "{face:?}"),
-            Face::V03Rpc | Face::V01 => assert_eq!(again.error_code(), -32002, "{face:?}"),
-            Face::V03Rest => assert_eq!((again.status, again.error_code()), (409, 409), "{face:?}"),
+    for interface in INTERFACES {
+        let held =
+            id(&task_of(&server, interface, &Ask::Send(Sending { wait: Some(false), ..sending("hold") }))
+                .await);
+        assert_eq!(
+            state(&task_of(&server, interface, &Ask::Cancel(held.clone())).await),
+            "canceled",
+            "{interface:?}"
+        );
+        let again = answer(&server, interface, &Ask::Cancel(held.clone())).await;
+        match interface {
+            Interface::V1Rpc | Interface::V1Rest => assert_eq!(again.status, 200, "{interface:?}"),
+            Interface::V03Rpc | Interface::V01 => assert_eq!(again.error_code(), -32002, "{interface:?}"),
+            Interface::V03Rest => assert_eq!((again.status, again.error_code()), (409, 409), "{interface:?}"),
         }
-        assert_eq!(state(&task_of(&server, face, &get(&held)).await), "canceled", "{face:?}");
-        let to = Said { task: Some(held), ..said("go on") };
-        let refused = answer(&server, face, &Ask::Send(to)).await;
-        let code = match face {
-            Face::V1Rpc | Face::V03Rpc => -32004,
-            Face::V01 => -32002,
-            Face::V1Rest | Face::V03Rest => 400,
+        assert_eq!(state(&task_of(&server, interface, &get(&held)).await), "canceled", "{interface:?}");
+        let to = Sending { task: Some(held), ..sending("go on") };
+        let refused = answer(&server, interface, &Ask::Send(to)).await;
+        let code = match interface {
+            Interface::V1Rpc | Interface::V03Rpc => -32004,
+            Interface::V01 => -32002,
+            Interface::V1Rest | Interface::V03Rest => 400,
         };
-        assert_eq!(refused.error_code(), code, "{face:?}");
+        assert_eq!(refused.error_code(), code, "{interface:?}");
     }
 }
 
-/// 0.1 alone lets the client name a task; elsewhere a name nobody knows is no task.
+/// Only 0.1 lets the client choose a task's id; elsewhere an unknown id is an error.
 #[tokio::test]
 async fn s17_who_names_a_task() {
     let server = serve_agent(obedient).await;
-    for face in FACES {
-        let named = Ask::Send(Said { task: Some(format!("named-{face:?}")), ..said("hello") });
-        let got = answer(&server, face, &named).await;
-        match face {
-            Face::V01 => assert_eq!(got.result()["id"], "named-V01"),
-            Face::V1Rpc | Face::V03Rpc => assert_eq!(got.error_code(), -32001),
-            Face::V1Rest | Face::V03Rest => {
+    for interface in INTERFACES {
+        let named = Ask::Send(Sending { task: Some(format!("named-{interface:?}")), ..sending("hello") });
+        let got = answer(&server, interface, &named).await;
+        match interface {
+            Interface::V01 => assert_eq!(got.result()["id"], "named-V01"),
+            Interface::V1Rpc | Interface::V03Rpc => assert_eq!(got.error_code(), -32001),
+            Interface::V1Rest | Interface::V03Rest => {
                 assert_eq!((got.status, &got.body["error"]["code"]), (404, &json!(404)))
             }
         }

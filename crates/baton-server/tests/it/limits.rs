@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, Artifact, ArtifactId, JsonObject, Part};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{AgentError, Content, Turn};
 use serde_json::{Value, json};
 
 use crate::faces::{Client, FACES, Say};
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{id, message_to, serve, state, with_agent};
 use crate::speakers::with_card;
-use crate::stage::{Gate, agent_with};
 
 fn narrow() -> Options {
     let mut options = Options::default();
@@ -26,7 +26,7 @@ fn keys(count: usize) -> Value {
     (0..count).map(|n| (n.to_string(), json!(n))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// What is as much as it may be is taken, what is more is not: in every generation, and nothing of it is kept.
+/// Values at a limit are accepted and values above it refused, in every generation; nothing of a refused send is stored.
 #[tokio::test]
 async fn s09_a_message_holds_no_more_than_it_may() {
     async fn quiet(_turn: Turn) -> Result<(), AgentError> {
@@ -65,12 +65,12 @@ async fn s09_a_message_holds_no_more_than_it_may() {
             let refused = heard == json!({"error": "INVALID_PARAMS"});
             assert_eq!(refused, !fits, "{face:?} {what}: {heard}");
         }
-        let kept = server.server.engine().store().task_count().await.unwrap();
+        let kept = server.task_count().await;
         assert_eq!(kept, 5, "{face:?}");
     }
 }
 
-/// Says more than it may, each time of something else.
+/// Exceeds the limit that the message names.
 async fn immoderate(turn: Turn) -> Result<(), AgentError> {
     let artifact = |id: &str, bytes: usize| {
         let parts = vec![Part::text("x".repeat(bytes))];
@@ -142,14 +142,14 @@ async fn s22_a_task_whose_history_is_full_takes_no_more_messages_and_stays_as_it
     let task = server.send("talk").await;
     let again = server.call("SendMessage", message_to(&task, "talk")).await;
     assert_eq!(state(&again.result()["task"]), "INPUT_REQUIRED");
-    // Two of the user's, two of the agent's.
+    // The history has two messages of the user and two of the agent.
     let refused = server.call("SendMessage", message_to(&task, "talk")).await;
     assert_eq!((refused.error_code(), refused.status), (-32050, 429));
     assert_eq!(server.get(id(&task)).await, again.result()["task"]);
     server.stop().await;
 }
 
-/// A task to which messages are sent before the agent talks until the history is full, then takes two of them.
+/// A task that gets messages before its agent fills the history; then the agent takes two of the messages and answers each.
 async fn with_some_waiting(more: bool, end: &str) -> Value {
     let gate = Gate::new();
     let agent = agent_with(&gate, move |gate, turn| async move {
@@ -176,7 +176,7 @@ async fn with_some_waiting(more: bool, end: &str) -> Value {
         params["configuration"] = json!({"returnImmediately": true});
         codes.push(server.call("SendMessage", params).await.status);
     }
-    assert_eq!(codes, [200, 200, 200, 429], "what waits is counted");
+    assert_eq!(codes, [200, 200, 200, 429], "waiting messages count");
     gate.let_pass(1);
     server.eventually(id(&task), end).await
 }
@@ -187,7 +187,7 @@ async fn s22_what_was_acknowledged_is_taken_and_answered_whatever_the_history_ho
     let said = task["history"].as_array().unwrap();
     let said: Vec<_> = said.iter().map(|said| said["parts"][0]["text"].as_str().unwrap()).collect();
     assert_eq!(said[..8], ["work", "a", "b", "c", "0", "heard", "1", "heard"]);
-    // Only an answer has room.
+    // Only answers to waiting messages may exceed the limit.
     let task = with_some_waiting(true, "FAILED").await;
     assert!(task["status"]["message"].to_string().contains("more than 4 messages"), "{task}");
 }

@@ -1,10 +1,10 @@
-//! P-06. Spec 3.1.4: filters, order, and what a listed task holds.
+//! P-06. Spec 3.1.4: filters, order, and the content of listed tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use baton_protocol::domain::Timestamp;
-use baton_server::engine::clock::Clock;
+use baton_server::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const V1: (&str, &str) = ("a2a-version", "1.0");
 /// 2026-03-12T08:00:00Z.
 const START: i64 = 1_773_302_400_000;
 
-/// Every look at it is a second later than the one before.
+/// A clock that advances by one second at every call.
 #[derive(Debug)]
 struct Ticking(AtomicI64);
 
@@ -69,7 +69,7 @@ async fn p06_the_newest_status_comes_first() {
     for _ in 0..5 {
         made.insert(0, server.send("ask").await);
     }
-    // A new turn brings a task to the front.
+    // A new turn moves a task to the front.
     let mut params = message("ask");
     params["message"]["taskId"] = made[3]["id"].clone();
     let moved = server.call("SendMessage", params).await.result()["task"].clone();
@@ -120,7 +120,7 @@ async fn p06_filters_by_context_status_and_time() {
         (json!({"statusTimestampAfter": since}), vec![asked, held, last]),
         (json!({"statusTimestampAfter": after}), vec![held, last]),
         (json!({"statusTimestampAfter": elsewhere}), vec![asked, held, last]),
-        // A time between two milliseconds is after the first.
+        // Fractions of a millisecond are rounded up.
         (json!({"statusTimestampAfter": since.replace(".000Z", ".000000001Z")}), vec![held, last]),
         (json!({"statusTimestampAfter": "2020-01-01T00:00:00Z"}), vec![done, failed, asked, held, last]),
         (json!({"statusTimestampAfter": "2999-01-01T00:00:00Z"}), vec![]),
@@ -128,7 +128,7 @@ async fn p06_filters_by_context_status_and_time() {
             json!({"statusTimestampAfter": since, "contextId": "two", "status": "TASK_STATE_WORKING"}),
             vec![held],
         ),
-        // Protobuf's own names are understood.
+        // Protobuf field names are accepted.
         (json!({"context_id": "one", "page_size": 1}), vec![failed]),
     ] {
         let page = list(&server, params.clone()).await;
@@ -213,7 +213,7 @@ async fn p06_history_is_cut_as_asked() {
     }
 }
 
-/// Some are listed as they are stored, some are folded first: what is listed is what a look at the task alone shows.
+/// Some tasks are listed from stored JSON and some are folded first: either way the list shows the same as GetTask.
 #[tokio::test]
 async fn p06_a_listed_task_is_the_task() {
     let server = serve_agent(obedient).await;
@@ -241,7 +241,7 @@ async fn p06_a_list_holds_the_callers_own_tasks_of_one_tenant() {
     let mut made = Vec::new();
     for (owner, tenant) in places {
         let mut params = message("a");
-        // The same context everywhere: it joins nothing across owners and tenants.
+        // The same context id everywhere: it does not connect owners or tenants.
         params["message"]["contextId"] = json!("shared");
         params["tenant"] = json!(tenant);
         let answer = call_as(&server, owner, "SendMessage", params).await;

@@ -1,4 +1,4 @@
-//! Agents are tried without a socket, by the same rules.
+//! Agents called in process, without a socket; the same rules apply.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ async fn greet(turn: Turn) -> Result<(), AgentError> {
     text.write("Hello, ").await?;
     text.write(&turn.text()).await?;
     text.finish().await?;
-    // Verbs fit the agent's own result: this is the last line.
+    // `complete` returns the agent's own result type, so it can be the last line.
     turn.complete_with("Greeted").await
 }
 
@@ -29,10 +29,10 @@ async fn p08_an_agent_is_tried_without_a_socket() {
     assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(server.client().task(&task.id).await.unwrap().status, task.status);
 
-    // The same rules: an ended task takes nothing, and is somebody's own.
+    // The same rules: an ended task accepts no message, and a task belongs to its owner.
     let refused = server.client().send_to(&task, "more").await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TaskEnded);
-    let unknown = server.client().as_owner("somebody else").task(&task.id).await.unwrap_err();
+    let unknown = server.client().as_owner("somebody else").unwrap().task(&task.id).await.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::TaskNotFound);
 }
 
@@ -64,7 +64,7 @@ async fn p08_a_task_is_canceled_without_a_socket() {
     );
 }
 
-/// The argument's type tells the two kinds apart.
+/// The argument's type decides which of the two kinds a function is.
 #[tokio::test]
 async fn p08_the_shortest_way_takes_both_kinds_of_agents() {
     let server = Server::agent("shout", "Shouts", shout).build().await.unwrap();
@@ -89,7 +89,7 @@ async fn p08_one_of_several_agents_is_called_by_its_id() {
     assert!(server.client_of("nobody").is_none());
 }
 
-/// A store is given as it is, or shared.
+/// `store` accepts a store or an `Arc` of one.
 #[tokio::test]
 async fn p08_a_store_is_given_as_it_was_opened() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,79 +1,85 @@
 //! Socket tests of the server library: a real listener, real requests, one file per rule.
 
-// The lint knows test functions, not the functions they share.
+// The lint allows `unwrap` in test functions, but not in the functions they share.
 #![allow(clippy::unwrap_used)]
 
 /// Agents the tests share.
 mod agents;
-/// Who calls: owners told by a header, and an authenticator that refuses everybody.
+/// Authenticators: one that takes the caller from a header, one that refuses everybody.
 mod callers;
-/// A store that fails, or dawdles, where a test wants it to.
+/// A store that fails or is slow where a test wants it to.
 mod faults;
+/// Stores that can be reopened, a clock set by the test, gates for agents.
+mod fixtures;
 /// HTTP/2 frame by frame.
 mod frames;
 mod harness;
-/// Requests that two readers could understand differently.
+/// A server that publishes keys and knows tokens, well or badly.
+mod issuer;
+/// Key pairs that sign tokens, right or wrong.
+mod signers;
+/// Requests that a proxy and a server could understand differently.
 mod smuggling_corpus;
 /// Requests byte by byte, for what no HTTP client would send.
 mod socket;
-/// What test servers stand on: stores to open again, a clock set by hand, gates for agents.
-mod stage;
 
-/// Bodies made to hurt: deep, wide, long, packed.
+/// Hostile bodies: deeply nested, with many members, long, compressed.
 mod abuse;
 /// Agents for tests that look at one server through several generations.
 mod actors;
-/// How many turns run, how many wait, and what the next one is told.
+/// How many turns run, how many wait, and the error for the next one.
 mod admission;
-/// What the generations may answer apart, and why.
+/// The allowed differences between generations, with reasons.
 mod allowed;
 /// One request in every generation and binding, for tables that compare them.
 mod asking;
-/// Authentication: who is refused, before what, and what owners and tenants see of each other.
+/// Authentication: who is refused, that it comes first, and that owners and tenants see nothing of each other.
 mod auth;
-/// What the members of a send may not be, generation by generation.
+/// Invalid values for each member of a send, by generation.
 mod bad_values;
 /// Cancel: the token, the grace time, and the race with the agent's own end.
 mod cancel;
-/// What the card does not declare is refused; what it requires is asked for.
+/// Operations that the card does not declare are refused; extensions that it requires must be requested.
 mod capability;
-/// A full server says so, and when to come back.
+/// A full server answers with an error and a time to retry.
 mod capacity;
-/// The public card: where it is, who may read it, and that it is true.
+/// The public card: its path, its readers, and that its statements are true.
 mod card;
-/// One card, spelled for the generation that asks: caches, browsers, proxies, and URLs that answer.
+/// One card in the form of each generation: caching, CORS, proxies, and URLs that work.
 mod cards;
-/// Awkward characters in every free-form member come back as they were said, in every generation.
+/// Unusual characters in every free-form member come back unchanged, in every generation.
 mod characters;
-/// How many connections and streams there may be, and what the next one is told.
+/// How many connections and streams there may be, and the answer to the next one.
 mod connection_caps;
 /// Content types of requests and parts, and how much a body may hold.
 mod content_type;
-/// The crash rule: what a process that was killed or stopped leaves to the next.
+/// The crash rule: what happens to open tasks of a process that was killed or stopped.
 mod crash;
-/// Work outlives sockets: a client that hangs up in the middle of a call strands nothing.
+/// A client that disconnects during a call does not stop its task.
 mod disconnect;
-/// A server that stops: nothing new, what is under way ends, nobody holds it up.
+/// Graceful stop: no new work, running calls finish, no client can delay it for ever.
 mod drain;
-/// The JSON-RPC envelope: what is no request, and the id in every answer.
+/// The JSON-RPC envelope: invalid requests, and the id in every answer.
 mod envelope;
 /// Every error that can be provoked, in each generation and binding: codes, statuses, shapes.
 mod error_rows;
 /// The example programs of this crate, started and called as a client would.
 mod examples;
-/// The faces of one server, each of which says the same things in its own JSON.
+/// A client for each generation and binding (a `Face`), with answers in one common form.
 mod faces;
-/// Readers whose log is folded, or whose task is removed, while they are behind.
+/// Stream readers that lag while their task's log is folded or their task is removed.
 mod folded_meanwhile;
-/// A store without room: writes are refused, reads go on, and running turns end when there is room again.
+/// A full store: writes are refused, reads work, and running turns end when there is space again.
 mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
-/// Clients that close their own side when they have asked: a call is answered, a stream ends.
+/// Clients that close their sending side after the request: a call is answered, a stream ends.
 mod half_close;
-/// Paths that climb, hide or overflow lead nowhere.
+/// Two processes on one store leave each other's tasks alone.
+mod holders;
+/// Paths with `..`, escapes or excessive length are refused.
 mod hostile_paths;
-/// Which names the server goes by, and which web pages may call it.
+/// Which `Host` names the server accepts, and which web pages may call it.
 mod hosts;
 /// HTTP/2 on the same port, and clients that abuse it.
 mod http2_floods;
@@ -81,11 +87,23 @@ mod http2_floods;
 mod http2_readers;
 /// The same message again: one task, one call, the same answer.
 mod idempotency;
-/// Task and context ids: who makes them, which go together, what they may hold.
+/// Task and context ids: who chooses them, which combinations are valid, which characters.
 mod ids;
-/// `tasks/get` and `tasks/cancel` of the legacy face: histories, older words for newer states, no second cancel.
+/// Tokens that only their issuer can read: what it is asked, and which answers are believed.
+mod introspection;
+/// The matrix of operations, callers and what they name: what another owner has is answered like what nobody has.
+mod isolation;
+/// How its calls are written, and its rows.
+mod isolation_requests;
+/// Its server, its keys, and answers in which only ids and times are masked.
+mod isolation_stage;
+/// The keys of a token issuer: fetched seldom, kept while it is down, replaced.
+mod jwt_keys;
+/// JWTs with one fault each: the table of row S13.
+mod jwt_table;
+/// `tasks/get` and `tasks/cancel` in 0.1: histories, states that 0.1 lacks, no second cancel.
 mod legacy_get_cancel;
-/// `tasks/send`: the client names the task, and the answer comes at once.
+/// `tasks/send`: the client chooses the task's id, and the answer does not wait for the turn.
 mod legacy_send;
 /// `tasks/sendSubscribe` and `tasks/resubscribe`: named events, a final one, and nothing after it.
 mod legacy_stream;
@@ -101,73 +119,82 @@ mod local_client;
 mod malformed;
 /// The same for every generation and binding, and paths that lead nowhere.
 mod malformed_generations;
-/// What the server counts about itself, who may read it, and what requests are known by.
+/// Metrics: what is counted and who may read it; request ids and traces.
 mod metrics;
-/// A server inside an application of one's own: nested, merged, as a service.
+/// A server inside another axum application: nested, merged, as a service.
 mod mounted;
 /// Conversations: questions and answers, messages to a busy task, whose turn it is.
 mod multi_turn;
-/// Messages that were acknowledged and never taken: in the history, marked, however their task ended.
+/// Acknowledged messages that the agent never took: they are in the history and marked, however the task ended.
 mod not_taken;
-/// Error texts name members and methods as the caller's generation does.
+/// Tokens of an identity provider at a whole server.
+mod oidc;
+/// Error texts use the member and method names of the caller's generation.
 mod own_names;
-/// Walking a list page by page, and the tokens that lead on.
+/// What each owner may have and do: one at its limits costs another nothing.
+mod owner_limits;
+/// Listing page by page, and page tokens.
 mod pages;
-/// Agents that share the places of one server, with caps of their own.
+/// Basic, digest and the user of a trusted proxy, by clients that others wrote.
+mod passwords;
+/// Agents that share the turn limits of one server and have limits of their own.
 mod places_shared;
-/// `/healthz` and `/readyz`: for everybody, in one word, and cheap to ask.
+/// `/healthz` and `/readyz`: public, one word, cheap.
 mod probes;
-/// The README's Rust.
+/// The Rust code in the README.
 mod readme;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
 mod rest;
-/// HTTP+JSON: query parameters, what errors say, how much a body may hold.
+/// HTTP+JSON: query parameters, error texts, body limits.
 mod rest_query;
-/// `Last-Event-ID`: a stream goes on where its reader left off.
+/// `Last-Event-ID`: a stream continues after the reader's last event.
 mod resume;
 /// Resume, repeats, lists and cancel across generations, and after a restart.
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
-/// Which skill a message finds, in every generation, and that a task stays with it.
+/// Which skill a message is routed to, in every generation, and that a task stays with its skill.
 mod routing;
-/// One table of scenarios through every generation and binding, and the differences allowed.
+/// A table of scenarios, run in every generation and binding.
 mod scenario;
+mod schemes;
 /// Blocking and immediate sends: when they answer, and with what.
 mod send;
-/// What a send says beside its message: it reaches the agent, and output modes that do not fit are refused.
+/// Request metadata and accepted output modes reach the agent; output modes that no skill makes are refused.
 mod send_details;
 /// Several agents on one server: paths, tenants, separate cards, limits and tasks.
 mod several_agents;
-/// How each face spells what, by hand.
+/// The JSON of each generation and binding, written by hand, and its common form.
 mod shapes;
-/// `tasks/get`, `tasks/cancel`, `tasks/resubscribe`: names of two generations, told by header or birth.
+/// `tasks/get`, `tasks/cancel`, `tasks/resubscribe` exist in 0.1 and 0.3: header or task decide which is meant.
 mod shared_names;
-/// A client that takes its time does not keep a connection.
+/// A slow client loses its connection.
 mod slow_clients;
-/// A reader that takes nothing costs one buffer, and is cut off after a while.
+/// A reader that stops reading costs one buffer and is disconnected after a while.
 mod slow_readers;
-/// What could be taken for two requests is refused, and nothing behind it is served.
+/// Request smuggling: an ambiguous request is refused, and nothing after it on the connection is served.
 mod smuggling;
-/// Requests of every generation and binding, spelled by hand, and event streams read line by line.
+/// Hand-written requests of every generation and binding, and event streams read line by line.
 mod speakers;
-/// An agent that begins anew after a crash: what the attempt before made of the artifacts is undone.
+/// An agent that starts over after a crash: artifact changes of the previous attempt are undone.
 mod start_over;
-/// A store that has failed for good ends the server.
+/// A fatal store error stops the server.
 mod store_lost;
-/// Event streams: what comes, in which order, and when they close.
+/// Event streams: their events, the order, and when they close.
 mod stream;
-/// Streams under load: many events, slow readers, large events, awkward characters.
+/// Streams under load: many events, slow readers, large events, unusual characters.
 mod stream_volume;
-/// Large answers share a room: who waits for it, who makes way.
+/// TLS on the server's own port, and client certificates as credentials.
+mod tls;
+/// Large answers share a memory limit: who waits for it, and whose connection is closed.
 mod unread_answers;
-/// What an agent can read and say, and what a client sees of it.
+/// The methods of `Turn` that agents call, and what a client sees of them.
 mod verbs;
-/// The protocol version a request names, in its header or its query.
+/// The protocol version in a request's header or query.
 mod version;
-/// Event streams with pauses, and what follows them on their connections.
+/// Event streams with pauses, and later requests on their connections.
 mod waiting_streams;
-/// Nothing hangs: stores that fail, agents that are silent, late or wrong.
+/// Calls do not hang when stores fail or agents are silent, late or wrong.
 mod waits;

@@ -1,5 +1,4 @@
-//! One fault at a time in an otherwise good request, hundreds of them: each gets the error that names its
-//! kind, none is the server's fault, and nothing of it is kept.
+//! Hundreds of requests with one fault each: every one gets the right client error, and nothing is stored.
 
 use serde_json::{Value, json};
 
@@ -24,15 +23,15 @@ async fn check(server: &TestServer, body: String, status: u16, code: i64) {
     let answer = server.post(&JSON, body.clone()).await;
     let start: String = body.chars().take(600).collect();
     assert_eq!((answer.status, answer.error_code()), (status, code), "{start}: {}", answer.body);
-    let told = answer.body["error"]["message"].as_str().unwrap_or_default();
-    assert!(!told.is_empty() && told.len() < 1000, "{start}: {told}");
+    let text = answer.body["error"]["message"].as_str().unwrap_or_default();
+    assert!(!text.is_empty() && text.len() < 1000, "{start}: {text}");
 }
 
 async fn nothing_is_stored(server: &TestServer) {
     assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
 }
 
-/// Values no member at this place may have.
+/// Invalid values by path.
 fn bad_values() -> Vec<(&'static str, Vec<Value>)> {
     let long = json!("x".repeat(300));
     let not_object = || vec![json!(1), json!("x"), json!([]), json!(true)];
@@ -138,7 +137,7 @@ async fn p02_members_of_the_wrong_shape_are_invalid_params() {
     nothing_is_stored(&server).await;
 }
 
-/// Text that JSON's grammar lets through, or that no encoder of ours would write.
+/// Texts that are valid by JSON's grammar but not as params, and texts that our encoder would not write.
 #[tokio::test]
 async fn p02_odd_spellings_are_invalid_params() {
     let server = serve_agent(obedient).await;
@@ -192,7 +191,7 @@ async fn s01_a_request_cut_anywhere_is_a_parse_error() {
     nothing_is_stored(&server).await;
 }
 
-/// Every byte of a good request in turn, replaced by one that cannot stand anywhere in JSON.
+/// Replaces every byte of a valid request in turn by one that is invalid anywhere in JSON.
 #[tokio::test]
 async fn s01_a_byte_that_is_no_json_is_a_parse_error_wherever_it_stands() {
     let server = serve_agent(obedient).await;
@@ -217,14 +216,14 @@ async fn p07_bad_headers_start_nothing() {
         (b"last-event-id: 1 2\r\n", 200, -32602),
         (b"last-event-id: 99999999999999999999\r\n", 200, -32602),
         (b"last-event-id: \xff\r\n", 200, -32602),
-        // A number with a message nobody has seen resumes nothing.
+        // A Last-Event-ID with a new message is refused.
         (b"last-event-id: 1\r\n", 200, -32001),
     ] {
         let (got, answer) = socket::exchange(&server, &socket::request(headers, body.as_bytes())).await;
         let shown = String::from_utf8_lossy(headers);
         assert_eq!((got, &answer["error"]["code"]), (status, &json!(code)), "{shown}: {answer}");
     }
-    // Requests that are no HTTP: refused by the transport, as the client's fault.
+    // Requests that are not HTTP: refused by the HTTP layer with a client error.
     for headers in [
         &b"no colon\r\n"[..],
         b"a b: c\r\n",

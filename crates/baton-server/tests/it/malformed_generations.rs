@@ -1,5 +1,5 @@
-//! Hundreds of faults in every generation and binding, made from what each member must be: the right error, none of
-//! them the server's fault, and nothing of it is kept.
+//! Hundreds of faults in every generation and binding, derived from the type of each member: every one gets the right client
+//! error, and nothing is stored.
 
 use serde_json::{Value, json};
 
@@ -12,19 +12,19 @@ use crate::speakers::{envelope, read, request};
 
 const FACES: [Face; 5] = [Face::V1Http, Face::V1Tenant, Face::V03Rpc, Face::V03Http, Face::V01Rpc];
 
-/// Sends what must be refused, and counts.
-struct Bench {
+/// Sends requests that must be refused, and counts them.
+struct FaultRunner {
     server: TestServer,
     face: Face,
     count: usize,
 }
 
-impl Bench {
+impl FaultRunner {
     async fn new(face: Face) -> Self {
-        Bench { server: serve_agent(obedient).await, face, count: 0 }
+        FaultRunner { server: serve_agent(obedient).await, face, count: 0 }
     }
 
-    /// Code or status that a class of error has on this face.
+    /// Status and code of an error in this face.
     fn expected(&self, reason: &str) -> (u16, i64) {
         let (status, code) = match reason {
             "PARSE_ERROR" => (400, -32700),
@@ -53,15 +53,15 @@ impl Bench {
         if self.face.is_rpc() {
             assert_eq!(error["code"], code, "{shown}: {error}");
         } else {
-            let told = error["details"][0]["reason"].as_str().unwrap_or_default();
-            assert_eq!(told, reason, "{shown}: {error}");
+            let found = error["details"][0]["reason"].as_str().unwrap_or_default();
+            assert_eq!(found, reason, "{shown}: {error}");
         }
-        let told = error["message"].as_str().unwrap_or_default();
-        assert!(!told.is_empty() && told.len() < 1000, "{shown}: {told}");
+        let text = error["message"].as_str().unwrap_or_default();
+        assert!(!text.is_empty() && text.len() < 1000, "{shown}: {text}");
         self.count += 1;
     }
 
-    /// A call in the words of its face, refused.
+    /// Makes a call in the JSON of its face, which must be refused.
     async fn call(&mut self, call: &str, headers: &[(&str, &str)], params: &str, reason: &str) {
         if !self.face.is_rpc() {
             let line = call.replacen(" /", &format!(" {}/", self.face.prefix()), 1);
@@ -89,14 +89,14 @@ impl Bench {
 
     async fn done(self, at_least: usize) {
         assert!(self.count >= at_least, "{:?}: {}", self.face, self.count);
-        assert_eq!(self.server.server.engine().store().task_count().await.unwrap(), 0, "{:?}", self.face);
+        assert_eq!(self.server.task_count().await, 0, "{:?}", self.face);
     }
 }
 
 #[tokio::test]
 async fn p03_members_of_the_wrong_shape_are_invalid_in_every_generation() {
     for face in FACES {
-        let mut bench = Bench::new(face).await;
+        let mut bench = FaultRunner::new(face).await;
         for call in bench.sends() {
             for (place, kind, may_miss) in members(face) {
                 let mut values = kind.bad(face);
@@ -124,7 +124,7 @@ async fn p03_members_of_the_wrong_shape_are_invalid_in_every_generation() {
 #[tokio::test]
 async fn p03_a_body_cut_anywhere_is_a_parse_error_in_every_generation() {
     for face in FACES {
-        let mut bench = Bench::new(face).await;
+        let mut bench = FaultRunner::new(face).await;
         let call = bench.sends()[0];
         let params = bench.good().to_string();
         let (line, whole) = if face.is_rpc() {
@@ -145,7 +145,7 @@ async fn p03_a_body_cut_anywhere_is_a_parse_error_in_every_generation() {
 #[tokio::test]
 async fn p03_odd_spellings_are_invalid_in_every_generation() {
     for face in FACES {
-        let mut bench = Bench::new(face).await;
+        let mut bench = FaultRunner::new(face).await;
         let good = bench.good().to_string();
         let role = if matches!(face, Face::V03Rpc | Face::V01Rpc) {
             r#""role":"user""#
@@ -172,7 +172,7 @@ async fn p03_odd_spellings_are_invalid_in_every_generation() {
 #[tokio::test]
 async fn p03_ids_headers_and_cursors_that_cannot_be_are_refused_in_every_generation() {
     for face in FACES {
-        let mut bench = Bench::new(face).await;
+        let mut bench = FaultRunner::new(face).await;
         let long = "x".repeat(300);
         if face.is_rpc() {
             for method in ["tasks/get", "tasks/cancel", "tasks/resubscribe"] {

@@ -12,11 +12,13 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::agents::obedient;
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, TestServer, id, message, message_with_id, serve, serve_agent, state, with_agent};
+use crate::fixtures::Backend;
+use crate::harness::{
+    TEST_TIMEOUT, TestServer, id, message, message_with_id, serve, serve_agent, state, with_agent,
+};
 use crate::socket;
-use crate::stage::Backend;
 
-/// Samples by name and labels, as they are written.
+/// Samples by name and labels, as in the text format.
 struct Numbers(BTreeMap<String, f64>);
 
 impl Numbers {
@@ -46,9 +48,9 @@ impl Numbers {
     }
 }
 
-/// Asks until the numbers are as a test wants them.
+/// Polls until the numbers are as wanted.
 async fn eventually(server: &TestServer, wanted: impl Fn(&Numbers) -> bool) -> Numbers {
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         let numbers = Numbers::of(server).await;
         if wanted(&numbers) {
@@ -138,7 +140,7 @@ async fn tasks_and_turns_are_counted_on_every_store() {
         }
         server.stop().await;
 
-        // Another process counts from nothing, but the tasks are those that are there.
+        // Another process starts counting at zero, but the number of tasks comes from the store.
         let again = serve(with_agent(obedient).store(backend.open().await)).await;
         let numbers = Numbers::of(&again).await;
         assert_eq!(numbers.get("baton_tasks{state=\"input_required\"}"), 1.0);
@@ -179,7 +181,7 @@ async fn repeats_and_clients_that_hang_up_are_counted() {
     let headers = b"content-type: application/json\r\na2a-version: 1.0\r\n";
     client.write_all(&socket::request(headers, hold.to_string().as_bytes())).await.unwrap();
     eventually(&server, |numbers| numbers.get("baton_turns_running") == 1.0).await;
-    // With a reset: one that closes its side only may still read its answer.
+    // With a reset: a client that only closes its sending side may still read its answer.
     client.set_zero_linger().unwrap();
     drop(client);
     eventually(&server, |numbers| numbers.requests("jsonrpc", "1.0", "SendMessage", "client_gone") == 1.0)
@@ -190,7 +192,7 @@ async fn repeats_and_clients_that_hang_up_are_counted() {
 async fn failures_of_the_store_are_counted_by_kind() {
     let store = FaultyStore::over(Arc::new(MemoryStore::new()));
     let server = serve(with_agent(obedient).store(Arc::clone(&store))).await;
-    store.fail(|call, _| (call == "load").then(|| StoreError::Unavailable("as asked".to_owned())));
+    store.fail(|call, _| (call == "load").then(|| StoreError::unavailable("as asked")));
     server.call("GetTask", json!({"id": "any"})).await;
     server.call("GetTask", json!({"id": "any"})).await;
     let numbers = Numbers::of(&server).await;
@@ -218,7 +220,7 @@ async fn every_metric_is_in_the_documentation() {
     }
 }
 
-/// Whatever a peer sends, it cannot make a new label value.
+/// Peers cannot create new label values, whatever they send.
 #[tokio::test]
 async fn labels_come_from_closed_sets() {
     let server = serve_agent(obedient).await;
@@ -281,7 +283,7 @@ async fn only_this_machine_reads_them_beside_the_agent() {
     assert_eq!(get(&off, &[]).await.status(), StatusCode::NOT_FOUND);
     let open = serve(with_agent(obedient).metrics(MetricsAccess::Everyone)).await;
     assert_eq!(get(&open, &[("X-Forwarded-For", "192.0.2.1")]).await.status(), StatusCode::OK);
-    // A scrape is no request to an agent.
+    // A scrape does not count as a request.
     assert!(!open.server.metrics().await.contains("baton_requests_total{"));
 }
 
@@ -293,7 +295,7 @@ async fn get(server: &TestServer, headers: &[(&str, &str)]) -> reqwest::Response
     request.send().await.unwrap()
 }
 
-/// In somebody's application peers are unknown to us, so nobody is local.
+/// In another application the peer address is unknown, so no caller counts as local.
 #[tokio::test]
 async fn a_router_that_knows_no_peers_shows_nothing() {
     let server = with_agent(obedient).build().await.unwrap();
@@ -362,7 +364,7 @@ async fn every_answer_carries_the_request_id() {
     );
 }
 
-/// An agent hands its trace on as it got it, where nobody records traces.
+/// Without trace recording an agent gets the trace context unchanged, to pass it on.
 #[tokio::test]
 async fn a_turn_knows_the_trace_its_task_was_sent_in() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -381,7 +383,7 @@ async fn a_turn_knows_the_trace_its_task_was_sent_in() {
     let asking = &first.result()["task"];
     let said = |task: &serde_json::Value| task["status"]["message"]["parts"][0]["text"].clone();
     assert_eq!(said(asking), format!("{parent} vendor=1"));
-    // The second turn is in the same trace, whatever brought its message.
+    // The second turn has the same trace, whatever the trace of its message.
     let second = server.call("SendMessage", crate::harness::message_to(asking, "on")).await;
     assert_eq!(state(&second.result()["task"]), "COMPLETED");
     assert_eq!(said(&second.result()["task"]), format!("{parent} vendor=1"));

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tower::Service as _;
 
 use crate::agents::obedient;
-use crate::harness::{HANG, message, message_with_id, state, with_agent};
+use crate::harness::{TEST_TIMEOUT, message, message_with_id, state, with_agent};
 
-/// Somebody's own application, served by its own means.
+/// An axum application that serves itself.
 struct App {
     url: String,
     serving: tokio::task::JoinHandle<()>,
@@ -43,7 +43,7 @@ async fn card(url: &str) -> Value {
 async fn post(url: &str, body: &Value) -> (u16, Value) {
     let request = reqwest::Client::new().post(url).header("a2a-version", "1.0");
     let sent = request.header("content-type", "application/json").body(body.to_string()).send();
-    let response = tokio::time::timeout(HANG, sent).await.expect("an answer came").unwrap();
+    let response = tokio::time::timeout(TEST_TIMEOUT, sent).await.expect("an answer came").unwrap();
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
@@ -53,7 +53,7 @@ fn send() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("hello")})
 }
 
-/// Every interface of the card is called where it says it is.
+/// Calls every interface of the card at its URL.
 async fn card_is_true(card: &Value, from: &str, to: &str) {
     for interface in card["supportedInterfaces"].as_array().unwrap() {
         let url = interface["url"].as_str().unwrap();
@@ -130,13 +130,18 @@ async fn p08_a_mounted_server_is_shut_down_by_its_application() {
     let sent = request.header("content-type", "application/json").body(body.to_string()).send();
     let mut stream = sent.await.unwrap();
     stream.chunk().await.unwrap().expect("it has begun");
-    tokio::time::timeout(HANG, server.shut_down()).await.unwrap();
-    while tokio::time::timeout(HANG, stream.chunk()).await.expect("the stream ends").unwrap().is_some() {}
+    tokio::time::timeout(TEST_TIMEOUT, server.shut_down()).await.unwrap();
+    while tokio::time::timeout(TEST_TIMEOUT, stream.chunk())
+        .await
+        .expect("the stream ends")
+        .unwrap()
+        .is_some()
+    {}
     let (status, refused) = post(&app.url, &send()).await;
     assert_eq!(status, 503, "{refused}");
 }
 
-/// One call serves an application and its agent, and stops both in the right order.
+/// `serve_app_until` serves an application with its agent, and stops both in the right order.
 #[tokio::test]
 async fn p08_an_application_and_its_agent_are_served_and_stopped_together() {
     let server = agent(|builder| builder.drain(std::time::Duration::from_millis(10))).await;
@@ -162,6 +167,11 @@ async fn p08_an_application_and_its_agent_are_served_and_stopped_together() {
     let mut stream = sent.await.unwrap();
     stream.chunk().await.unwrap().expect("it has begun");
     stop.send(()).unwrap();
-    while tokio::time::timeout(HANG, stream.chunk()).await.expect("the stream ends").unwrap().is_some() {}
-    tokio::time::timeout(HANG, serving).await.expect("it stops").unwrap().unwrap();
+    while tokio::time::timeout(TEST_TIMEOUT, stream.chunk())
+        .await
+        .expect("the stream ends")
+        .unwrap()
+        .is_some()
+    {}
+    tokio::time::timeout(TEST_TIMEOUT, serving).await.expect("it stops").unwrap().unwrap();
 }

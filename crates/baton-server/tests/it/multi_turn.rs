@@ -1,19 +1,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, id, kinds, message_to, serve, serve_agent, state, with_agent};
-use crate::stage::{Gate, agent_with};
 
 async fn answer(server: &TestServer, task: &Value, text: &str) -> Value {
     server.call("SendMessage", message_to(task, text)).await.result()["task"].clone()
 }
 
 /// Sends without waiting; the message is stored when this returns.
-async fn drop_in(server: &TestServer, task: &Value, text: &str) -> Value {
+async fn send_without_waiting(server: &TestServer, task: &Value, text: &str) -> Value {
     let mut params = message_to(task, text);
     params["configuration"] = json!({"returnImmediately": true});
     server.call("SendMessage", params).await.result()["task"].clone()
@@ -29,7 +29,7 @@ fn artifacts(task: &Value) -> Vec<String> {
     all.iter().map(|artifact| artifact["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Asks and ends the turn, twice; the answer of each starts the next.
+/// Asks and ends the turn, twice; each answer starts the next turn.
 async fn by_turns(turn: Turn) -> Result<(), AgentError> {
     let asked = turn.task().history.iter().filter(|said| said.text().ends_with('?')).count();
     match asked {
@@ -119,7 +119,7 @@ async fn messages_to_a_working_task_are_offered_to_its_turn_in_order() {
     .await;
     let task = server.start("listen").await;
     for text in ["one", "two", "three"] {
-        assert_eq!(state(&drop_in(&server, &task, text).await), "WORKING");
+        assert_eq!(state(&send_without_waiting(&server, &task, text).await), "WORKING");
     }
     gate.let_pass(1);
     let task = server.eventually(id(&task), "COMPLETED").await;
@@ -141,9 +141,9 @@ async fn messages_that_were_not_taken_start_the_next_turns() {
     }))
     .await;
     let task = server.start("first").await;
-    drop_in(&server, &task, "second").await;
+    send_without_waiting(&server, &task, "second").await;
     let waiting = tokio::join!(answer(&server, &task, "last"), async { gate.let_pass(3) }).0;
-    assert_eq!(state(&waiting), "COMPLETED", "its own turn is waited for");
+    assert_eq!(state(&waiting), "COMPLETED", "the send waits for its own turn");
     assert_eq!(artifacts(&waiting), ["1 first", "2 second", "3 last"]);
     assert_eq!(history(&waiting), ["first", "next?", "second", "next?", "last"]);
 }
@@ -159,7 +159,7 @@ async fn a_turn_that_just_returns_leaves_waiting_messages_to_the_next() {
     .await;
     let task = server.start("first").await;
     for text in ["second", "third"] {
-        drop_in(&server, &task, text).await;
+        send_without_waiting(&server, &task, text).await;
     }
     gate.let_pass(3);
     let task = server.eventually(id(&task), "COMPLETED").await;
@@ -201,12 +201,12 @@ async fn s12_the_seventeenth_waiting_message_is_refused() {
     .await;
     let task = server.start("work").await;
     for n in 0..16 {
-        drop_in(&server, &task, &n.to_string()).await;
+        send_without_waiting(&server, &task, &n.to_string()).await;
     }
     let refused = server.call("SendMessage", message_to(&task, "one too many")).await;
     assert_eq!((refused.status, refused.error_code()), (429, -32050));
     assert_eq!(refused.header("retry-after"), Some("1"));
-    // The task ends without having taken them: they are in its history all the same.
+    // The agent has not taken the messages when the task ends; they are in the history all the same.
     let waiting = server.call("CancelTask", json!({"id": id(&task)}));
     let (canceled, ()) = tokio::join!(waiting, async { gate.let_pass(1) });
     let ended = server.get(id(&task)).await;
@@ -225,14 +225,14 @@ async fn a_message_still_waiting_when_the_task_ends_answers_with_the_ended_task(
     }))
     .await;
     let task = server.start("work").await;
-    drop_in(&server, &task, "first").await;
+    send_without_waiting(&server, &task, "first").await;
     let late = message_to(&task, "late");
     let stream = server.stream("SendStreamingMessage", message_to(&task, "later"), None);
     let (blocking, stream, ()) = tokio::join!(server.call("SendMessage", late.clone()), stream, async {
         server.get(id(&task)).await;
         gate.let_pass(1);
     });
-    // One that came after the end is refused; one that waited sees it.
+    // A message after the end is refused; one that waited is in the history.
     match blocking.body.get("result") {
         Some(result) => {
             assert_eq!(state(&result["task"]), "COMPLETED");
@@ -308,7 +308,7 @@ async fn p04_a_stream_for_a_busy_task_is_open_and_kept_alive_before_its_turn() {
             Ok::<(), AgentError>(())
         }
     };
-    let mut limits = baton_server::service::Limits::default();
+    let mut limits = baton_server::Limits::default();
     limits.keep_alive = Duration::from_millis(20);
     let server = serve(with_agent(agent).limits(limits)).await;
     let task = server.start("hold").await;

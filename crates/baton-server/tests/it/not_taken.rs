@@ -6,8 +6,8 @@ use std::time::Duration;
 use baton_protocol::domain::{
     ContextId, Event, EventBody, Message, MessageId, Part, Role, Scope, TaskId, TaskState, Timestamp,
 };
-use baton_server::engine::NOT_TAKEN;
-use baton_server::engine::options::Options;
+use baton_server::NOT_TAKEN;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{MessageRecord, NewRequest, Requested, Store, StoredEvent};
 use baton_server::{AgentError, Turn};
@@ -15,11 +15,11 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, TestServer, id, message_to, serve, with_agent};
+use crate::fixtures::{Backend, Gate, agent_with};
+use crate::harness::{TEST_TIMEOUT, TestServer, id, message_to, serve, with_agent};
 use crate::speakers::{Events, legacy, rpc, with_card};
-use crate::stage::{Backend, Gate, agent_with};
 
-/// What each message of the history says, and whether it is marked as not taken.
+/// The text of each message in the history, and whether it is marked as not taken.
 fn history(task: &Value) -> Vec<(String, bool)> {
     let said = task["history"].as_array().expect("a history");
     let text = |said: &Value| said["parts"][0]["text"].as_str().unwrap().to_owned();
@@ -30,7 +30,7 @@ fn marked(texts: &[(&str, bool)]) -> Vec<(String, bool)> {
     texts.iter().map(|(text, mark)| ((*text).to_owned(), *mark)).collect()
 }
 
-/// Ends the way its first message says, and never takes another.
+/// Ends as its first message says, and never takes another message.
 async fn ends(gate: Gate, turn: Turn) -> Result<(), AgentError> {
     match turn.text().as_str() {
         "ask" => {
@@ -55,7 +55,7 @@ async fn ends(gate: Gate, turn: Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// The task, started with that text, and two messages that wait for it. `None`: it has ended before.
+/// A task started with this text, and two messages that wait for it. `None` if the task ended before.
 async fn with_two_waiting(server: &TestServer, text: &str) -> Option<(Value, [Value; 2])> {
     let task = server.start(text).await;
     let waiting = ["one", "two"].map(|text| {
@@ -94,7 +94,7 @@ async fn p02_what_was_acknowledged_is_in_the_history_however_the_task_ends() {
             } else {
                 options.turn_idle = Options::default().turn_idle;
             }
-            server.server.engine().set_options(options.clone());
+            server.server.control().set_options(options.clone());
             let (task, waiting) = loop {
                 if let Some(begun) = with_two_waiting(&server, text).await {
                     break begun;
@@ -112,7 +112,7 @@ async fn p02_what_was_acknowledged_is_in_the_history_however_the_task_ends() {
             for (params, at) in waiting.into_iter().zip([1, 2]) {
                 let again = server.call("SendMessage", params).await;
                 assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
-                assert_eq!(again.result()["task"], ended, "a repeat tells the same");
+                assert_eq!(again.result()["task"], ended, "a repeat gets the same answer");
                 let kept = &ended["history"][at];
                 assert!(
                     text == "invalid" || kept["metadata"] == json!({NOT_TAKEN: true, "mine": 1.0}),
@@ -133,7 +133,7 @@ async fn p04_who_waits_with_a_message_that_is_not_taken_sees_the_mark() {
     let mut stream = stream.await.ok().expect("it is open before the message has its place");
     let late = message_to(&task, "late");
     let (blocking, ()) = tokio::join!(server.call("SendMessage", late), async {
-        // Only these two wait; the refusal of a seventeenth is how a test can see them all noted.
+        // Fills the task's queue of 16 requests: when the next one is refused, the two sends above are stored.
         let mut sixteenth = false;
         while !sixteenth {
             let mut params = message_to(&task, "filler");
@@ -151,7 +151,7 @@ async fn p04_who_waits_with_a_message_that_is_not_taken_sees_the_mark() {
     assert_eq!(events.last().unwrap().kind(), "completed");
 }
 
-/// How a generation asks: headers, how it sends, streams, gets, lists and comes back to a stream.
+/// Headers and method names of a generation.
 struct Words {
     headers: &'static [(&'static str, &'static str)],
     send: &'static str,
@@ -188,7 +188,7 @@ const GENERATIONS: [Words; 3] = [
     },
 ];
 
-/// The params of a message to a task, in the words of a generation.
+/// The params of a message to a task, in the JSON of a generation.
 fn said_to(words: &Words, task: &str, text: &str) -> Value {
     match words.send {
         "SendMessage" => {
@@ -206,13 +206,13 @@ fn said_to(words: &Words, task: &str, text: &str) -> Value {
     }
 }
 
-/// The mark wherever a reply or a frame has one: on the task or on the status update.
+/// The mark in an answer or event: in the metadata of the task or of the status update.
 fn mark(result: &Value) -> &Value {
     let inside = ["task", "statusUpdate"].iter().find_map(|member| result.get(*member)).unwrap_or(result);
     &inside["metadata"][NOT_TAKEN]
 }
 
-/// Ruling 8: every answer tells it, with no history shown, before and after the log is folded.
+/// Ruling 8: every answer has the mark, even without history, before and after the log is folded.
 #[tokio::test]
 async fn p02_every_answer_of_every_generation_tells_what_was_not_taken() {
     for words in GENERATIONS {
@@ -240,7 +240,7 @@ async fn p02_every_answer_of_every_generation_tells_what_was_not_taken() {
             }
             gate.let_pass(1);
             let get = || rpc(&server, words.headers, words.get, json!({"id": task, "historyLength": 0}));
-            let give_up = tokio::time::Instant::now() + HANG;
+            let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
             let ended = loop {
                 let answer = get().await.result().clone();
                 if answer["status"]["state"]
@@ -291,8 +291,8 @@ async fn p02_every_answer_of_every_generation_tells_what_was_not_taken() {
     }
 }
 
-/// Notes a message in the store right before an append that ends the task, as another request may.
-fn slip_in(store: &Arc<FaultyStore>, inner: &Arc<dyn Store>, times: usize) -> Arc<AtomicUsize> {
+/// Stores a message request right before an append that ends the task, as another caller could.
+fn request_before_end(store: &Arc<FaultyStore>, inner: &Arc<dyn Store>, times: usize) -> Arc<AtomicUsize> {
     let (inner, noted) = (Arc::clone(inner), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&noted);
     store.fail(move |_, append| {
@@ -343,8 +343,8 @@ async fn a_message_noted_in_the_last_moment_is_not_lost() {
         if text == "ask" {
             server.eventually(id(&task), "INPUT_REQUIRED").await;
         }
-        // More than one: each of the first appends leaves another message out.
-        let noted = slip_in(&store, &inner, 3);
+        // Three times: each of the first three appends lacks a message and conflicts.
+        let noted = request_before_end(&store, &inner, 3);
         match text {
             "complete" => gate.let_pass(1),
             _ => drop(server.call("CancelTask", json!({"id": id(&task)})).await),
@@ -376,7 +376,7 @@ async fn an_end_that_nobody_said_gives_way_to_a_message() {
     });
     let server = serve(with_agent(agent).store(Arc::clone(&store) as Arc<dyn Store>)).await;
     let task = server.start("first").await;
-    slip_in(&store, &inner, 1);
+    request_before_end(&store, &inner, 1);
     gate.let_pass(2);
     let ended = server.eventually(id(&task), "COMPLETED").await;
     assert_eq!(history(&ended), marked(&[("first", false), ("late 0", false)]), "it had a turn of its own");

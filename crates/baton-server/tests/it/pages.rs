@@ -1,4 +1,4 @@
-//! P-06. Pages: how many tasks, which token, and that a walk meets every task once whatever happens meanwhile.
+//! P-06. Pages: page size, page tokens, and that paging shows every task once whatever happens meanwhile.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use baton_protocol::domain::Timestamp;
-use baton_server::engine::clock::Clock;
+use baton_server::Clock;
 use baton_server::store::sqlite::{Options, SqliteStore};
 use baton_server::{Builder, Turn};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use tower::ServiceExt as _;
 
 use crate::agents::obedient;
 use crate::callers::{call_as, serve_owners};
+use crate::fixtures::TestClock;
 use crate::harness::{Answer, TestServer, id, message, serve, serve_agent, with_agent};
-use crate::stage::TestClock;
 
-/// It is always now: only ids tell tasks apart.
+/// A clock that stands still, so that tasks are only ordered by id.
 #[derive(Debug)]
 struct Stopped;
 
@@ -54,7 +54,7 @@ async fn p06_a_page_holds_fifty_unless_told() {
     }
 }
 
-/// Folding and writing a large task takes long enough to keep everybody else waiting: another thread does it.
+/// Folding and encoding a large task is done on another thread, since it would delay other requests.
 #[tokio::test]
 async fn s12_a_page_with_a_large_task_is_made_apart_from_the_worker_threads() {
     let large = |turn: Turn| async move {
@@ -70,7 +70,7 @@ async fn s12_a_page_with_a_large_task_is_made_apart_from_the_worker_threads() {
             .header("A2A-Version", "1.0")
             .header("host", "localhost");
         let mut answer = pin!(server.router().oneshot(request.body(Body::from(body)).unwrap()));
-        // Whatever this thread does for the answer is done when it is polled.
+        // If the first poll is ready, this thread made the whole answer.
         let at_once = matches!(futures_util::poll!(answer.as_mut()), Poll::Ready(_));
         assert_eq!(!at_once, apart, "{text}");
         if apart {
@@ -81,7 +81,7 @@ async fn s12_a_page_with_a_large_task_is_made_apart_from_the_worker_threads() {
     }
 }
 
-/// Walks with pages of several sizes while `meanwhile` happens after each, and meets `made` once each.
+/// Pages through the list with several page sizes, with `meanwhile` after each page; every task of `made` is shown once.
 async fn walk(server: &TestServer, made: &HashSet<String>, filter: Value, meanwhile: &str) {
     let (mut met, mut token, mut sizes) = (Vec::new(), String::new(), [3, 1, 7, 5].into_iter().cycle());
     let mut total = None;
@@ -114,7 +114,7 @@ async fn check_walks(builder: Builder) {
     made.extend(fill(&server, 1).await);
     walk(&server, &made, json!({"status": "TASK_STATE_COMPLETED"}), "fail").await;
     walk(&server, &made, json!({"statusTimestampAfter": "2020-01-01T00:00:00Z"}), "ask").await;
-    // The last page may be full; the token is empty all the same.
+    // Even if the last page is full, its token is empty.
     let answer = server.call("ListTasks", json!({"contextId": "none"})).await;
     assert_eq!(answer.result()["nextPageToken"], "");
     let mut params = message("a");
@@ -134,7 +134,7 @@ async fn p06_a_walk_meets_every_task_once_when_all_times_are_equal() {
     check_walks(with_agent(obedient).clock(Arc::new(Stopped))).await;
 }
 
-/// Tasks that changed while the clock was ahead are as much there as the others.
+/// Tasks that changed while the clock was ahead are listed like the others.
 #[tokio::test]
 async fn p06_a_walk_meets_every_task_once_after_the_clock_was_set_back() {
     let clock = TestClock::new();
@@ -154,8 +154,7 @@ async fn p06_a_walk_meets_every_task_once_on_sqlite() {
     check_walks(with_agent(obedient).store(Arc::new(store))).await;
 }
 
-/// New tasks keep coming from elsewhere, at any moment. How many of them a walk meets is left open; that it
-/// meets the old ones once is not.
+/// New tasks are added concurrently. Paging may show any number of them, but shows each old one once.
 #[tokio::test(flavor = "multi_thread")]
 async fn p06_a_walk_meets_every_task_once_in_a_crowd() {
     let server = serve_agent(obedient).await;
@@ -175,7 +174,7 @@ async fn p06_a_walk_meets_every_task_once_in_a_crowd() {
             let unique: HashSet<String> = met.iter().cloned().collect();
             assert_eq!(unique.len(), met.len(), "no task twice");
             assert!(unique.is_superset(&made), "no task is missed");
-            assert_eq!(totals.len(), 1, "one total for one walk");
+            assert_eq!(totals.len(), 1, "the same total on every page");
         }
     };
     let crowd = async {
@@ -214,7 +213,7 @@ async fn p06_a_token_is_good_for_its_own_listing_only() {
         params["pageToken"] = json!(token);
         call_as(&server, owner, "ListTasks", params).await
     };
-    // Its own: again and again, with another page size, and whatever a task is to show.
+    // A token is valid several times, with another page size and with other members to show.
     for members in
         [json!({}), json!({}), json!({"pageSize": 2, "includeArtifacts": true, "historyLength": 0})]
     {

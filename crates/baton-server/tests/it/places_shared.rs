@@ -1,12 +1,12 @@
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::engine::options::Options;
-use baton_server::service::Limits;
+use baton_server::Limits;
+use baton_server::Options;
 use baton_server::{Mount, Server};
 use serde_json::{Value, json};
 
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{Answer, TestServer, id, message, serve, state};
 use crate::speakers::{envelope, read, request};
-use crate::stage::{Gate, agent_with};
 
 /// An agent below `/<id>` that waits at the gate.
 fn mount(id: &str, gate: &Gate, limits: Limits) -> Mount {
@@ -46,7 +46,7 @@ async fn state_of(server: &TestServer, agent: &str, task: &Answer) -> String {
 }
 
 async fn until(server: &TestServer, agent: &str, task: &Answer, wanted: &str) {
-    let give_up = tokio::time::Instant::now() + crate::harness::HANG;
+    let give_up = tokio::time::Instant::now() + crate::harness::TEST_TIMEOUT;
     while state_of(server, agent, task).await != wanted {
         assert!(tokio::time::Instant::now() < give_up, "not {wanted}");
     }
@@ -72,7 +72,7 @@ async fn s12_an_agent_at_its_own_capacity_is_refused_and_others_are_not() {
     let other = start(&server, "calm").await;
     assert_eq!(state_of(&server, "calm", &other).await, "WORKING");
 
-    // The caps may be widened while all that goes on.
+    // The limits can be raised while tasks run and wait.
     server.server.control().set_limits("busy", limits(2, 1)).unwrap();
     until(&server, "busy", &queued, "WORKING").await;
     gate.let_pass(3);
@@ -99,7 +99,7 @@ async fn s12_one_agents_full_queue_does_not_shut_out_another() {
     assert_eq!(start(&server, "busy").await.status, 503);
     let other = start(&server, "calm").await;
     assert_eq!(state_of(&server, "calm", &other).await, "SUBMITTED");
-    // Served after one of the three that stood there before it, not after all of them.
+    // It runs after one of the three that were queued before it, not after all of them.
     calm.let_pass(1);
     busy.let_pass(2);
     until(&server, "calm", &other, "COMPLETED").await;
@@ -108,7 +108,7 @@ async fn s12_one_agents_full_queue_does_not_shut_out_another() {
     for task in &all {
         until(&server, "busy", task, "COMPLETED").await;
     }
-    // Wider caps for the whole server count at once, too.
+    // Raised limits of the whole server take effect immediately, too.
     let (one, two) = (start(&server, "busy").await, start(&server, "busy").await);
     assert_eq!(state_of(&server, "busy", &two).await, "SUBMITTED");
     server.server.control().set_options(Options::default());

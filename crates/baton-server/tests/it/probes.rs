@@ -11,21 +11,21 @@ use http::Method;
 use crate::agents::obedient;
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, TestServer, id, serve, serve_agent, with_agent};
+use crate::fixtures::{Gate, agent_with};
+use crate::harness::{TEST_TIMEOUT, TestServer, id, serve, serve_agent, with_agent};
 use crate::speakers::request;
-use crate::stage::{Gate, agent_with};
 
-struct Said {
+struct ProbeAnswer {
     status: u16,
     word: String,
     headers: reqwest::header::HeaderMap,
 }
 
-async fn ask(server: &TestServer, method: Method, path: &str) -> Said {
+async fn ask(server: &TestServer, method: Method, path: &str) -> ProbeAnswer {
     let response = request(server, method, path, &[], "").await;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let word = tokio::time::timeout(HANG, response.text()).await.expect("an answer came").unwrap();
-    Said { status, word, headers }
+    let word = tokio::time::timeout(TEST_TIMEOUT, response.text()).await.expect("an answer came").unwrap();
+    ProbeAnswer { status, word, headers }
 }
 
 async fn ready(server: &TestServer) -> (u16, String) {
@@ -37,9 +37,9 @@ fn says(status: u16, word: &str) -> (u16, String) {
     (status, word.to_owned())
 }
 
-/// Asks until the answer is another: an answer of the store stands for a second.
+/// Polls until the answer changes: the store's answer is cached for a second.
 async fn ready_becomes(server: &TestServer, status: u16, word: &str) {
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     while ready(server).await != says(status, word) {
         assert!(tokio::time::Instant::now() < give_up, "never {word}: {:?}", ready(server).await);
         tokio::time::sleep(Duration::from_millis(50)).await; // tidy: allow-sleep asking on would only keep the machine busy
@@ -64,7 +64,7 @@ async fn probes_are_for_everybody_and_take_get_and_head() {
             assert_eq!(said.headers["cache-control"], "no-store");
         }
     }
-    // What is below them is not theirs, and nobody's tenant.
+    // Paths below them are not probes, and not tenants either.
     for path in ["/healthz/tasks", "/readyz/tasks", "/metrics/tasks"] {
         let mine =
             request(&server, Method::GET, path, &[("x-owner", "me"), ("a2a-version", "1.0")], "").await;
@@ -86,9 +86,9 @@ async fn s12_readiness_follows_the_store() {
     let server = serve(with_agent(obedient).store(store.clone())).await;
     assert_eq!(ready(&server).await, says(200, "ready"));
     for (error, word) in [
-        (StoreError::Full("no room".into()), "store full"),
-        (StoreError::Unavailable("gone for lunch".into()), "store unavailable"),
-        (StoreError::Damaged("bits rotted".into()), "store unavailable"),
+        (StoreError::full("no room"), "store full"),
+        (StoreError::unavailable("gone for lunch"), "store unavailable"),
+        (StoreError::damaged("bits rotted"), "store unavailable"),
     ] {
         store.fail_writes(&error);
         ready_becomes(&server, 503, word).await;
@@ -112,7 +112,7 @@ async fn many_questions_cost_the_store_one_write() {
         gate.let_pass(50);
     });
     assert!(answers.iter().all(|answer| *answer == says(200, "ready")), "{answers:?}");
-    // On a machine that stood still for a second there may have been another.
+    // If the machine paused for a second, there may have been another check.
     assert!(store.checks() <= 3, "{} checks for 50 questions", store.checks());
 }
 
@@ -137,8 +137,8 @@ async fn a_server_that_stops_says_so_while_it_drains() {
     });
     let server = serve_agent(agent).await;
     let task = server.start("go").await;
-    let engine = server.server.engine().clone();
-    let stopping = tokio::spawn(async move { engine.shut_down(HANG).await });
+    let stopped = server.server.clone();
+    let stopping = tokio::spawn(async move { stopped.shut_down().await });
     ready_becomes(&server, 503, "stopping").await;
     assert_eq!(ask(&server, Method::GET, "/healthz").await.word, "ok");
     let refused = server.call("SendMessage", crate::harness::message("more")).await;

@@ -1,6 +1,6 @@
-//! The Rust in the README, word for word, so that it compiles and what it asserts is true.
+//! The Rust code in the README, copied exactly: it compiles, and its assertions hold.
 
-// What serves for ever is compiled, and not run.
+// `main` serves for ever, so it is compiled but not run.
 #![allow(dead_code)]
 
 use baton_server::store::sqlite::{Options, SqliteStore};

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
+use baton_server::Limits;
 use baton_server::StartError;
-use baton_server::service::Limits;
 use serde_json::Value;
 
 use crate::agents::obedient;
@@ -36,7 +36,7 @@ async fn a_new_card_is_served_and_held_to_from_the_next_request_on() {
     let mut next = card("2.0.0");
     next.capabilities.streaming = Some(false);
     control.replace_card("default", next).unwrap();
-    // Caches that hold the first edition are not told that it is still the one.
+    // Caches with the first card do not get a 304.
     for (name, value) in [("if-none-match", &etag), ("if-modified-since", &date)] {
         let after = shown(&server, &[(name, value.to_str().unwrap())]).await;
         assert_eq!(after.status(), 200, "{name}");

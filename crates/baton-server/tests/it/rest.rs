@@ -10,7 +10,7 @@ use crate::speakers::{Events, read, request, task};
 const V1: (&str, &str) = ("a2a-version", "1.0");
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// `ask` is a method and a path. Whatever comes back, it is no redirect.
+/// `ask` is a method and a path. No answer may be a redirect.
 async fn ask(server: &TestServer, ask: &str, headers: &[(&str, &str)], body: &str) -> reqwest::Response {
     let (method, path) = ask.split_once(' ').expect("a method and a path");
     let response = request(server, method.parse().unwrap(), path, headers, body.to_owned()).await;
@@ -24,7 +24,7 @@ async fn answer(server: &TestServer, line: &str, headers: &[(&str, &str)], body:
     read(ask(server, line, headers, body).await).await
 }
 
-/// The reason in the body of an error, once the body has the shape of its generation.
+/// The reason in an error body; checks that the body has the form of its generation.
 #[track_caller]
 fn reason(answer: &Answer, v1: bool) -> String {
     let Answer { status, body, .. } = answer;
@@ -45,7 +45,7 @@ fn reason(answer: &Answer, v1: bool) -> String {
     info["reason"].as_str().expect("a reason").to_owned()
 }
 
-/// Starts tasks under awkward ids, which only the legacy generation lets a client choose.
+/// Starts a task with an unusual id, which clients can choose in 0.1 only.
 async fn start(server: &TestServer, id: &str) {
     let sent = crate::speakers::legacy(server, "tasks/send", task(id, "hold")).await;
     assert_eq!(sent.result()["id"], id);
@@ -99,13 +99,13 @@ async fn p03_every_route_answers_with_and_without_a_slash_at_its_end() {
                 assert_eq!(reason(&refused, v1), "PUSH_NOTIFICATION_NOT_SUPPORTED", "{method} {path}");
                 assert_eq!(refused.status, push);
             }
-            let (card, status, told) = if v1 {
+            let (card, status, expected_reason) = if v1 {
                 ("/extendedAgentCard", 400, "UNSUPPORTED_OPERATION")
             } else {
                 ("/card", 404, "EXTENDED_AGENT_CARD_NOT_CONFIGURED")
             };
             let refused = answer(&server, &line("GET", card), headers, "").await;
-            assert_eq!((refused.status, reason(&refused, v1).as_str()), (status, told));
+            assert_eq!((refused.status, reason(&refused, v1).as_str()), (status, expected_reason));
         }
     }
 }
@@ -135,12 +135,12 @@ async fn p03_the_last_colon_splits_and_ids_are_decoded_once() {
         let canceled = answer(&server, &line, &[V1, JSON], "").await;
         assert_eq!(canceled.body["status"]["state"], "TASK_STATE_CANCELED", "{line}: {}", canceled.body);
     }
-    // No verb of ours: it belongs to the id.
+    // Not a known verb after the colon: it is part of the id.
     let missing = answer(&server, "GET /tasks/a:b:pause", &[V1], "").await;
     assert_eq!((missing.status, reason(&missing, true).as_str()), (404, "TASK_NOT_FOUND"));
 }
 
-/// RFC 9110: what GET says, without the body. In HTTP/2 `http2_readers` looks at the frames.
+/// RFC 9110: the answer of GET without the body. `http2_readers` tests the same in HTTP/2.
 #[tokio::test]
 async fn p03_head_is_answered_wherever_get_is() {
     let server = serve_agent(obedient).await;
@@ -156,18 +156,18 @@ async fn p03_head_is_answered_wherever_get_is() {
             format!("/tasks/{task}/pushNotificationConfigs/c"),
             card.to_owned(),
         ] {
-            let mut told = Vec::new();
+            let mut answers = Vec::new();
             for method in [Method::GET, Method::HEAD] {
                 let path = format!("{prefix}{path}");
                 let answer = request(&server, method.clone(), &path, &[("a2a-version", version)], "").await;
                 let header = |name: &str| answer.headers().get(name).cloned();
-                told.push((answer.status(), header("content-type"), header("content-length")));
+                answers.push((answer.status(), header("content-type"), header("content-length")));
                 if method == Method::HEAD {
                     assert_eq!(answer.bytes().await.unwrap(), "", "{path}");
                 }
             }
-            assert_eq!(told[0], told[1], "{prefix}{path}");
-            assert_ne!(told[1].0, 405, "{prefix}{path}");
+            assert_eq!(answers[0], answers[1], "{prefix}{path}");
+            assert_ne!(answers[1].0, 405, "{prefix}{path}");
         }
     }
 }
@@ -252,7 +252,7 @@ async fn p07_the_kind_of_json_that_came_goes_out() {
             let refused =
                 answer(&server, line, &[version, ("content-type", wrong)], &message("go").to_string()).await;
             assert_eq!(refused.status, 415, "{wrong}");
-            assert_eq!(refused.body["error"]["details"], json!([]), "no reason of A2A's");
+            assert_eq!(refused.body["error"]["details"], json!([]), "not an A2A error, so no reason");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! HTTP+JSON: query parameters, what errors say, and how much a body may hold.
+//! HTTP+JSON: query parameters, error texts, body limits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::service::Limits;
+use baton_server::Limits;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
+use crate::fixtures::TestClock;
 use crate::harness::{Answer, TestServer, message, serve, serve_agent, with_agent};
 use crate::speakers::{read, request};
-use crate::stage::TestClock;
 
 const V1: (&str, &str) = ("a2a-version", "1.0");
 
@@ -96,7 +96,7 @@ async fn p06_pages_follow_each_other_by_query() {
         }
         assert_eq!(seen, ["c 3", "c2", "c2", "c1", "c1"]);
     }
-    // A token is good for its own filter, whichever generation asks.
+    // A token is valid for its own filter only, but in every generation.
     let token = get(&server, "/tasks?pageSize=2").await.body["nextPageToken"].as_str().unwrap().to_owned();
     let page = get(&server, &format!("/v1/tasks?pageSize=2&pageToken={token}")).await;
     assert_eq!(contexts(&page.body), ["c2", "c1"]);
@@ -215,5 +215,5 @@ async fn p03_a_body_that_is_too_large_is_refused() {
         assert_eq!(refused.body["error"]["details"][0]["reason"], "PAYLOAD_TOO_LARGE");
         assert_eq!(refused.body["error"]["code"], 413);
     }
-    assert_eq!(server.server.engine().store().task_count().await.unwrap(), 0);
+    assert_eq!(server.task_count().await, 0);
 }

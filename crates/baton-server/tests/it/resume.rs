@@ -4,12 +4,12 @@ use std::time::Duration;
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
+use crate::fixtures::{Backend, Gate, TestClock, agent_with};
 use crate::harness::{
-    Answer, Got, Stream, TestServer, id, kinds, message, message_to, serve, state, with_agent,
+    Answer, RpcEvent, Stream, TestServer, id, kinds, message, message_to, serve, state, with_agent,
 };
-use crate::stage::{Backend, Gate, TestClock, agent_with};
 
-/// "ask" waits for an answer between two turns; anything else is done at once.
+/// "ask" waits for an answer between two turns; anything else completes in one turn.
 async fn steps(turn: Turn) -> Result<(), AgentError> {
     turn.progress("one").await?;
     if turn.text() == "ask" {
@@ -34,18 +34,18 @@ fn code(refused: Result<Stream, Answer>) -> i64 {
     refused.err().expect("a refusal, not a stream").error_code()
 }
 
-fn ids(events: &[Got]) -> Vec<u64> {
+fn ids(events: &[RpcEvent]) -> Vec<u64> {
     events.iter().map(|event| event.id.expect("every event has its number")).collect()
 }
 
-fn shown(events: &[Got]) -> Vec<(Option<u64>, &Value)> {
+fn shown(events: &[RpcEvent]) -> Vec<(Option<u64>, &Value)> {
     events.iter().map(|event| (event.id, event.result())).collect()
 }
 
-/// Runs a check on a server that made the log, and again on one that found it in the store.
+/// Runs a check on the server that wrote the log, and again on a new server on the same store.
 async fn on_each_store_and_after_a_restart<F, Fut>(make: &Value, check: F)
 where
-    F: Fn(Arc<TestServer>, Vec<Got>) -> Fut,
+    F: Fn(Arc<TestServer>, Vec<RpcEvent>) -> Fut,
     Fut: Future<Output = ()>,
 {
     for backend in Backend::each() {
@@ -130,7 +130,7 @@ async fn each_turn_is_replayed_on_its_own() {
         assert_eq!(code(resend(&server, &question, Some("5")).await), -32004, "that turn is over");
         server.stop().await;
 
-        // The restart falls between the turns; a subscription waits for what comes.
+        // The restart happens between the turns; a subscription waits for further events.
         let server = serve(with_agent(steps).store(backend.open().await)).await;
         let mut watch = subscribe(&server, &task, Some("4")).await.ok().unwrap();
         assert_eq!(watch.next().await.unwrap().kind(), "input_required");
@@ -156,7 +156,7 @@ async fn an_unknown_message_with_a_number_starts_nothing() {
         assert_eq!(code(resend(&server, &message("go"), Some("1")).await), -32001);
         assert_eq!(code(resend(&server, &message("go"), Some("0")).await), -32001);
         let tasks = server.call("ListTasks", json!({})).await;
-        assert_eq!(tasks.result()["totalSize"], 1, "only the one there was");
+        assert_eq!(tasks.result()["totalSize"], 1, "only the earlier task");
     })
     .await;
 }
@@ -204,7 +204,7 @@ async fn a_folded_log_starts_with_a_fresh_task() {
         let log = resend(&server, &params, None).await.ok().unwrap().rest().await;
         let task = log[0].result()["task"].clone();
         clock.advance(Duration::from_secs(25 * 60 * 60));
-        assert_eq!(server.server.engine().sweep().await.unwrap().folded, 1);
+        assert_eq!(server.server.sweep().await.unwrap().folded, 1);
         server.stop().await;
 
         let server = serve(builder().await).await;

@@ -1,27 +1,27 @@
-//! One task seen by several generations at once, and one generation's work found again by a server that restarted.
+//! One task watched in several generations at once, and tasks of every generation after a restart.
 
 use serde_json::{Value, json};
 
-use crate::actors::{actors, troupe};
-use crate::faces::{Client, FACES, Face, Say, Seen, shown};
+use crate::actors::{actors, actors_builder};
+use crate::faces::{Client, CommonEvent, FACES, Face, Say, shown};
+use crate::fixtures::{Backend, Gate};
 use crate::harness::{TestServer, serve};
-use crate::stage::{Backend, Gate};
 
-/// The faces that share a scope: a tenant's tasks are its own.
+/// The faces that share a scope: all but the one with a tenant.
 const TOGETHER: [Face; 5] = [Face::V1Rpc, Face::V1Http, Face::V03Rpc, Face::V03Http, Face::V01Rpc];
 
-/// 0.3 in JSON-RPC says its version where the task may be one of 0.1's, which shares its method names.
+/// 0.3 in JSON-RPC sends its version for tasks of 0.1, since both have the same method names.
 fn client(server: &TestServer, face: Face, born: Face) -> Client<'_> {
-    let insists = face == Face::V03Rpc && born == Face::V01Rpc;
-    Client { insists, ..Client::new(server, face) }
+    let sends_version = face == Face::V03Rpc && born == Face::V01Rpc;
+    Client { sends_version, ..Client::new(server, face) }
 }
 
-/// 0.1 can speak of a task of its own only.
+/// 0.1 can only address its own tasks.
 fn speaks_of(face: Face, born: Face) -> bool {
     face != Face::V01Rpc || born == Face::V01Rpc
 }
 
-fn numbers(events: &[Seen]) -> Vec<u64> {
+fn numbers(events: &[CommonEvent]) -> Vec<u64> {
     events.iter().map(|event| event.number.expect("every event has its number")).collect()
 }
 
@@ -33,7 +33,7 @@ async fn p04_watchers_of_every_generation_see_the_same_events_under_the_same_ids
         let task = client(&server, born, born).send(&Say::text("m", "gated").at_once()).await.id;
         let mut watches = Vec::new();
         for face in TOGETHER.into_iter().filter(|face| speaks_of(*face, born)) {
-            // Several of each: their events are made once and shared.
+            // Several streams per face: events are encoded once and shared.
             for _ in 0..3 {
                 let mut watch = client(&server, face, born).subscribe(&task, None).await.unwrap();
                 let first = watch.next().await.unwrap();
@@ -88,7 +88,7 @@ async fn p03_a_message_repeated_in_another_generation_is_the_same_message() {
         }
         let mut other = say.clone();
         other.parts[0]["text"] = json!("parts, but others");
-        assert!(!Client::new(&server, first).send(&other).await.replayed, "other words are another message");
+        assert!(!Client::new(&server, first).send(&other).await.replayed, "another text is another message");
     }
 }
 
@@ -112,8 +112,8 @@ async fn p03_cancel_and_lists_reach_across_generations() {
     }
 }
 
-/// What a face sees of the past: a finished stream from every number on, its repeat, its task, the list.
-async fn recall(client: &Client<'_>, say: &Say, task: &str, all: &[Seen]) -> Value {
+/// What a face shows of a finished task: its stream from every event number, a repeated send, the task, the list.
+async fn recall(client: &Client<'_>, say: &Say, task: &str, all: &[CommonEvent]) -> Value {
     let mut seen = vec![client.get(task, None).await.shape, client.get(task, Some(1)).await.shape];
     for event in &all[..all.len() - 1] {
         let resumed = client.subscribe(task, event.number).await.unwrap().rest().await;
@@ -141,7 +141,7 @@ async fn p04_every_generation_finds_its_tasks_again_after_a_restart() {
     for face in FACES {
         let backend = Backend::Sqlite(tempfile::tempdir().unwrap());
         let gate = Gate::new();
-        let server = serve(troupe(&gate).store(backend.open().await)).await;
+        let server = serve(actors_builder(&gate).store(backend.open().await)).await;
         let client = Client::new(&server, face);
         let (work, ask) = (Say::text("m", "work"), Say::text("n", "ask"));
         let asked = client.send(&ask).await;
@@ -151,7 +151,7 @@ async fn p04_every_generation_finds_its_tasks_again_after_a_restart() {
         let before = recall(&client, &work, &task, &all).await;
         server.stop().await;
 
-        let server = serve(troupe(&gate).store(backend.open().await)).await;
+        let server = serve(actors_builder(&gate).store(backend.open().await)).await;
         let client = Client::new(&server, face);
         assert_eq!(recall(&client, &work, &task, &all).await, before, "{face:?}");
         assert_eq!(client.get(&asked.id, None).await.shape, asked.shape, "{face:?}");

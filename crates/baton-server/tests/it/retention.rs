@@ -1,17 +1,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{AgentError, Turn};
 use serde_json::json;
 
+use crate::fixtures::{Backend, TestClock};
 use crate::harness::{TestServer, id, serve, state, with_agent};
-use crate::stage::{Backend, TestClock};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// "ask" waits for an answer, "work" never ends, anything else is done.
+/// "ask" waits for an answer, "work" never ends, anything else completes.
 async fn worker(turn: Turn) -> Result<(), AgentError> {
     match turn.text().as_str() {
         "ask" => drop(turn.ask("which?")),
@@ -37,17 +37,16 @@ async fn each_store(options: Options, check: impl AsyncFn(&TestServer, &TestCloc
 #[tokio::test]
 async fn ended_tasks_stay_thirty_days_and_others_as_long_as_they_need() {
     each_store(Options::default(), async |server, clock| {
-        let engine = server.server.engine();
         let ended = server.send("quick").await;
         let open = [server.start("work").await, server.send("ask").await];
         clock.advance(30 * DAY - HOUR);
-        assert_eq!(engine.sweep().await.unwrap().removed, 0);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 0);
         assert_eq!(server.get(id(&ended)).await, ended);
         clock.advance(2 * HOUR);
-        assert_eq!(engine.sweep().await.unwrap().removed, 1);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 1);
         assert_eq!(server.call("GetTask", json!({"id": id(&ended)})).await.error_code(), -32001);
         clock.advance(3650 * DAY);
-        assert_eq!(engine.sweep().await.unwrap().removed, 0);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 0);
         assert_eq!(state(&server.get(id(&open[0])).await), "WORKING");
         assert_eq!(state(&server.get(id(&open[1])).await), "INPUT_REQUIRED");
         assert_eq!(total(server).await, 2);
@@ -60,26 +59,25 @@ async fn over_the_cap_the_oldest_ended_go_first_and_none_younger_than_an_hour() 
     let mut options = Options::default();
     options.retention.max_tasks = 3;
     each_store(options, async |server, clock| {
-        let engine = server.server.engine();
         let open = server.send("ask").await;
         let mut ended = Vec::new();
         for n in 0..5 {
             ended.push(server.send(&n.to_string()).await);
             clock.advance(Duration::from_secs(60));
         }
-        assert_eq!(engine.sweep().await.unwrap().removed, 0, "all of them are too young");
+        assert_eq!(server.server.sweep().await.unwrap().removed, 0, "all of them are too young");
         clock.advance(HOUR - Duration::from_secs(3 * 60));
-        // The first two ended over an hour ago; three are over the cap.
-        assert_eq!(engine.sweep().await.unwrap().removed, 2);
+        // The first two ended over an hour ago; three exceed the limit.
+        assert_eq!(server.server.sweep().await.unwrap().removed, 2);
         clock.advance(HOUR);
-        assert_eq!(engine.sweep().await.unwrap().removed, 1);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 1);
         assert_eq!(total(server).await, 3);
         for (n, task) in ended.iter().enumerate() {
             let found = server.call("GetTask", json!({"id": id(task)})).await;
             assert_eq!(found.body.get("result").is_some(), n >= 3, "{n}");
         }
         assert_eq!(state(&server.get(id(&open)).await), "INPUT_REQUIRED");
-        assert_eq!(engine.sweep().await.unwrap().removed, 0);
+        assert_eq!(server.server.sweep().await.unwrap().removed, 0);
     })
     .await;
 }
@@ -87,15 +85,14 @@ async fn over_the_cap_the_oldest_ended_go_first_and_none_younger_than_an_hour() 
 #[tokio::test]
 async fn the_log_of_an_ended_task_is_folded_after_a_day() {
     each_store(Options::default(), async |server, clock| {
-        let engine = server.server.engine();
         let (ended, open) = (server.send("quick").await, server.send("ask").await);
         clock.advance(DAY - HOUR);
-        assert_eq!(engine.sweep().await.unwrap().folded, 0);
+        assert_eq!(server.server.sweep().await.unwrap().folded, 0);
         let stream = server.stream("SubscribeToTask", json!({"id": id(&ended)}), Some("2")).await;
         assert_eq!(stream.ok().unwrap().rest().await.len(), 3, "the log is whole");
         clock.advance(2 * HOUR);
-        assert_eq!(engine.sweep().await.unwrap().folded, 1, "only the one that has ended");
-        assert_eq!(engine.sweep().await.unwrap().folded, 0, "once");
+        assert_eq!(server.server.sweep().await.unwrap().folded, 1, "only the one that has ended");
+        assert_eq!(server.server.sweep().await.unwrap().folded, 0, "once");
         assert_eq!(server.get(id(&ended)).await, ended, "the task is the same");
         let mut stream =
             server.stream("SubscribeToTask", json!({"id": id(&open)}), Some("2")).await.ok().unwrap();

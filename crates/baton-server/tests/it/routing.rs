@@ -2,9 +2,9 @@ use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::{AgentError, Asked, Builder, Server, Turn};
 use serde_json::{Value, json};
 
-use crate::asking::{Ask, FACES, Face, Said, answer, get, said, state, task_of};
-use crate::harness::{HANG, TestServer, id, message, message_to, serve};
-use crate::stage::Backend;
+use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, get, sending, state, task_of};
+use crate::fixtures::Backend;
+use crate::harness::{TEST_TIMEOUT, TestServer, id, message, message_to, serve};
 
 fn skill(id: &str, tags: &[&str]) -> AgentSkill {
     let mut skill = AgentSkill::new(id, id, "For tests");
@@ -12,7 +12,7 @@ fn skill(id: &str, tags: &[&str]) -> AgentSkill {
     skill
 }
 
-/// Says which skill it is; "ask" asks first.
+/// An agent that answers with its name; for "ask" it asks first.
 fn named(name: &'static str) -> impl baton_server::Agent {
     move |turn: Turn| async move {
         if turn.is_first() && turn.text().contains("ask") {
@@ -47,12 +47,12 @@ fn reason(task: &Value) -> &str {
     parts.and_then(|parts| parts[0]["text"].as_str()).unwrap_or_else(|| panic!("no reason: {task}"))
 }
 
-/// The task as it is once it has ended: the oldest generation answers before.
-async fn ended(server: &TestServer, face: Face, send: Said) -> Value {
-    let task = task_of(server, face, &Ask::Send(send)).await;
-    let give_up = tokio::time::Instant::now() + HANG;
+/// The ended task: 0.1 answers before the end, so this polls.
+async fn ended(server: &TestServer, interface: Interface, send: Sending) -> Value {
+    let task = task_of(server, interface, &Ask::Send(send)).await;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
-        let task = task_of(server, face, &get(id(&task))).await;
+        let task = task_of(server, interface, &get(id(&task))).await;
         if ["completed", "failed"].contains(&state(&task).as_str()) {
             return task;
         }
@@ -63,15 +63,15 @@ async fn ended(server: &TestServer, face: Face, send: Said) -> Value {
 #[tokio::test]
 async fn s08_a_message_finds_its_skill_in_every_generation() {
     let server = serve(builder()).await;
-    for face in FACES {
+    for interface in INTERFACES {
         for (text, named, expected) in [
             ("the forecast, please", None, "weather"),
             ("TRANSLATE this", None, "translate"),
             ("the forecast, please", Some("translate"), "translate"),
         ] {
-            let send = Said { skill: named.map(str::to_owned), ..said(text) };
-            let task = ended(&server, face, send).await;
-            assert_eq!(who(&task), expected, "{face:?}: {text} {named:?}");
+            let send = Sending { skill: named.map(str::to_owned), ..sending(text) };
+            let task = ended(&server, interface, send).await;
+            assert_eq!(who(&task), expected, "{interface:?}: {text} {named:?}");
         }
     }
     server.stop().await;
@@ -80,16 +80,16 @@ async fn s08_a_message_finds_its_skill_in_every_generation() {
 #[tokio::test]
 async fn s08_without_a_matching_skill_the_task_fails_and_says_what_there_is() {
     let server = serve(builder()).await;
-    for face in FACES {
-        let task = ended(&server, face, said("do you sell shoes?")).await;
-        assert_eq!(state(&task), "failed", "{face:?}: {task}");
-        let told = reason(&task);
-        assert!(told.starts_with("No matching skill: "), "{face:?}: {told}");
-        assert!(told.contains("`translate`, `weather`, `talk`"), "{face:?}: {told}");
-        let unknown = Said { skill: Some("shoes".to_owned()), ..said("translate this") };
-        let task = ended(&server, face, unknown).await;
-        assert_eq!(state(&task), "failed", "{face:?}: {task}");
-        assert!(reason(&task).contains("there is no `shoes`"), "{face:?}: {task}");
+    for interface in INTERFACES {
+        let task = ended(&server, interface, sending("do you sell shoes?")).await;
+        assert_eq!(state(&task), "failed", "{interface:?}: {task}");
+        let text = reason(&task);
+        assert!(text.starts_with("No matching skill: "), "{interface:?}: {text}");
+        assert!(text.contains("`translate`, `weather`, `talk`"), "{interface:?}: {text}");
+        let unknown = Sending { skill: Some("shoes".to_owned()), ..sending("translate this") };
+        let task = ended(&server, interface, unknown).await;
+        assert_eq!(state(&task), "failed", "{interface:?}: {task}");
+        assert!(reason(&task).contains("there is no `shoes`"), "{interface:?}: {task}");
     }
     server.stop().await;
 }
@@ -97,10 +97,10 @@ async fn s08_without_a_matching_skill_the_task_fails_and_says_what_there_is() {
 #[tokio::test]
 async fn s08_a_message_skill_is_found_by_its_words_too() {
     let server = serve(builder()).await;
-    let told = server.call("SendMessage", message("let us chat")).await;
-    assert_eq!(told.result()["message"]["parts"][0]["text"], "talk");
-    // A client that names its task gets one.
-    let task = ended(&server, Face::V01, said("let us chat")).await;
+    let reply = server.call("SendMessage", message("let us chat")).await;
+    assert_eq!(reply.result()["message"]["parts"][0]["text"], "talk");
+    // A client that chooses its task's id gets a task.
+    let task = ended(&server, Interface::V01, sending("let us chat")).await;
     assert_eq!(reason(&task), "talk");
     server.stop().await;
 }
@@ -108,10 +108,14 @@ async fn s08_a_message_skill_is_found_by_its_words_too() {
 #[tokio::test]
 async fn s08_the_default_skill_takes_what_fits_no_other() {
     let server = serve(builder().default_skill("weather")).await;
-    for face in FACES {
-        assert_eq!(who(&ended(&server, face, said("do you sell shoes?")).await), "weather", "{face:?}");
-        let picture = Said { picture: true, ..said("") };
-        assert_eq!(who(&ended(&server, face, picture).await), "weather", "{face:?}");
+    for interface in INTERFACES {
+        assert_eq!(
+            who(&ended(&server, interface, sending("do you sell shoes?")).await),
+            "weather",
+            "{interface:?}"
+        );
+        let picture = Sending { picture: true, ..sending("") };
+        assert_eq!(who(&ended(&server, interface, picture).await), "weather", "{interface:?}");
     }
     server.stop().await;
     let refused = builder().default_skill("shoes").build().await.unwrap_err().to_string();
@@ -131,32 +135,32 @@ async fn s08_a_router_of_ones_own_decides_where_no_skill_is_named() {
     server.stop().await;
 }
 
-/// Other words on the next start: what has begun stays where it is.
+/// Skills with other tags after a restart: existing tasks stay with their skill.
 #[tokio::test]
 async fn s08_a_task_stays_with_its_skill_over_a_restart() {
     for backend in Backend::each() {
         let server = serve(builder().store(backend.open().await)).await;
         let mut asked = Vec::new();
-        for face in FACES {
-            let task = task_of(&server, face, &Ask::Send(said("ask for the forecast"))).await;
+        for interface in INTERFACES {
+            let task = task_of(&server, interface, &Ask::Send(sending("ask for the forecast"))).await;
             server.eventually(id(&task), "INPUT_REQUIRED").await;
-            asked.push((face, task));
+            asked.push((interface, task));
         }
         server.stop().await;
 
-        // Now the words lead to the other skill.
+        // The same text is now routed to the other skill.
         let card = AgentCard::new("routes", "Has several skills", "2");
         let builder = Server::builder(card)
             .task_skill(skill("translate", &["forecast"]), named("translate"))
             .task_skill(skill("weather", &["translation"]), named("weather"));
         let server = serve(builder.store(backend.open().await)).await;
         assert_eq!(who(&server.send("the forecast").await), "translate");
-        for (face, task) in asked {
-            let follow_up = Said { task: Some(id(&task).to_owned()), ..said("the forecast") };
-            let sent = answer(&server, face, &Ask::Send(follow_up)).await;
-            assert_eq!(sent.status, 200, "{face:?}: {}", sent.body);
+        for (interface, task) in asked {
+            let follow_up = Sending { task: Some(id(&task).to_owned()), ..sending("the forecast") };
+            let sent = answer(&server, interface, &Ask::Send(follow_up)).await;
+            assert_eq!(sent.status, 200, "{interface:?}: {}", sent.body);
             let task = server.eventually(id(&task), "COMPLETED").await;
-            assert_eq!(who(&task), "weather", "{face:?}");
+            assert_eq!(who(&task), "weather", "{interface:?}");
         }
         server.stop().await;
     }
@@ -175,8 +179,8 @@ async fn s08_a_task_whose_skill_is_gone_fails_and_says_so() {
         let answered = server.call("SendMessage", message_to(&task, "the forecast")).await;
         let task = &answered.result()["task"];
         assert_eq!(state(task), "failed");
-        let told = reason(task);
-        assert!(told.contains("`weather` is no longer there") && told.contains("`translate`"), "{told}");
+        let text = reason(task);
+        assert!(text.contains("`weather` is no longer there") && text.contains("`translate`"), "{text}");
         server.stop().await;
     }
 }

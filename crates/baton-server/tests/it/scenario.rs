@@ -1,12 +1,12 @@
-//! One table of scenarios, played through every generation and binding: what is seen is the same, but for the
-//! differences written down in [`ALLOWED`].
+//! A table of scenarios, run in every generation and binding: the results are equal, except for the differences in
+//! [`ALLOWED`].
 
 use serde_json::{Value, json};
 
 use crate::actors::actors;
 use crate::allowed::ALLOWED;
 use crate::faces::{Client, FACES, Face, Say, shown};
-use crate::stage::Gate;
+use crate::fixtures::Gate;
 
 macro_rules! scenarios {
     ($($test:ident: $play:ident;)*) => {
@@ -152,7 +152,7 @@ async fn the_same_message_again(client: &Client<'_>, _: &Gate) -> Vec<Value> {
     let mut replay = client.stream(&say, None).await.unwrap();
     let flags = json!([first.replayed, again.replayed, replay.replayed]);
     let seen = vec![flags, again.shape, json!(shown(&replay.rest().await))];
-    assert_eq!(client.server.server.engine().store().task_count().await.unwrap(), 1, "{:?}", client.face);
+    assert_eq!(client.server.task_count().await, 1, "{:?}", client.face);
     seen
 }
 
@@ -260,7 +260,7 @@ async fn same_everywhere(scenario: &str, play: impl AsyncFn(&Client<'_>, &Gate) 
     }
 }
 
-/// The first place where they differ.
+/// The path of the first difference.
 fn difference(place: &str, seen: &Value, expected: &Value) -> Option<String> {
     match (seen, expected) {
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{AgentError, Turn};
 use serde_json::json;
 

@@ -1,40 +1,40 @@
-//! P-01, P-08. `acceptedOutputModes` and the request's `metadata`: both reach the agent, in every generation and after
-//! a crash, and a caller that takes nothing of what the skill makes is refused before there is a task.
+//! P-01, P-08. `acceptedOutputModes` and the request's `metadata`: both reach the agent, in every generation and after a
+//! crash. A caller that accepts none of the skill's output modes is refused before a task is created.
 
 use std::sync::{Arc, Mutex};
 
 use baton_protocol::domain::{AgentCard, AgentSkill, JsonObject};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{Agent, AgentError, Asked, Builder, Content, MessageAgent, Server, Turn};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{HANG, TestServer, id, message, message_to, serve, serve_agent, with_agent};
-use crate::speakers::{message_03, proto_message_03, read, request, rpc, settles, task};
-use crate::stage::{Backend, Gate};
+use crate::fixtures::{Backend, Gate};
+use crate::harness::{TEST_TIMEOUT, TestServer, id, message, message_to, serve, serve_agent, with_agent};
+use crate::speakers::{message_03, proto_message_03, read, request, rpc, task, wait_for_state};
 
 /// Accepted modes, and the request's metadata.
-type Told = (Vec<String>, Option<Value>);
+type Details = (Vec<String>, Option<Value>);
 
-/// Keeps what each turn was told beside its message.
+/// An agent that records the details of each turn.
 #[derive(Clone)]
 struct Notes {
-    told: Arc<Mutex<Vec<Told>>>,
+    details: Arc<Mutex<Vec<Details>>>,
     gate: Gate,
 }
 
 impl Notes {
     fn new() -> Self {
-        Notes { told: Arc::default(), gate: Gate::new() }
+        Notes { details: Arc::default(), gate: Gate::new() }
     }
 
     fn keep(&self, modes: &[String], metadata: Option<&JsonObject>) {
         let metadata = metadata.map(|it| serde_json::from_str(it.as_str()).unwrap());
-        self.told.lock().unwrap().push((modes.to_vec(), metadata));
+        self.details.lock().unwrap().push((modes.to_vec(), metadata));
     }
 
-    fn all(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    fn all(&self) -> Vec<Details> {
+        self.details.lock().unwrap().clone()
     }
 }
 
@@ -67,7 +67,7 @@ impl MessageAgent for Notes {
     }
 }
 
-/// A send in every generation and binding, with and without anything beside its message.
+/// A send in every generation and binding, with and without details.
 async fn sends(server: &TestServer, tag: &str) {
     let (modes, metadata) = (json!(["text/plain", "image/*"]), json!({"tag": tag, "n": [1, null]}));
     let configured = |mut params: Value, configuration: Value| {
@@ -82,7 +82,7 @@ async fn sends(server: &TestServer, tag: &str) {
     let mut legacy = task(&format!("t-{tag}"), "go");
     (legacy["acceptedOutputModes"], legacy["metadata"]) = (modes.clone(), metadata.clone());
     rpc(server, &[], "tasks/send", legacy).await.result();
-    settles(server, &format!("t-{tag}"), "completed").await;
+    wait_for_state(server, &format!("t-{tag}"), "completed").await;
     for (path, params, headers) in [
         ("/message:send", message("go"), &[("content-type", "application/json"), v1[0]][..]),
         ("/v1/message:send", proto_message_03("go"), &[("content-type", "application/json")]),
@@ -103,9 +103,9 @@ async fn p08_what_is_said_beside_a_message_reaches_the_agent() {
     let server = serve_agent(notes.clone()).await;
     sends(&server, "task").await;
     server.call("SendMessage", message("go")).await.result();
-    let told = notes.all();
-    assert_eq!(told[..5], vec![expected("task"); 5]);
-    assert_eq!(told[5..], [(Vec::new(), None)], "nothing was said");
+    let details = notes.all();
+    assert_eq!(details[..5], vec![expected("task"); 5]);
+    assert_eq!(details[5..], [(Vec::new(), None)], "no details were sent");
 
     let notes = Notes::new();
     let card = AgentCard::new("notes", "Notes", "1.0.0");
@@ -115,7 +115,7 @@ async fn p08_what_is_said_beside_a_message_reaches_the_agent() {
     assert_eq!(notes.all(), vec![expected("message"); 5]);
 }
 
-/// Each turn has what came with its own message, not with an earlier one.
+/// Each turn has the details of its own message, not of an earlier one.
 #[tokio::test]
 async fn p08_a_later_turn_has_its_own_details() {
     let notes = Notes::new();
@@ -127,12 +127,12 @@ async fn p08_a_later_turn_has_its_own_details() {
     second["configuration"] = json!({"acceptedOutputModes": ["text"]});
     server.call("SendMessage", second).await.result();
     server.call("SendMessage", message_to(&task, "done")).await.result();
-    let told = notes.all();
-    assert_eq!(told[0], (Vec::new(), Some(json!({"turn": 1}))));
-    assert_eq!(told[1..], [(vec!["text".to_owned()], None), (Vec::new(), None)]);
+    let details = notes.all();
+    assert_eq!(details[0], (Vec::new(), Some(json!({"turn": 1}))));
+    assert_eq!(details[1..], [(vec!["text".to_owned()], None), (Vec::new(), None)]);
 }
 
-/// A message that is taken within a turn has its own, too.
+/// A message that is taken within a turn has its own details, too.
 #[tokio::test]
 async fn p08_an_answer_within_the_turn_has_its_own_details() {
     let notes = Notes::new();
@@ -167,7 +167,7 @@ async fn p08_an_answer_within_the_turn_has_its_own_details() {
     assert_eq!(notes.all(), expected);
 }
 
-/// Even where it has the id of another, which was sent with something else.
+/// Even if another message with the same id was sent with other details.
 #[tokio::test]
 async fn p08_messages_of_one_id_have_their_own_details() {
     let notes = Notes::new();
@@ -196,12 +196,12 @@ async fn p08_messages_of_one_id_have_their_own_details() {
         }
         server.call("SendMessage", answer).await.result();
     }
-    let told = notes.all().into_iter().map(|(_, metadata)| metadata);
+    let details = notes.all().into_iter().map(|(_, metadata)| metadata);
     let expected = [Some(json!({"n": 1})), Some(json!({"n": 2})), None, Some(json!({"n": 0}))];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(details.collect::<Vec<_>>(), expected);
 }
 
-/// A turn that a crash cut short sees the same when it is run again.
+/// A turn that a crash interrupted has the same details when it is run again.
 #[test]
 fn s15_a_turn_that_is_run_again_sees_the_same() {
     for backend in Backend::each() {
@@ -222,7 +222,7 @@ fn s15_a_turn_that_is_run_again_sees_the_same() {
                 tokio::task::yield_now().await;
             }
         });
-        runtime.shutdown_timeout(HANG);
+        runtime.shutdown_timeout(TEST_TIMEOUT);
         notes.gate.let_pass(10);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -230,14 +230,14 @@ fn s15_a_turn_that_is_run_again_sees_the_same() {
             server.eventually(id(&begun), "COMPLETED").await;
             server.stop().await;
         });
-        let told = notes.all();
-        assert_eq!(told.len(), 2);
-        assert_eq!(told[0], (vec!["text/plain".to_owned()], Some(json!({"kept": true}))));
-        assert_eq!(told[1], told[0]);
+        let details = notes.all();
+        assert_eq!(details.len(), 2);
+        assert_eq!(details[0], (vec!["text/plain".to_owned()], Some(json!({"kept": true}))));
+        assert_eq!(details[1], details[0]);
     }
 }
 
-/// Two skills that make different things, and one that talks.
+/// Two task skills with different output modes, and a message skill.
 fn makers() -> Builder {
     async fn make(turn: Turn) -> Result<(), AgentError> {
         turn.complete().await?;
@@ -256,7 +256,7 @@ fn makers() -> Builder {
         .default_skill("write")
 }
 
-/// Whether its task waits or works: the same rule.
+/// The same rule for messages to waiting and to working tasks.
 #[tokio::test]
 async fn p01_a_message_to_a_busy_task_is_refused_alike() {
     let mut card = AgentCard::new("makers", "They make things", "1.0.0");
@@ -271,7 +271,7 @@ async fn p01_a_message_to_a_busy_task_is_refused_alike() {
     options.max_running = 1;
     let server = serve(builder.options(options)).await;
     let mut tasks = Vec::new();
-    // One that runs, and one that waits for its place: nobody has chosen its skill yet.
+    // A running task, and a queued one, whose skill is not chosen yet.
     for _ in 0..2 {
         let mut params = message("wait");
         params["message"]["metadata"] = json!({"skillId": "draw"});
@@ -329,8 +329,8 @@ async fn p01_a_caller_that_takes_nothing_the_skill_makes_is_refused() {
             } else {
                 assert_eq!((answer.status, answer.error_code()), (200, -32005), "{skill} {accepted}");
                 assert_eq!(answer.body["error"]["data"][0]["reason"], "CONTENT_TYPE_NOT_SUPPORTED");
-                let told = answer.body["error"]["message"].as_str().unwrap();
-                assert!(told.starts_with("configuration.acceptedOutputModes names nothing"), "{told}");
+                let text = answer.body["error"]["message"].as_str().unwrap();
+                assert!(text.starts_with("configuration.acceptedOutputModes names nothing"), "{text}");
             }
         }
     }
@@ -338,11 +338,11 @@ async fn p01_a_caller_that_takes_nothing_the_skill_makes_is_refused() {
     legacy["acceptedOutputModes"] = json!(["video/mp4"]);
     let refused = rpc(&server, &[], "tasks/send", legacy).await;
     assert_eq!(refused.error_code(), -32005);
-    let told = refused.body["error"]["message"].as_str().unwrap();
-    assert!(told.starts_with("acceptedOutputModes names nothing"), "{told}");
+    let text = refused.body["error"]["message"].as_str().unwrap();
+    assert!(text.starts_with("acceptedOutputModes names nothing"), "{text}");
     let listed = server.call("ListTasks", json!({})).await;
-    assert_eq!(listed.result()["totalSize"], kept, "nothing was made of what was refused");
-    // A repeat is answered as its first was.
+    assert_eq!(listed.result()["totalSize"], kept, "refused sends created no task");
+    // A repeat gets the same answer as the first send.
     let mut params = message("again");
     let first = server.call("SendMessage", params.clone()).await.result()["task"]["id"].clone();
     params["configuration"] = json!({"acceptedOutputModes": ["video/mp4"]});

@@ -1,7 +1,7 @@
 //! Several agents on one server, by path and by tenant, each with its own card, limits and tasks.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::service::Limits;
+use baton_server::Limits;
 use baton_server::{AgentError, Builder, Mount, Server, StartError, Turn};
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ async fn a_card_leads_to_its_own_agent() {
         let interfaces = card["supportedInterfaces"].as_array().unwrap();
         assert_eq!(interfaces.len(), 4);
         for interface in interfaces {
-            // As a client of that generation and binding would do it, with nothing but the card.
+            // As a client of that generation and binding would, from the card alone.
             let url = interface["url"].as_str().unwrap();
             let path = url.strip_prefix(&server.url).unwrap_or_else(|| panic!("{url}"));
             let tenant = interface["tenant"].as_str();
@@ -168,7 +168,7 @@ async fn agents_share_no_tasks_no_lists_and_no_message_ids() {
         assert_eq!(answer["result"]["totalSize"], 1, "{path}");
         assert_eq!(answer["result"]["tasks"][0]["id"], own["id"], "{path}");
     }
-    // The tenant's path and its name are one place.
+    // The tenant's path and the tenant's name mean the same agent.
     let (_, answer) = post(&server, "/", Some("1.0"), &rpc("ListTasks", &json!({"tenant": "acme"}))).await;
     assert_eq!(answer["result"]["tasks"][0]["id"], tasks[1]["id"]);
     server.stop().await;
@@ -236,13 +236,13 @@ async fn agents_that_would_stand_in_one_place_are_refused() {
         (Server::host().mount(mount("a").path("/tasks")), "path `/tasks`"),
     ] {
         match builder.build().await {
-            Err(StartError::Mount(refused)) => assert!(refused.contains(named), "{refused}"),
+            Err(StartError::Mount(refused)) => assert!(refused.to_string().contains(named), "{refused}"),
             other => panic!("{named}: {other:?}"),
         }
     }
 }
 
-/// Who calls the address of a server with several agents learns who is there.
+/// `GET /` on a server with several agents lists their cards.
 #[tokio::test]
 async fn the_root_names_the_cards_of_all_agents() {
     let below =
@@ -258,17 +258,17 @@ async fn the_root_names_the_cards_of_all_agents() {
         assert_eq!(status, 200, "{text}");
         let request = server.http.get(&server.url).header("accept", "application/json");
         let json: Value = request.send().await.unwrap().json().await.unwrap();
-        let told: Vec<_> =
+        let cards_listed: Vec<_> =
             json["agents"].as_array().unwrap().iter().map(|agent| agent["card"].clone()).collect();
         let mut expected: Vec<_> = cards.iter().map(|(_, prefix)| place(prefix)).collect();
         expected.sort();
-        assert_eq!(told, expected);
+        assert_eq!(cards_listed, expected);
         for (name, prefix) in cards {
             assert!(text.contains(&format!("  {name}: {}\n", place(prefix))), "{text}");
             assert_eq!(card(&server, prefix).await["name"], name);
         }
-        let (status, told) = get(&server, "/agents/weather").await;
+        let (status, text) = get(&server, "/agents/weather").await;
         assert_eq!(status, 405);
-        assert!(told.contains("/agents/weather/.well-known/agent-card.json"), "{told}");
+        assert!(text.contains("/agents/weather/.well-known/agent-card.json"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! How each face spells what, read and written by hand: `spec/a2a.md` 2.5 as code, apart from the codecs under test.
+//! The JSON of each face, read and written without the codecs under test: `spec/a2a.md` 2.5 as code.
 
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ const ERRORS: &[(&str, i64, &[u16], &[u16])] = &[
     ("INVALID_PARAMS", -32602, &[400], &[400]),
 ];
 
-/// The class of an error is told by its code alone: legacy clients know nothing else.
+/// The kind of an error, from its code alone, as legacy clients see it.
 pub(crate) fn rpc_error(face: Face, error: &Value) -> Value {
     let code = error["code"].as_i64().expect("a code");
     assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{error}");
-    // A task nobody knows was born in no generation: where 0.1 and 0.3 share a name, 0.3 answers.
+    // An unknown task has no generation: for method names that 0.1 and 0.3 share, the answer is that of 0.3.
     let legacy = face == Face::V01Rpc && error["data"]["reason"].is_string();
     let later = (face != Face::V01Rpc || code == -32001) && error["data"][0]["reason"].is_string();
     assert!(legacy || later, "{face:?}: no reason in {error}");
@@ -39,7 +39,8 @@ pub(crate) fn http_error(face: Face, status: u16, error: &Value) -> Value {
 }
 
 pub(crate) fn send_params(face: Face, say: &Say) -> Value {
-    let parts: Vec<Value> = say.parts.as_array().unwrap().iter().map(|part| down(face, part)).collect();
+    let parts: Vec<Value> =
+        say.parts.as_array().unwrap().iter().map(|part| part_from_v1(face, part)).collect();
     let mut message = match face {
         Face::V1Rpc | Face::V1Http | Face::V1Tenant => {
             json!({"messageId": say.id, "role": "ROLE_USER", "parts": parts})
@@ -64,8 +65,8 @@ pub(crate) fn send_params(face: Face, say: &Say) -> Value {
     json!({"message": message, "configuration": configuration})
 }
 
-/// A part of 1.0 as this face spells it.
-fn down(face: Face, part: &Value) -> Value {
+/// Converts a part of 1.0 to the JSON of this face.
+fn part_from_v1(face: Face, part: &Value) -> Value {
     if face.is_v1() {
         return part.clone();
     }
@@ -102,7 +103,7 @@ fn down(face: Face, part: &Value) -> Value {
     out
 }
 
-/// A part in the words of 1.0.
+/// Converts a part to the JSON of 1.0.
 pub(crate) fn part(face: Face, part: &Value) -> Value {
     if face.is_v1() {
         return part.clone();
@@ -216,7 +217,7 @@ pub(crate) fn sent(face: Face, sent: &Value) -> (String, Value) {
     let wrapped = if matches!(face, Face::V03Rpc | Face::V01Rpc) { bare(sent) } else { sent.clone() };
     let id = wrapped["task"]["id"].as_str().unwrap_or_default().to_owned();
     match (wrapped.get("task"), wrapped.get("message")) {
-        // A task made up for a message tells no time.
+        // A task that stands for a message reply has no time.
         (Some(it), None) if it["status"].get("timestamp").is_none() => (
             id,
             json!({"task": {"state": it["status"]["state"], "says": message(face, &it["status"]["message"])["parts"]}}),
@@ -238,7 +239,7 @@ pub(crate) fn page(face: Face, page: &Value) -> Value {
     })
 }
 
-/// An event in the common shape, and whether it says that it is the last.
+/// An event in the common form, and whether it is marked as the last.
 pub(crate) fn event(face: Face, event: &Value, name: Option<&str>, opening: bool) -> (Value, bool) {
     let kind = match face {
         Face::V03Rpc => event["kind"].as_str().expect("a kind"),
@@ -261,7 +262,7 @@ pub(crate) fn event(face: Face, event: &Value, name: Option<&str>, opening: bool
         assert_eq!(inner.get("final"), None);
     }
     let shape = match kind {
-        // A message told as a task: the one event there is.
+        // A message reply shown as a task: the only event.
         "task" if face == Face::V01Rpc && last == json!(true) => {
             let said = message(face, &inner["status"]["message"]);
             json!({"opens": state(face, &inner["status"]["state"]), "says": said["parts"]})

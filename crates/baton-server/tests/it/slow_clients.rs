@@ -1,4 +1,4 @@
-//! A client that takes its time does not keep a connection: silent, in the middle of a line, of a head, of a body.
+//! A slow client loses its connection: one that sends nothing, or stops within a line, a head or a body.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::agents::obedient;
+use crate::fixtures::connections;
 use crate::frames::{self, DATA, END_HEADERS, GOAWAY, HEADERS, PREFACE, SETTINGS, frame, header_block};
 use crate::harness::{TestServer, message, serve, with_agent};
 use crate::socket::{self, replies, until_closed};
-use crate::stage::connections;
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(600);
 
-/// One bound is short, the others are longer than any test.
+/// All timeouts are longer than any test, except those that `change` sets.
 async fn serve_with(change: impl FnOnce(&mut Connections)) -> TestServer {
     let connections = connections(|all| {
         (all.first_byte, all.head, all.idle, all.body_total, all.body_grace) = (LONG, LONG, LONG, LONG, LONG);
@@ -58,14 +58,14 @@ async fn an_unfinished_head_is_told_and_let_go() {
         "\r\n",
     ] {
         let answer = until_closed(&mut sent(&server, begun.as_bytes()).await).await;
-        // A `P` may be the beginning of HTTP/2, where this would be no answer.
+        // A `P` may be the beginning of HTTP/2's preface, where an HTTP/1 answer would be wrong.
         let expected: &[u16] = if begun == "P" { &[] } else { &[408] };
         let statuses: Vec<u16> = replies(&answer).iter().map(|reply| reply.status).collect();
         assert_eq!(statuses, expected, "{begun:?}");
     }
 }
 
-/// The clock runs from the first byte: more of them do not set it back.
+/// The timeout runs from the first byte; further bytes do not reset it.
 #[tokio::test]
 async fn a_head_that_trickles_in_is_let_go() {
     let server = serve_with(|all| all.head = SHORT).await;
@@ -121,7 +121,7 @@ async fn an_unfinished_body_is_told_and_let_go() {
     }
 }
 
-/// One that keeps up the rate has all the time it needs.
+/// A body that arrives at the minimum rate has no time limit.
 #[tokio::test]
 async fn a_slow_but_steady_body_is_heard_to_its_end() {
     let server = serve_with(|all| (all.body_grace, all.body_rate) = (SHORT, 100)).await;
@@ -144,8 +144,8 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     assert_eq!(watched.next().await.unwrap().kind(), "task");
     let mut idle = sent(&server, CARD).await;
     assert_eq!(socket::one_reply(&mut idle).await.status, 200);
-    assert_eq!(until_closed(&mut idle).await, b"", "without a word");
-    // Three times as long as a connection may be idle.
+    assert_eq!(until_closed(&mut idle).await, b"", "closed without another byte");
+    // Three times the idle timeout.
     for _ in 0..3 {
         let mut idle = sent(&server, CARD).await;
         socket::one_reply(&mut idle).await;
@@ -157,7 +157,7 @@ async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     assert_eq!(kinds.last().unwrap(), "canceled", "it was open all the while: {kinds:?}");
 }
 
-/// A client that says no more, in the middle of a request, has gone.
+/// The server closes at once if the client closes its sending side within a request.
 #[tokio::test]
 async fn a_half_closed_connection_is_closed_at_once() {
     let server = serve_with(|_| {}).await;

@@ -1,9 +1,9 @@
-//! A reader that takes nothing costs one buffer, holds nobody up, and is cut off after a while; it can resume.
+//! A reader that stops reading costs one buffer, delays no other, and is disconnected after a while; it can resume.
 
 use std::time::Duration;
 
 use baton_protocol::wire::sse::SseParser;
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::{AgentError, Turn};
 use bytes::Bytes;
 use http::Request;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::fixtures::{Gate, agent_with, connections, resident_mib};
+use crate::harness::{TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket;
 use crate::speakers::envelope;
-use crate::stage::{Gate, agent_with, connections, resident_mib};
 
-/// Together more than the sockets' buffers hold.
+/// Together larger than the sockets' buffers.
 const EVENTS: usize = 500;
 const EVENT_BYTES: usize = 16 * 1024;
 
-/// Stuck at once, where there are several.
+/// Readers that are stuck at the same time.
 const READERS: usize = 40;
 
 async fn serve_talker(gate: &Gate, max_streams: usize) -> TestServer {
@@ -36,13 +36,13 @@ async fn serve_talker(gate: &Gate, max_streams: usize) -> TestServer {
         all.reader_stall = Duration::from_millis(500);
         all.max_streams = max_streams;
     });
-    // A large task, kept in memory; it need not be folded time and again.
+    // No snapshots while the turn runs: encoding this large task again and again would be slow.
     let mut options = Options::default();
     (options.snapshot_events, options.snapshot_bytes) = (u64::MAX, usize::MAX);
     serve(with_agent(agent_with(gate, talk)).connections(limits).options(options)).await
 }
 
-/// Opens a stream, reads its first bytes, and no more.
+/// Opens a stream, reads its first bytes, and then nothing more.
 async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
     let body = envelope(method, params);
     let socket = TcpSocket::new_v4().unwrap();
@@ -56,12 +56,12 @@ async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
     stream
 }
 
-/// The numbers of the events in what a connection brought, as far as they are whole.
+/// The numbers of the complete events in the received bytes.
 fn numbers(bytes: &[u8]) -> Vec<u64> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().filter_map(|line| line.strip_prefix("id: "));
     let mut all: Vec<u64> = lines.filter_map(|id| id.trim().parse().ok()).collect();
-    // Of the last one the data may be missing.
+    // The last event may be incomplete.
     all.pop();
     all
 }
@@ -72,14 +72,14 @@ async fn a_stuck_reader_is_cut_off_and_resumes_without_a_gap() {
     let server = serve_talker(&gate, 1).await;
     let mut reader = stuck(&server, "SendStreamingMessage", &message("go")).await;
     gate.let_pass(1);
-    // Its place is the only one: when there is another stream, it is gone.
+    // Only one stream is allowed: when another can be opened, this one was closed.
     let task = server.call("ListTasks", json!({})).await.result()["tasks"][0]["id"].clone();
     let resume = |seen: u64| {
         let server = &server;
         let params = json!({"id": task});
         async move { server.stream("SubscribeToTask", params, Some(&seen.to_string())).await }
     };
-    let give_up = tokio::time::Instant::now() + HANG;
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     let probe = loop {
         match resume(1).await {
             Ok(stream) => break stream,
@@ -88,9 +88,9 @@ async fn a_stuck_reader_is_cut_off_and_resumes_without_a_gap() {
         assert!(tokio::time::Instant::now() < give_up, "it is not cut off");
     };
     drop(probe);
-    // What had been sent is there, up to a point; from there on it goes on.
+    // The reader still gets what had been sent; a new stream continues after its last event.
     let mut got = Vec::new();
-    let _ = tokio::time::timeout(HANG, reader.read_to_end(&mut got)).await.expect("it is closed");
+    let _ = tokio::time::timeout(TEST_TIMEOUT, reader.read_to_end(&mut got)).await.expect("it is closed");
     let mut all = numbers(&got);
     let seen = *all.last().expect("something was read");
     let mut rest = loop {
@@ -127,20 +127,20 @@ async fn stuck_readers_cost_little_and_hold_nobody_up() {
         count += 1;
     }
     assert!(count > EVENTS, "{count}");
-    // All events are in the store's memory; the readers' share is what they hold beyond.
+    // The store holds all events in memory; what exceeds that is held for the readers.
     let (log, after) = ((EVENTS * EVENT_BYTES) as u64 >> 20, resident_mib());
     let buffers = READERS as u64 * 256 / 1024;
     assert!(after < before + 3 * log + buffers, "{before} MiB before, {after} after");
 }
 
-/// In HTTP/2 only the stream is cut off that nobody reads; the connection goes on.
+/// In HTTP/2 only the unread stream is reset; the connection stays open.
 #[tokio::test]
 async fn a_stuck_http2_stream_is_reset_and_its_neighbour_is_not() {
     let gate = Gate::new();
     let server = serve_talker(&gate, 1000).await;
     let task = server.start("go").await;
     let stream = TcpStream::connect(socket::address(&server)).await.unwrap();
-    // The connection's window is not what holds things up.
+    // The connection's window is large enough: only the stream's window is exhausted.
     let mut builder = h2::client::Builder::new();
     builder.initial_connection_window_size(64 << 20);
     let (mut send, connection) = builder.handshake::<_, Bytes>(stream).await.unwrap();
@@ -160,7 +160,7 @@ async fn a_stuck_http2_stream_is_reset_and_its_neighbour_is_not() {
     gate.let_pass(1);
     let mut parser = SseParser::new(16 << 20);
     let mut count = 0;
-    while let Some(data) = tokio::time::timeout(HANG, healthy.data()).await.expect("it goes on") {
+    while let Some(data) = tokio::time::timeout(TEST_TIMEOUT, healthy.data()).await.expect("it goes on") {
         let data = data.expect("the neighbour is not cut off");
         healthy.flow_control().release_capacity(data.len()).unwrap();
         parser.feed(&data).unwrap();
@@ -169,9 +169,9 @@ async fn a_stuck_http2_stream_is_reset_and_its_neighbour_is_not() {
         }
     }
     assert!(count > EVENTS, "{count}");
-    // Nothing of it is taken, so the window stays shut, until the server gives up.
+    // The client reads nothing, so the window stays exhausted until the server resets the stream.
     let error = loop {
-        match tokio::time::timeout(HANG, stuck.data()).await.expect("it is ended") {
+        match tokio::time::timeout(TEST_TIMEOUT, stuck.data()).await.expect("it is ended") {
             Some(Ok(_)) => {}
             Some(Err(error)) => break error,
             None => panic!("it ended as if all had been read"),

@@ -1,4 +1,4 @@
-//! What could be taken for two different requests is refused, and nothing behind it is served.
+//! An ambiguous request is refused, and nothing after it on the connection is served.
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -8,7 +8,7 @@ use crate::harness::{TestServer, message_with_id, serve_agent};
 use crate::smuggling_corpus::corpus;
 use crate::socket::{self, Reply, replies, talk};
 
-/// A request that leaves a trace.
+/// A request that would create a task, so that it is noticed if served.
 fn smuggled(id: &str) -> Vec<u8> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message_with_id(id, "smuggled")});
     let body = body.to_string();
@@ -17,7 +17,7 @@ fn smuggled(id: &str) -> Vec<u8> {
 }
 
 async fn tasks(server: &TestServer) -> u64 {
-    server.server.engine().store().task_count().await.unwrap()
+    server.task_count().await
 }
 
 #[track_caller]
@@ -28,7 +28,7 @@ fn check(name: &str, replies: &[Reply], status: u16) {
     assert!(reply.body.len() > 20, "{name}: it says why: {reply:?}");
 }
 
-/// In one write: the bad request, and one that must not be served. The server closes the connection after its answer.
+/// One write with the bad request and one that must not be served. The server closes the connection after its answer.
 #[tokio::test]
 async fn what_is_ambiguous_is_refused_and_what_follows_it_is_not_served() {
     let server = serve_agent(obedient).await;
@@ -39,20 +39,20 @@ async fn what_is_ambiguous_is_refused_and_what_follows_it_is_not_served() {
         check(name, &replies(&answer), *status);
     }
     assert_eq!(tasks(&server).await, 0, "nothing got through");
-    // The trace would have been seen.
+    // The check is able to notice a served request.
     let mut stream = socket::connect(&server).await;
     stream.write_all(&smuggled("honest")).await.unwrap();
     assert_eq!(socket::one_reply(&mut stream).await.status, 200);
     assert_eq!(tasks(&server).await, 1);
 }
 
-/// A body that only one of two readers sees is a request to the other, and one that nobody has looked at.
+/// What one reader takes for a body, another reader could take for a request, without any of our checks.
 #[tokio::test]
 async fn what_only_one_reader_takes_for_a_body_is_not_served() {
     let server = serve_agent(obedient).await;
     for name in ["Content_Length", "content.length", "ContentLength"] {
         let inner = String::from_utf8(smuggled(name)).unwrap();
-        // As the filter would never let it through: lines that end with LF alone, and two hosts.
+        // A request that the filter would refuse: lines that end with LF only, and two hosts.
         let (head, body) = inner.split_once("\r\n\r\n").unwrap();
         let inner = format!("{}\nHost: other\n\n{body}", head.replace("\r\n", "\n"));
         let outer = format!(
@@ -64,7 +64,7 @@ async fn what_only_one_reader_takes_for_a_body_is_not_served() {
     assert_eq!(tasks(&server).await, 0, "nothing got through");
 }
 
-/// Whoever notices it, the filter or hyper, and however much came with the head.
+/// Refused whether the filter or hyper notices it, and however much arrives together with the head.
 #[tokio::test]
 async fn a_body_whose_framing_breaks_is_refused_in_every_binding() {
     let server = serve_agent(obedient).await;
@@ -104,7 +104,7 @@ async fn a_body_whose_framing_breaks_is_refused_in_every_binding() {
     }
 }
 
-/// Each request is passed on by itself; all of them are answered, in order.
+/// Pipelined requests are passed on one by one; all of them are answered, in order.
 #[tokio::test]
 async fn many_requests_in_one_write_are_all_answered() {
     let server = serve_agent(obedient).await;
@@ -118,7 +118,7 @@ async fn many_requests_in_one_write_are_all_answered() {
     assert_eq!(statuses, [[200, 404].repeat(50), vec![200]].concat());
 }
 
-/// The same behind an honest request, which is answered first.
+/// The same after a valid request, which is answered first.
 #[tokio::test]
 async fn an_honest_request_before_it_is_answered() {
     let server = serve_agent(obedient).await;
@@ -132,7 +132,7 @@ async fn an_honest_request_before_it_is_answered() {
     assert_eq!(tasks(&server).await, 0);
 }
 
-/// Byte by byte, as a patient smuggler would.
+/// The same, sent byte by byte.
 #[tokio::test]
 async fn pieces_make_no_difference() {
     let server = serve_agent(obedient).await;
@@ -140,13 +140,13 @@ async fn pieces_make_no_difference() {
         let mut stream = socket::connect(&server).await;
         stream.set_nodelay(true).unwrap();
         for byte in bytes.iter().chain(&smuggled(name)) {
-            // It may be refused before its end.
+            // The server may refuse it before all is sent.
             if stream.write_all(&[*byte]).await.is_err() {
                 break;
             }
         }
         let mut answer = Vec::new();
-        // Bytes that were sent after the close may have reset the connection; the answer had been read before.
+        // Bytes sent after the close may reset the connection; the answer was read before that.
         let _ = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await;
         check(name, &replies(&answer), *status);
     }
@@ -155,7 +155,7 @@ async fn pieces_make_no_difference() {
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
 
-/// What is unusual, but clear.
+/// Unusual but unambiguous requests are served.
 #[tokio::test]
 async fn what_is_clear_is_served() {
     let server = serve_agent(obedient).await;
@@ -211,7 +211,7 @@ async fn what_is_clear_is_served() {
         if name.starts_with("HTTP/1.0") {
             assert!(socket::until_closed(&mut stream).await.is_empty(), "{name}: it is closed");
         } else {
-            // The connection goes on.
+            // The connection can still be used.
             stream
                 .write_all(b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 .await

@@ -1,4 +1,4 @@
-//! Requests that two readers could understand differently, or nobody at all: name, bytes, and the status they get.
+//! Ambiguous and invalid requests: name, bytes, and expected status.
 
 pub(crate) type Case = (String, Vec<u8>, u16);
 
@@ -21,7 +21,7 @@ pub(crate) fn corpus() -> Vec<Case> {
     all
 }
 
-/// Header lines after an otherwise honest head; the five bytes of a body, or of a chunk, follow.
+/// Header lines after an otherwise valid head; the five bytes of a body, or of a chunk, follow.
 fn headers(kind: &str, status: u16, lines: &[&[u8]]) -> Vec<Case> {
     let case = |line: &&[u8]| {
         let bytes = [LINE, HOST, TYPE, line, b"\r\n\r\n", b"0\r\n\r\n"].concat();
@@ -67,7 +67,7 @@ const LENGTHS: &[&[u8]] = &[
     b"Content-Length: 5\xa0",
 ];
 
-/// Names that a gateway may take for one that decides about the connection.
+/// Header names that a gateway may take for one that controls framing.
 const NAMES: &[&[u8]] = &[
     b"Content_Length: 5",
     b"content_length: 5",

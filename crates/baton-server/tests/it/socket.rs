@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{HANG, TestServer};
+use crate::harness::{TEST_TIMEOUT, TestServer};
 
 /// A request's head up to the blank line, without the headers that frame its body.
 pub(crate) const HEAD: &str = "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n";
@@ -17,29 +17,29 @@ pub(crate) async fn connect(server: &TestServer) -> TcpStream {
     TcpStream::connect(address(server)).await.unwrap()
 }
 
-/// The answer to exactly these bytes.
+/// Sends exactly these bytes and returns status and body of the only answer.
 pub(crate) async fn exchange(server: &TestServer, request: &[u8]) -> (u16, Value) {
     let replies = replies(&talk(server, request).await);
     let [reply] = &replies[..] else { panic!("not one answer: {replies:?}") };
     (reply.status, serde_json::from_str(&reply.body).unwrap_or(Value::Null))
 }
 
-/// Everything that comes back for these bytes until the server closes the connection.
+/// Sends these bytes and returns everything the server sends until it closes the connection.
 pub(crate) async fn talk(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(server).await;
-    // A server that has heard enough may close before everything is sent.
+    // The server may close the connection before everything is sent.
     let _ = stream.write_all(bytes).await;
     until_closed(&mut stream).await
 }
 
 pub(crate) async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(HANG, stream.read_to_end(&mut answer)).await;
+    let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer)).await;
     read.expect("the server closes the connection").unwrap();
     answer
 }
 
-/// Waits for one answer on a connection that stays open; interim ones are left out.
+/// Waits for one answer on a connection that stays open; skips `100 Continue`.
 pub(crate) async fn one_reply(stream: &mut TcpStream) -> Reply {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -52,14 +52,16 @@ pub(crate) async fn one_reply(stream: &mut TcpStream) -> Reply {
             bytes = rest.to_vec();
             continue;
         }
-        let count =
-            tokio::time::timeout(HANG, stream.read(&mut buffer)).await.expect("an answer came").unwrap();
+        let count = tokio::time::timeout(TEST_TIMEOUT, stream.read(&mut buffer))
+            .await
+            .expect("an answer came")
+            .unwrap();
         assert!(count > 0, "closed within an answer: {:?}", bytes.escape_ascii().to_string());
         bytes.extend_from_slice(&buffer[..count]);
     }
 }
 
-/// An answer as it was written.
+/// An HTTP/1 response as text.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -74,7 +76,7 @@ impl Reply {
     }
 }
 
-/// All answers in what a connection brought; interim ones are left out. Bodies have a length here.
+/// Splits received bytes into answers; skips `100 Continue`. Bodies must have a Content-Length.
 pub(crate) fn replies(mut bytes: &[u8]) -> Vec<Reply> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -102,7 +104,7 @@ fn split_reply(bytes: &[u8]) -> Option<(Reply, &[u8])> {
     Some((reply, &rest[length..]))
 }
 
-/// A whole request with more headers, given as bytes, and a body.
+/// A whole request with these additional header lines and this body.
 pub(crate) fn request(headers: &[u8], body: &[u8]) -> Vec<u8> {
     let framing = format!("content-length: {}\r\n\r\n", body.len());
     [HEAD.as_bytes(), headers, framing.as_bytes(), body].concat()

@@ -1,13 +1,13 @@
-//! Requests of every generation and binding, spelled by hand, and event streams read line by line.
+//! Hand-written requests of every generation and binding, and event streams read line by line.
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::{Agent, Builder, Server};
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, HANG, TestServer};
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer};
 
-/// Exactly this request.
+/// Sends exactly this request.
 pub(crate) async fn request(
     server: &TestServer,
     method: Method,
@@ -19,13 +19,13 @@ pub(crate) async fn request(
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    tokio::time::timeout(HANG, request.send()).await.expect("an answer came").unwrap()
+    tokio::time::timeout(TEST_TIMEOUT, request.send()).await.expect("an answer came").unwrap()
 }
 
-/// The whole answer; a body that is not JSON is shown as the text it is.
+/// Reads the whole answer; a body that is not JSON becomes a JSON string.
 pub(crate) async fn read(response: reqwest::Response) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let text = tokio::time::timeout(HANG, response.text()).await.expect("the answer came").unwrap();
+    let text = tokio::time::timeout(TEST_TIMEOUT, response.text()).await.expect("the answer came").unwrap();
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
     Answer { status, headers, body }
 }
@@ -46,12 +46,12 @@ pub(crate) async fn rpc(
     read(request(server, Method::POST, "/", &all, envelope(method, &params)).await).await
 }
 
-/// The oldest generation: no header tells it.
+/// A call in 0.1, which has no version header.
 pub(crate) async fn legacy(server: &TestServer, method: &str, params: Value) -> Answer {
     rpc(server, &[], method, params).await
 }
 
-/// Params of `tasks/send`: the client names the task.
+/// Params of `tasks/send`; the client chooses the task's id.
 pub(crate) fn task(id: &str, text: &str) -> Value {
     json!({"id": id, "sessionId": "session-1", "message": {"role": "user", "parts": [{"type": "text", "text": text}]}})
 }
@@ -68,9 +68,9 @@ pub(crate) fn proto_message_03(text: &str) -> Value {
     json!({"message": {"messageId": id, "role": "ROLE_USER", "content": [{"text": text}]}})
 }
 
-/// Asks `tasks/get` until the task is in that state.
-pub(crate) async fn settles(server: &TestServer, id: &str, wanted: &str) -> Value {
-    let give_up = tokio::time::Instant::now() + HANG;
+/// Polls `tasks/get` until the task is in that state.
+pub(crate) async fn wait_for_state(server: &TestServer, id: &str, wanted: &str) -> Value {
+    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         let task = legacy(server, "tasks/get", json!({"id": id})).await.result().clone();
         if task["status"]["state"] == wanted {
@@ -96,13 +96,13 @@ pub(crate) struct Events {
 
 /// One event: its lines, and its data as JSON.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct StreamEvent {
     pub(crate) id: Option<u64>,
     pub(crate) name: Option<String>,
     pub(crate) data: Value,
 }
 
-impl Told {
+impl StreamEvent {
     /// The JSON-RPC result, or the whole data where there is no envelope.
     pub(crate) fn result(&self) -> &Value {
         self.data.get("result").unwrap_or(&self.data)
@@ -110,7 +110,7 @@ impl Told {
 }
 
 impl Events {
-    /// `Err` when it is no stream.
+    /// `Err` when the answer is not a stream.
     pub(crate) async fn open(response: reqwest::Response) -> Result<Self, Answer> {
         let is_stream =
             response.headers().get("content-type").is_some_and(|value| value == "text/event-stream");
@@ -134,34 +134,35 @@ impl Events {
     }
 
     /// The next event, `None` once the stream has closed.
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             while let Some((event, rest)) = self.unread.split_once("\n\n") {
                 let (event, rest) = (event.to_owned(), rest.to_owned());
                 self.unread = rest;
-                let told = told(&event);
-                if told.is_some() {
-                    return told;
+                let parsed = parse_event(&event);
+                if parsed.is_some() {
+                    return parsed;
                 }
             }
             let chunk = self.response.chunk();
-            let chunk = tokio::time::timeout(HANG, chunk).await.expect("the stream goes on").unwrap()?;
+            let chunk =
+                tokio::time::timeout(TEST_TIMEOUT, chunk).await.expect("the stream goes on").unwrap()?;
             self.unread.push_str(std::str::from_utf8(&chunk).expect("events are text"));
         }
     }
 
-    pub(crate) async fn rest(&mut self) -> Vec<Told> {
+    pub(crate) async fn rest(&mut self) -> Vec<StreamEvent> {
         let mut all = Vec::new();
-        while let Some(told) = self.next().await {
-            all.push(told);
+        while let Some(event) = self.next().await {
+            all.push(event);
         }
-        assert_eq!(self.unread, "", "nothing is left half said");
+        assert_eq!(self.unread, "", "the stream ends with a complete event");
         all
     }
 }
 
-/// Reads one block of lines; comments are none.
-fn told(block: &str) -> Option<Told> {
+/// Parses one block of lines; `None` for comments.
+fn parse_event(block: &str) -> Option<StreamEvent> {
     let (mut id, mut name, mut data) = (None, None, Vec::new());
     for line in block.lines() {
         match line.split_once(": ") {
@@ -172,5 +173,9 @@ fn told(block: &str) -> Option<Told> {
             _ => panic!("not a line of an event: {line:?}"),
         }
     }
-    (!data.is_empty()).then(|| Told { id, name, data: serde_json::from_str(&data.join("\n")).expect("JSON") })
+    (!data.is_empty()).then(|| StreamEvent {
+        id,
+        name,
+        data: serde_json::from_str(&data.join("\n")).expect("JSON"),
+    })
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{Artifact, ArtifactId, Part};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Store, StoreError};
 use baton_server::{Agent, AgentError, Turn};
@@ -9,11 +9,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, id, message_to, serve, state, with_agent};
+use crate::harness::{TEST_TIMEOUT, id, message_to, serve, state, with_agent};
 
 type Step = fn(Turn) -> BoxFuture<'static, Result<(), AgentError>>;
 
-/// A first turn that ends with a question, an attempt at the second that is cut off, and the attempt after it.
+/// The first turn, which ends with a question; an attempt at the second turn, which a crash interrupts; the next attempt.
 #[derive(Clone)]
 struct Steps([Step; 3]);
 
@@ -53,10 +53,10 @@ fn ended(store: Arc<dyn Store>, options: &Options, steps: [Step; 3], crash: impl
         server.call("SendMessage", answer).await.result();
         let made =
             async { while server.get(id(&task)).await["status"]["message"]["parts"][0]["text"] != "made" {} };
-        tokio::time::timeout(HANG, made).await.expect("the attempt goes on");
+        tokio::time::timeout(TEST_TIMEOUT, made).await.expect("the attempt goes on");
         task
     });
-    runtime.shutdown_timeout(HANG);
+    runtime.shutdown_timeout(TEST_TIMEOUT);
     crash();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -69,7 +69,7 @@ fn ended(store: Arc<dyn Store>, options: &Options, steps: [Step; 3], crash: impl
                 }
             }
         };
-        let task = tokio::time::timeout(HANG, end).await.expect("the re-run ends");
+        let task = tokio::time::timeout(TEST_TIMEOUT, end).await.expect("the re-run ends");
         server.stop().await;
         task
     })
@@ -95,12 +95,12 @@ fn texts_of(artifact: &Value) -> Vec<&str> {
     artifact["parts"].as_array().unwrap().iter().map(|part| part["text"].as_str().unwrap()).collect()
 }
 
-/// More than half of what a task may hold, and enough for a thread of its own.
+/// More than half of a task's limit, and large enough to be processed on another thread.
 fn large() -> String {
     "x".repeat(400_000)
 }
 
-/// Until all is put back, and in one piece, it may be more than an agent may say.
+/// While artifacts are restored, they may exceed the limits for what an agent may send.
 #[test]
 fn s15_what_is_put_back_was_within_the_limits() {
     let mut options = Options::default();
@@ -125,7 +125,7 @@ fn s15_what_is_put_back_was_within_the_limits() {
     assert_eq!(texts(&task), [vec![large().as_str()], vec!["1", "2", "3"], vec![""]]);
 }
 
-/// A last chunk that adds nothing is undone, too.
+/// A last chunk without content is undone, too.
 #[test]
 fn s15_what_was_open_is_open_again() {
     let first: Step =
@@ -142,7 +142,7 @@ fn s15_what_was_open_is_open_again() {
     assert_eq!(texts(&task), [["one, two"]]);
 }
 
-/// Nobody reads the log for an agent that goes on with what is there; for one that does not, it is read again.
+/// The log is only read for an agent that starts over, and reading is retried if it fails.
 #[test]
 fn s15_the_log_is_read_when_the_agent_starts_over() {
     let make: Step = |turn| {
@@ -157,7 +157,7 @@ fn s15_the_log_is_read_when_the_agent_starts_over() {
             store.fail(move |call, _| {
                 let fails = call == "events" && left > 0;
                 left -= usize::from(fails);
-                fails.then(|| StoreError::Unavailable("away".to_owned()))
+                fails.then(|| StoreError::unavailable("away"))
             });
         };
         let task = ended(Arc::clone(&store) as _, &Options::default(), [make, make, again], crash);

@@ -1,10 +1,10 @@
-//! A store that can no longer promise that what it took is durable ends the server: at once, whoever saw it first.
+//! A fatal store error (durability can no longer be promised) stops the server at once, whichever call gets it first.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_server::engine::Health;
-use baton_server::engine::options::Options;
+use baton_server::Health;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Append, StoreError};
 use baton_server::{Agent, Server, StartError};
@@ -14,14 +14,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::FaultyStore;
-use crate::harness::{HANG, id, kinds, message, message_to, serve, state, with_agent};
-use crate::stage::{Gate, agent_with};
+use crate::fixtures::{Gate, agent_with};
+use crate::harness::{TEST_TIMEOUT, id, kinds, message, message_to, serve, state, with_agent};
 
 fn lost() -> StoreError {
-    StoreError::Fatal("a sync failed".into())
+    StoreError::fatal("a sync failed")
 }
 
-/// Asks when told to, else waits at the gate and says something.
+/// Asks a question for "ask", else waits at the gate and makes an artifact.
 fn gated(gate: &Gate) -> impl Agent + use<> {
     agent_with(gate, |gate, turn| async move {
         if turn.text() == "ask" {
@@ -34,8 +34,8 @@ fn gated(gate: &Gate) -> impl Agent + use<> {
     })
 }
 
-/// A server whose store will fail, and how it ended.
-struct Doomed {
+/// A server whose store will fail, and the result of serving.
+struct FailingServer {
     gate: Gate,
     store: Arc<FaultyStore>,
     server: Server,
@@ -45,18 +45,18 @@ struct Doomed {
     stop: CancellationToken,
 }
 
-impl Doomed {
+impl FailingServer {
     async fn start(options: Options) -> Self {
         let gate = Gate::new();
         let store = FaultyStore::over(Arc::new(MemoryStore::new()));
-        // A drain that would hang the test, if it were waited for.
-        let builder = with_agent(gated(&gate)).store(store.clone()).options(options).drain(10 * HANG);
+        // A drain so long that waiting for it would fail the test.
+        let builder = with_agent(gated(&gate)).store(store.clone()).options(options).drain(10 * TEST_TIMEOUT);
         let server = builder.build().await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
         let ended = tokio::spawn(server.clone().serve_until(listener, stop.clone().cancelled_owned()));
-        Doomed { gate, store, server, url, ended, http: reqwest::Client::new(), stop }
+        FailingServer { gate, store, server, url, ended, http: reqwest::Client::new(), stop }
     }
 
     fn lose(&self, when: impl Fn(&str, Option<&Append>) -> bool + Send + 'static) {
@@ -66,7 +66,7 @@ impl Doomed {
     async fn post(&self, method: &str, params: serde_json::Value) -> reqwest::Response {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let request = self.http.post(&self.url).header("a2a-version", "1.0").json(&body);
-        request.timeout(HANG).send().await.unwrap()
+        request.timeout(TEST_TIMEOUT).send().await.unwrap()
     }
 
     async fn task(&self, text: &str) -> serde_json::Value {
@@ -76,9 +76,9 @@ impl Doomed {
         answer["result"]["task"].clone()
     }
 
-    /// It ends by itself, saying why.
+    /// Checks that the server stops by itself with the store's error.
     async fn ends(self) {
-        let ended = tokio::time::timeout(HANG, self.ended).await.expect("it ends at once").unwrap();
+        let ended = tokio::time::timeout(TEST_TIMEOUT, self.ended).await.expect("it ends at once").unwrap();
         assert!(matches!(&ended, Err(StartError::Fatal(error)) if *error == lost()), "{ended:?}");
         assert_eq!(self.server.fatal().await, lost());
     }
@@ -86,20 +86,20 @@ impl Doomed {
 
 #[tokio::test]
 async fn a_send_that_loses_the_store_is_refused_and_ends_the_server() {
-    let doomed = Doomed::start(Options::default()).await;
+    let doomed = FailingServer::start(Options::default()).await;
     doomed.lose(|call, _| call == "append");
     let refused = doomed.post("SendMessage", message("go")).await;
-    assert_eq!(refused.status(), 503, "not acknowledged, and told so");
+    assert_eq!(refused.status(), 503, "the send is refused");
     assert!(refused.headers().contains_key("retry-after"));
     doomed.ends().await;
 }
 
 #[tokio::test]
 async fn a_turn_that_loses_the_store_ends_the_server() {
-    let doomed = Doomed::start(Options::default()).await;
+    let doomed = FailingServer::start(Options::default()).await;
     let task = doomed.task("go").await;
     doomed.lose(|call, _| call == "append");
-    // Both wait for the turn: neither hangs, and neither is told that it ended.
+    // The stream waits for the turn: it does not hang, and does not show an end of the task.
     let subscribe = doomed.post("SubscribeToTask", json!({"id": id(&task)})).await;
     doomed.gate.let_pass(1);
     let seen = subscribe.text().await.unwrap();
@@ -107,13 +107,13 @@ async fn a_turn_that_loses_the_store_ends_the_server() {
     doomed.ends().await;
 }
 
-/// Whoever sees it: a message to a busy task, a cancel, a sweep, a probe, and readers.
+/// Whichever store call fails: of a message to a busy task, a cancel, a sweep, a probe, or a reader.
 #[tokio::test]
 async fn wherever_the_store_says_so_the_server_ends() {
     for call in ["request", "requests", "head", "load", "list", "open_tasks", "fold_ended", "check"] {
         let mut options = Options::default();
         options.retention.every = Duration::from_millis(20);
-        let doomed = Doomed::start(options).await;
+        let doomed = FailingServer::start(options).await;
         let (busy, asking) = (doomed.task("go").await, doomed.task("ask").await);
         doomed.lose(move |name, _| name == call);
         for (method, params) in [
@@ -124,7 +124,7 @@ async fn wherever_the_store_says_so_the_server_ends() {
         ] {
             let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
             let request = doomed.http.post(&doomed.url).header("a2a-version", "1.0").json(&body);
-            // Refused, cut, or answered because it does not need that call; it must not hang.
+            // Refused, disconnected, or answered because it does not need that call; it must not hang.
             if let Ok(answer) = request.timeout(Duration::from_millis(500)).send().await {
                 assert!([200, 503].contains(&answer.status().as_u16()), "{call} {method}");
             }
@@ -134,7 +134,7 @@ async fn wherever_the_store_says_so_the_server_ends() {
     }
 }
 
-/// An application that mounts the router serves on, refuses writes, and has a future to wait for.
+/// An application that mounts the router keeps serving and refuses writes; it can wait for `Server::fatal`.
 #[tokio::test]
 async fn a_mounted_router_shows_a_lost_store() {
     let gate = Gate::new();
@@ -156,21 +156,21 @@ async fn a_mounted_router_shows_a_lost_store() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("go")});
     let send = || http.post(&url).header("a2a-version", "1.0").json(&body).send();
     assert_eq!(send().await.unwrap().status(), 503);
-    assert_eq!(tokio::time::timeout(HANG, fatal).await.expect("it is told").unwrap(), lost());
-    // Said at once, not when the last good answer has aged; and never taken back.
+    assert_eq!(tokio::time::timeout(TEST_TIMEOUT, fatal).await.expect("`fatal` resolves").unwrap(), lost());
+    // Reported at once, although the last good answer is still cached; and it stays so.
     store.recover();
     assert_eq!(ready().await, (503, "store unavailable".to_owned()));
     let healthy = http.get(format!("{url}/healthz")).send().await.unwrap();
     assert_eq!(healthy.status(), 200);
 }
 
-/// Nothing is written after it, so a drain under way is cut short.
+/// Nothing can be written any more, so a running drain is ended early.
 #[tokio::test]
 async fn a_drain_does_not_outlive_the_store() {
-    let doomed = Doomed::start(Options::default()).await;
+    let doomed = FailingServer::start(Options::default()).await;
     doomed.task("go").await;
     doomed.stop.cancel();
-    while doomed.server.engine().health().await != Health::Stopping {
+    while doomed.server.health().await != Health::Stopping {
         tokio::task::yield_now().await;
     }
     doomed.lose(|call, _| call == "append");
@@ -199,12 +199,12 @@ async fn the_next_start_goes_on_from_what_was_acknowledged() {
     let task = answer["result"]["task"].clone();
     store.fail(|call, _| (call == "append").then(lost));
     assert_eq!(post(message("lost")).await.unwrap().status(), 503);
-    tokio::time::timeout(HANG, ended).await.expect("it ends").unwrap().unwrap_err();
+    tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("it ends").unwrap().unwrap_err();
 
-    let revived = serve(with_agent(gated(&gate)).store(inner)).await;
-    assert_eq!(revived.call("ListTasks", json!({})).await.result()["totalSize"], 1);
-    assert_eq!(state(&revived.get(id(&task)).await), "FAILED");
+    let restarted = serve(with_agent(gated(&gate)).store(inner)).await;
+    assert_eq!(restarted.call("ListTasks", json!({})).await.result()["totalSize"], 1);
+    assert_eq!(state(&restarted.get(id(&task)).await), "FAILED");
     let mut events =
-        revived.stream("SubscribeToTask", json!({"id": id(&task)}), Some("1")).await.ok().unwrap();
+        restarted.stream("SubscribeToTask", json!({"id": id(&task)}), Some("1")).await.ok().unwrap();
     assert_eq!(kinds(&events.rest().await), ["working", "failed"]);
 }

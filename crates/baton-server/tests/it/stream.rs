@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use baton_server::service::Limits;
+use baton_server::Limits;
 use baton_server::{Agent, AgentError, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{Got, id, kinds, message, serve, serve_agent, state, with_agent};
-use crate::stage::{Gate, agent_with};
+use crate::fixtures::{Gate, agent_with};
+use crate::harness::{RpcEvent, id, kinds, message, serve, serve_agent, state, with_agent};
 
-/// Three steps, one artifact, the end.
+/// Sends progress, one artifact, and completes.
 async fn steps(turn: Turn) -> Result<(), AgentError> {
     turn.progress("one").await?;
     turn.progress("two").await?;
@@ -16,7 +16,7 @@ async fn steps(turn: Turn) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Says a word whenever the gate lets it, until it has said as many as the text asks for.
+/// Sends one status each time the gate lets it pass, as many as the message's text says.
 fn speaker(gate: &Gate) -> impl Agent + use<> {
     agent_with(gate, |gate, turn| async move {
         for n in 0..turn.text().parse().expect("a number") {
@@ -28,11 +28,11 @@ fn speaker(gate: &Gate) -> impl Agent + use<> {
     })
 }
 
-fn ids(events: &[Got]) -> Vec<u64> {
+fn ids(events: &[RpcEvent]) -> Vec<u64> {
     events.iter().map(|event| event.id.expect("every event has its number")).collect()
 }
 
-fn said(event: &Got) -> &Value {
+fn status_text(event: &RpcEvent) -> &Value {
     &event.result()["statusUpdate"]["status"]["message"]["parts"][0]["text"]
 }
 
@@ -41,7 +41,7 @@ async fn p04_the_task_comes_first_and_the_rest_in_the_order_it_was_made() {
     let server = serve_agent(steps).await;
     let mut stream = server.stream("SendStreamingMessage", message("go"), None).await.ok().unwrap();
     assert_eq!(stream.headers["content-type"], "text/event-stream");
-    assert_eq!(stream.headers["cache-control"], "no-cache");
+    assert_eq!(stream.headers["cache-control"], "no-cache, no-store");
     assert_eq!(stream.headers["connection"], "keep-alive");
     assert_eq!(stream.headers["x-accel-buffering"], "no");
     assert!(!stream.headers.contains_key("a2a-idempotent-replay"));
@@ -52,8 +52,8 @@ async fn p04_the_task_comes_first_and_the_rest_in_the_order_it_was_made() {
         assert_eq!(event.envelope["id"], "s", "the id of the request that opened the stream");
     }
     assert_eq!(events[0].result()["task"]["status"]["state"], "TASK_STATE_SUBMITTED");
-    assert_eq!((said(&events[2]), said(&events[3])), (&json!("one"), &json!("two")));
-    // 1 is the user's message, 2 the attempt; the numbers are those of the log.
+    assert_eq!((status_text(&events[2]), status_text(&events[3])), (&json!("one"), &json!("two")));
+    // The numbers are those of the log: 1 is the user's message, 2 the start of the attempt.
     assert_eq!(ids(&events), [1, 3, 4, 5, 6, 7]);
 }
 
@@ -73,10 +73,10 @@ async fn s06_ten_subscribers_see_the_same_events_with_the_same_numbers() {
         assert_eq!(state(&shown.result()["task"]), "WORKING");
         others.push(other);
     }
-    // One goes away half way: the others do not notice.
+    // One reader disconnects halfway; the others are not affected.
     gate.let_pass(5);
     let mut gone = others.pop().unwrap();
-    assert_eq!(said(&gone.next().await.unwrap()), "word 0");
+    assert_eq!(status_text(&gone.next().await.unwrap()), "word 0");
     drop(gone);
     gate.let_pass(15);
     let all = first.rest().await;

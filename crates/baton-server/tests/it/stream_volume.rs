@@ -2,10 +2,12 @@ use baton_protocol::domain::{Artifact, ArtifactId, JsonObject, JsonText, Message
 use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
-use crate::harness::{Got, Stream, TestServer, id, kinds, message, serve, serve_agent, state, with_agent};
-use crate::stage::{Backend, Gate, agent_with};
+use crate::fixtures::{Backend, Gate, agent_with};
+use crate::harness::{
+    RpcEvent, Stream, TestServer, id, kinds, message, serve, serve_agent, state, with_agent,
+};
 
-/// Everything that could end a line, an event or a string too early.
+/// Characters that could end a line, an event or a string too early.
 const NASTY: &str =
     "a\nb\rc\r\nd\u{2028}e\u{2029}f\u{0}g\n\ndata: h\nid: 9\n\n: i\u{85}\u{feff}\u{1F642}\"\\";
 
@@ -13,8 +15,8 @@ async fn open(server: &TestServer, text: &str) -> Stream {
     server.stream("SendStreamingMessage", message(text), None).await.ok().expect("a stream")
 }
 
-/// What a client gets by folding the artifact events of a stream, as one text.
-fn streamed_text(events: &[Got]) -> String {
+/// The text that a client gets by joining the artifact events of a stream.
+fn streamed_text(events: &[RpcEvent]) -> String {
     let mut text = String::new();
     for event in events {
         let update = &event.result()["artifactUpdate"];
@@ -47,7 +49,7 @@ async fn p04_a_thousand_quick_events_arrive_whole_and_in_order() {
         assert_eq!((event.id, parts), (Some(n as u64 + 4), &json!([{"text": n.to_string()}])));
     }
     let history = server.get(id(&events[0].result()["task"])).await["history"].clone();
-    assert_eq!(history.as_array().unwrap().len(), 1001, "nothing said is lost");
+    assert_eq!(history.as_array().unwrap().len(), 1001, "no text is lost");
 }
 
 #[tokio::test]
@@ -61,7 +63,7 @@ async fn a_slow_reader_loses_nothing_and_holds_nobody_up() {
     let server = serve_agent(heavy).await;
     let mut slow = open(&server, "go").await;
     let task = slow.next().await.unwrap().result()["task"].clone();
-    // 8 MB are more than sockets hold: the task must end though nobody reads.
+    // 8 MB exceed the sockets' buffers: the task must end although nobody reads.
     server.eventually(id(&task), "COMPLETED").await;
     let events = slow.rest().await;
     assert_eq!(events.len(), 1002);
@@ -95,7 +97,7 @@ async fn streamed_text_is_merged_and_nothing_of_it_is_lost() {
     assert_eq!(task["artifacts"][0]["parts"], json!([{"text": expected}]));
 }
 
-/// The frames are the pieces as they came; the task holds what they make together.
+/// The frames have the pieces as the agent sent them; the task has the joined text.
 #[tokio::test]
 async fn p04_streamed_text_is_one_part_and_given_parts_stay_as_they_are() {
     async fn pieces(turn: Turn) -> Result<(), AgentError> {
@@ -106,7 +108,7 @@ async fn p04_streamed_text_is_one_part_and_given_parts_stay_as_they_are() {
                 let mut text = turn.stream_text_as(ArtifactId::parse("a")?, None);
                 for word in ["one ", "two ", "three"] {
                     text.write(word).await?;
-                    // Something in between: no two words are merged into one event.
+                    // A status in between, so that two words are not merged into one event.
                     turn.progress(word).await?;
                 }
                 text.finish().await?;
@@ -188,7 +190,7 @@ async fn text_streamed_again_under_the_same_id_replaces_what_was_there() {
         for words in [["a first ", "try"], ["the second ", "one"]] {
             let mut text = turn.stream_text_as(ArtifactId::parse("text")?, None);
             for word in words {
-                // Nothing is written meanwhile: the second stream begins while the first lies on the desk.
+                // Nothing is written meanwhile: the second text stream begins while the first is still buffered.
                 text.write(word).await?;
             }
         }

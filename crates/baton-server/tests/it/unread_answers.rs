@@ -1,5 +1,5 @@
-//! Large answers share a bounded room: when it is full they wait, small ones do not, and readers that take nothing make
-//! way.
+//! Large answers share a memory limit: when it is reached they wait, small ones do not, and readers that stop reading are
+//! disconnected.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::agents::obedient;
+use crate::fixtures::{Backend, connections};
 use crate::frames::{
     self, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, frame, header_block,
 };
-use crate::harness::{Answer, HANG, TestServer, id, message, serve, serve_in_app, with_agent};
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer, id, message, serve, serve_in_app, with_agent};
 use crate::socket;
 use crate::speakers::envelope;
-use crate::stage::{Backend, connections};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// More than half of the room: two of them do not fit.
+/// More than half of the limit: two of them exceed it.
 const LARGE: usize = 700 * 1024;
 const ROOM: usize = 1024 * 1024;
 
@@ -40,7 +40,7 @@ async fn large_task(server: &TestServer) -> Value {
     server.start(&format!("hold {}", "x".repeat(LARGE))).await
 }
 
-/// Asks, and reads nothing of the answer but that there is one.
+/// Makes a request and reads only the first bytes of the answer.
 async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -49,19 +49,19 @@ async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
     stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
     let mut first = [0; 12];
-    timeout(HANG, stream.read_exact(&mut first)).await.expect("an answer").unwrap();
+    timeout(TEST_TIMEOUT, stream.read_exact(&mut first)).await.expect("an answer").unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
     stream
 }
 
-/// The calls whose answers are large, and what is asked.
+/// Calls with large answers, and their params.
 fn calls(task: &Value) -> [(&'static str, Value); 3] {
     let this = json!({"id": task["id"]});
     [("GetTask", this.clone()), ("ListTasks", json!({"historyLength": 5})), ("SubscribeToTask", this)]
 }
 
 async fn whole(server: &TestServer, method: &str, params: Value) -> Value {
-    let answer = timeout(HANG, server.call(method, params)).await.expect("it gets its turn");
+    let answer = timeout(TEST_TIMEOUT, server.call(method, params)).await.expect("it gets its turn");
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.result().clone()
 }
@@ -96,20 +96,20 @@ async fn small_answers_never_wait_and_large_ones_are_told_when_there_is_no_room(
             "{}",
             refused.body
         );
-        // Only what is large is meant: the same task without its history is not.
+        // Small answers do not wait: a small task, and a list without history.
         let small = whole(&server, "GetTask", json!({"id": server.send("hello").await["id"]})).await;
         assert_eq!(small["status"]["state"], "TASK_STATE_COMPLETED");
         whole(&server, "ListTasks", json!({"historyLength": 0})).await;
-        // Gone, it leaves its room to others.
+        // Closing the connection frees its share of the limit.
         drop(unread);
-        let give_up = tokio::time::Instant::now() + HANG;
+        let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
         while server.call("GetTask", json!({"id": task["id"]})).await.status != 200 {
-            assert!(tokio::time::Instant::now() < give_up, "the room stays taken");
+            assert!(tokio::time::Instant::now() < give_up, "the limit stays used up");
         }
     }
 }
 
-/// A message sent is answered with a large task, too, and is not lost while that waits.
+/// A send may have a large answer, too; its message is not lost while the answer waits.
 #[tokio::test]
 async fn a_send_whose_answer_has_to_wait_is_answered() {
     for backend in Backend::each() {
@@ -122,8 +122,12 @@ async fn a_send_whose_answer_has_to_wait_is_answered() {
                 "SendMessage" => whole(&server, method, message(&text)).await["task"].clone(),
                 _ => {
                     let mut events = server.stream(method, message(&text), None).await.ok().unwrap();
-                    let task =
-                        timeout(HANG, events.next()).await.expect("its turn").unwrap().result().clone();
+                    let task = timeout(TEST_TIMEOUT, events.next())
+                        .await
+                        .expect("its turn")
+                        .unwrap()
+                        .result()
+                        .clone();
                     events.rest().await;
                     task["task"].clone()
                 }
@@ -135,10 +139,10 @@ async fn a_send_whose_answer_has_to_wait_is_answered() {
     }
 }
 
-/// What had been sent is there; the rest is not.
+/// Checks that the connection is closed before the whole answer was sent.
 async fn is_cut_off(mut unread: TcpStream) {
     let mut got = Vec::new();
-    let _ = timeout(HANG, unread.read_to_end(&mut got)).await.expect("it is cut off");
+    let _ = timeout(TEST_TIMEOUT, unread.read_to_end(&mut got)).await.expect("it is cut off");
     assert!(got.len() < LARGE, "{}", got.len());
 }
 
@@ -148,7 +152,7 @@ async fn the_reply_of_a_message_skill_has_its_room_too() {
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
     let builder = Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), echo);
     let server = serve(builder.connections(limits(|_| {}))).await;
-    // By then the listener is in use, and tells the kernel how much to take.
+    // After a first request the listener has set its socket buffer sizes.
     whole(&server, "SendMessage", message("hello")).await;
     let text = "x".repeat(LARGE);
     for method in ["SendMessage", "SendStreamingMessage"] {
@@ -159,7 +163,7 @@ async fn the_reply_of_a_message_skill_has_its_room_too() {
     }
     let unread = stuck(&server, "SendMessage", &message(&text)).await;
     let mut events = server.stream("SendStreamingMessage", message(&text), None).await.ok().unwrap();
-    let reply = timeout(HANG, events.next()).await.expect("its turn").unwrap();
+    let reply = timeout(TEST_TIMEOUT, events.next()).await.expect("its turn").unwrap();
     assert_eq!(reply.result()["message"]["parts"][0]["text"], text);
     is_cut_off(unread).await;
 }
@@ -173,7 +177,7 @@ async fn an_agent_within_an_application_has_the_room_of_its_listener() {
     is_cut_off(unread).await;
 }
 
-/// In HTTP/2 it is the stream that makes way.
+/// In HTTP/2 the unread stream is reset, not the connection.
 #[tokio::test]
 async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_on() {
     const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
@@ -188,7 +192,7 @@ async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_
         let head = frame(HEADERS, END_HEADERS, stream, &header_block("POST", "/", &more));
         [head, frame(DATA, END_STREAM, stream, body.as_bytes())].concat()
     };
-    // The first holds the room, the second waits for it, and so does somebody else.
+    // The first answer takes the limit; the second and another client's wait.
     connection.write_all(&ask(1)).await.unwrap();
     while frames::next(&mut connection).await.expect("an answer").kind != HEADERS {}
     connection.write_all(&ask(3)).await.unwrap();
@@ -201,7 +205,7 @@ async fn a_stream_of_http2_that_takes_nothing_makes_way_and_its_connection_goes_
     }
 }
 
-/// The task is small, and what its agent says at once is not: both may leave in one write.
+/// The task is small, but the agent's first event is large: both may be sent in one write.
 #[tokio::test]
 async fn a_large_event_has_its_room_beside_the_task_that_comes_first() {
     let talkative = async |turn: Turn| {
@@ -219,8 +223,7 @@ async fn a_large_event_has_its_room_beside_the_task_that_comes_first() {
     }
 }
 
-/// A connection may have 512 KiB of answers that do not wait for others. The next one waits for one of them to be read, or
-/// to be cut off.
+/// A connection may have 512 KiB of unread small answers. The next one waits until one of them is read or reset.
 #[tokio::test]
 async fn small_answers_of_one_http2_connection_have_a_room_of_their_own() {
     const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];

@@ -12,7 +12,7 @@ struct Order {
     count: u32,
 }
 
-/// Does what the first word says, with one verb each.
+/// Calls the method of `Turn` that the first word of the message names.
 async fn verbs(turn: Turn) -> Result<(), AgentError> {
     let text = turn.text();
     match text.split(' ').next().unwrap_or_default() {
@@ -140,7 +140,7 @@ async fn p08_data_and_files_are_read_and_what_is_wrong_is_told() {
     }
     let broken = server.send("broken").await;
     let reason = broken["status"]["message"]["parts"][0]["text"].as_str().unwrap();
-    assert!(reason.contains("cannot be said in JSON"), "{reason}");
+    assert!(reason.contains("cannot be written as JSON"), "{reason}");
 
     let asked = server.send("answer").await;
     let mut answer = message_to(&asked, "");
@@ -169,7 +169,7 @@ async fn p08_an_agent_knows_who_asks_and_by_which_skill() {
     server.stop().await;
 }
 
-/// One function is a message agent, whatever it answers with.
+/// A function is a message agent with any of these return types.
 #[tokio::test]
 async fn p08_a_message_agent_is_one_function() {
     async fn text(asked: Asked) -> Result<String, AgentError> {
@@ -223,7 +223,7 @@ async fn p08_a_message_agent_is_one_function() {
     let failed = ask("failing").await;
     assert!(failed.body["error"]["message"].as_str().unwrap().contains("out of words"), "{}", failed.body);
     server.stop().await;
-    // Without a server, too.
+    // Also without a server.
     assert_eq!(text(Asked::of_text("hi")).await.unwrap(), "hi from anonymous");
 }
 

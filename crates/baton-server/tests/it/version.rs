@@ -1,5 +1,5 @@
-//! P-07. Spec 3.6: `A2A-Version` as `Major.Minor` in a header or the query; absent means 0.3; patch numbers do
-//! not matter; what the interface does not speak is VersionNotSupported.
+//! P-07. Spec 3.6: `A2A-Version` is `Major.Minor` in a header or the query; absent means 0.3; patch numbers are ignored; an
+//! unsupported version is VersionNotSupported.
 
 use serde_json::{Value, json};
 
@@ -20,17 +20,17 @@ async fn ask(server: &TestServer, header: Option<&str>, query: &str, body: &str)
     (status, serde_json::from_str(&response.text().await.unwrap()).unwrap())
 }
 
-/// `told` is what the error says, or nothing where the call is answered.
-async fn check(server: &TestServer, header: Option<&str>, query: &str, told: Option<&str>) {
+/// `expected_text` is a part of the error's text, or `None` if the call succeeds.
+async fn check(server: &TestServer, header: Option<&str>, query: &str, expected_text: Option<&str>) {
     let (status, body) = ask(server, header, query, LIST).await;
     assert_eq!((status, &body["id"]), (200, &json!(7)), "{header:?} {query}");
-    match told {
+    match expected_text {
         None => assert_eq!(body["result"]["totalSize"], 0, "{header:?} {query}: {body}"),
-        Some(told) => {
+        Some(expected_text) => {
             assert_eq!(body["error"]["code"], -32009, "{header:?} {query}: {body}");
             assert_eq!(body["error"]["data"][0]["reason"], "VERSION_NOT_SUPPORTED");
             let message = body["error"]["message"].as_str().unwrap();
-            assert!(message.contains(told), "{header:?} {query}: {message}");
+            assert!(message.contains(expected_text), "{header:?} {query}: {message}");
         }
     }
 }
@@ -41,7 +41,7 @@ const NOT_SPOKEN: Option<&str> = Some("this agent speaks 1.0");
 #[tokio::test]
 async fn p07_the_version_header_decides() {
     let server = serve_agent(obedient).await;
-    for (header, told) in [
+    for (header, expected_text) in [
         (Some("1.0"), None),
         (Some("1.0.0"), None),
         (Some("1.0.1"), None),
@@ -68,7 +68,7 @@ async fn p07_the_version_header_decides() {
         (Some("latest"), NOT_SPOKEN),
         (Some("{\"a\":1}"), NOT_SPOKEN),
     ] {
-        check(&server, header, "", told).await;
+        check(&server, header, "", expected_text).await;
     }
     let long = "9".repeat(5000);
     check(&server, Some(&long), "", NOT_SPOKEN).await;
@@ -77,7 +77,7 @@ async fn p07_the_version_header_decides() {
 #[tokio::test]
 async fn p07_the_query_may_stand_in_for_the_header() {
     let server = serve_agent(obedient).await;
-    for (header, query, told) in [
+    for (header, query, expected_text) in [
         (None, "?A2A-Version=1.0", None),
         (None, "?a2a-version=1.0", None),
         (None, "?x=y&A2A-Version=1.0.1&z", None),
@@ -94,7 +94,7 @@ async fn p07_the_query_may_stand_in_for_the_header() {
         (None, "?A2A-Version=%FF", NOT_SPOKEN),
         (None, "?A2A-Version=%", NOT_SPOKEN),
     ] {
-        check(&server, header, query, told).await;
+        check(&server, header, query, expected_text).await;
     }
 }
 
@@ -108,7 +108,7 @@ async fn p07_bytes_that_are_no_text_are_a_version_nobody_speaks() {
     assert_eq!((status, &body["error"]["code"]), (200, &json!(-32009)), "{body}");
 }
 
-/// An unknown method is unknown in every version this server could be asked for.
+/// An unknown method is unknown in every supported version.
 #[tokio::test]
 async fn p07_an_unknown_method_needs_no_version() {
     let server = serve_agent(obedient).await;
@@ -121,7 +121,7 @@ async fn p07_an_unknown_method_needs_no_version() {
     }
 }
 
-/// The card belongs to every version.
+/// The card is served for every version.
 #[tokio::test]
 async fn p07_the_card_asks_for_no_version() {
     let server = serve_agent(obedient).await;

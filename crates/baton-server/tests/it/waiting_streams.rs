@@ -1,19 +1,19 @@
-//! Event streams on which nothing happens for a while: what comes after a pause, and after the stream, on its connection.
+//! Event streams with pauses: events after a pause, and requests after the stream on the same connection.
 
 use baton_server::{AgentError, Turn};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::harness::{HANG, TestServer, message, serve, with_agent};
+use crate::fixtures::{Gate, agent_with, connections};
+use crate::harness::{TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket::{self, one_reply, until_closed};
 use crate::speakers::envelope;
-use crate::stage::{Gate, agent_with, connections};
 
 const CARD: &[u8] = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const END: &str = "\r\n0\r\n\r\n";
 
-/// Says three things, each when it is told to.
+/// A server whose agent sends three parts, each when the gate lets it pass.
 async fn serve_hesitant(gate: &Gate, max_streams: usize) -> TestServer {
     async fn talk(gate: Gate, turn: Turn) -> Result<(), AgentError> {
         for n in 0..3 {
@@ -32,19 +32,19 @@ fn ask_for_stream(more: &str) -> Vec<u8> {
     format!("{head}{more}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// Reads until this has come, and returns all up to its end.
+/// Reads until `mark` has arrived, and returns everything up to its end.
 async fn read_to(stream: &mut TcpStream, seen: &mut Vec<u8>, mark: &str) -> String {
     loop {
         if let Some(at) = seen.windows(mark.len()).position(|part| part == mark.as_bytes()) {
             let rest = seen.split_off(at + mark.len());
             return String::from_utf8(std::mem::replace(seen, rest)).unwrap();
         }
-        let read = tokio::time::timeout(HANG, stream.read_buf(seen)).await;
+        let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_buf(seen)).await;
         assert!(read.expect("more comes").unwrap() > 0, "closed before {mark:?}: {}", seen.escape_ascii());
     }
 }
 
-/// Lets the agent say one thing after the other, each after the one before was read.
+/// Lets the agent send its three parts, each after the previous one was read.
 async fn hear_all(gate: &Gate, stream: &mut TcpStream, seen: &mut Vec<u8>) {
     let first = read_to(stream, seen, "WORKING").await;
     assert!(first.starts_with("HTTP/1.1 200 OK\r\n"), "{first}");
@@ -75,7 +75,7 @@ async fn what_was_sent_ahead_is_answered_after_the_stream() {
     let gate = Gate::new();
     let server = serve_hesitant(&gate, 100).await;
     let (half, other_half) = CARD.split_at(CARD.len() / 2);
-    // Sent with the request, so that it lies in the server's buffer; a part of it; and while the stream waits.
+    // The next request is sent together with the first (so it is in the server's buffer), in two parts, or later.
     for (with_it, later, after) in [
         (CARD, &b""[..], &b""[..]),
         (half, other_half, b""),
@@ -86,7 +86,7 @@ async fn what_was_sent_ahead_is_answered_after_the_stream() {
         let (mut stream, mut seen) = (socket::connect(&server).await, Vec::new());
         stream.write_all(&[&ask_for_stream("")[..], with_it].concat()).await.unwrap();
         read_to(&mut stream, &mut seen, "SUBMITTED").await;
-        // A round trip elsewhere: the server has had time to wait.
+        // A round trip on another connection gives the server time to notice that the stream is idle.
         server.call("ListTasks", json!({})).await.result();
         stream.write_all(later).await.unwrap();
         server.call("ListTasks", json!({})).await.result();
@@ -116,14 +116,14 @@ async fn a_reader_that_hangs_up_while_nothing_happens_makes_room() {
     let half_a_head = &CARD[..CARD.len() / 2];
     for (ahead, half_closed) in [(&b""[..], false), (b"", true), (half_a_head, true), (b"", true)] {
         let (mut stream, mut seen) = (socket::connect(&server).await, Vec::new());
-        // The place of the reader before is free as soon as the server has noticed.
+        // The previous reader's place is free once the server has noticed its close.
         let start = std::time::Instant::now();
         loop {
             stream.write_all(&[&ask_for_stream("")[..], ahead].concat()).await.unwrap();
             if read_to(&mut stream, &mut seen, "\r\n\r\n").await.starts_with("HTTP/1.1 200") {
                 break;
             }
-            assert!(start.elapsed() < HANG, "there is no room yet");
+            assert!(start.elapsed() < TEST_TIMEOUT, "there is no room yet");
             stream = socket::connect(&server).await;
             seen.clear();
         }

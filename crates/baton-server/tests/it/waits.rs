@@ -2,15 +2,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{Artifact, ArtifactId, EventKind, Part, TaskState};
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::{Append, StoreError};
 use baton_server::{Agent, AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::faults::FaultyStore;
+use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, id, kinds, message, message_to, serve, serve_agent, state, with_agent};
-use crate::stage::{Gate, agent_with};
 
 /// Waits at the gate, then ends.
 fn gated(gate: &Gate) -> impl Agent + use<> {
@@ -22,12 +22,12 @@ fn gated(gate: &Gate) -> impl Agent + use<> {
     })
 }
 
-/// Those a server survives; the others are in `store_lost`.
+/// Store errors that a server survives; fatal ones are in `store_lost`.
 fn errors() -> [(StoreError, u16, i64); 3] {
     [
-        (StoreError::Unavailable("gone for lunch".into()), 503, -32603),
-        (StoreError::Full("no room".into()), 503, -32050),
-        (StoreError::Damaged("bits rotted".into()), 200, -32603),
+        (StoreError::unavailable("gone for lunch"), 503, -32603),
+        (StoreError::full("no room"), 503, -32050),
+        (StoreError::damaged("bits rotted"), 200, -32603),
     ]
 }
 
@@ -43,7 +43,7 @@ fn reason(task: &Value) -> &str {
 fn options(set: impl FnOnce(&mut Options)) -> Options {
     let mut options = Options::default();
     options.cancel_grace = Duration::from_millis(30);
-    // What a run gave up is found again by the sweeper.
+    // The sweeper recovers tasks whose run gave up.
     options.retention.every = Duration::from_millis(20);
     set(&mut options);
     options
@@ -66,7 +66,10 @@ async fn a_send_that_cannot_be_stored_is_refused_and_starts_nothing() {
             let refused = server.call(method, message("go")).await;
             assert_eq!((refused.status, refused.error_code()), (status, code), "{cause}");
             assert_eq!(refused.header("retry-after").is_some(), status == 503);
-            assert!(!refused.body.to_string().contains(&cause), "what the store says is for the log");
+            assert!(
+                !refused.body.to_string().contains(&cause),
+                "the text of the store error is only for the log"
+            );
         }
         store.recover();
         assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
@@ -80,9 +83,7 @@ async fn a_blocking_send_and_a_stream_do_not_hang_on_a_turn_that_is_given_up() {
     let params = message("go");
     let mut stream = server.stream("SendStreamingMessage", params.clone(), None).await.ok().unwrap();
     let task = stream.next().await.unwrap().result()["task"].clone();
-    store.fail(|call, append| {
-        (call == "append" && ends(append)).then(|| StoreError::Damaged("bits rotted".into()))
-    });
+    store.fail(|call, append| (call == "append" && ends(append)).then(|| StoreError::damaged("bits rotted")));
     let (blocking, ()) = tokio::join!(server.call("SendMessage", params), async {
         server.get(id(&task)).await;
         gate.let_pass(1);
@@ -102,7 +103,7 @@ async fn a_store_that_does_not_read_does_not_hang_anybody() {
         let gate = Gate::new();
         let (store, server) = faulty(&gate).await;
         let task = server.start("go").await;
-        store.fail(move |call, _| (call == call_that_fails).then(|| StoreError::Unavailable("no".into())));
+        store.fail(move |call, _| (call == call_that_fails).then(|| StoreError::unavailable("no")));
         let calls = [
             ("GetTask", json!({"id": id(&task)})),
             ("SubscribeToTask", json!({"id": "nobody"})),
@@ -132,7 +133,7 @@ async fn a_cancel_is_noticed_though_the_requests_could_not_be_read_at_first() {
     store.fail(move |call, _| {
         let fails = call == "requests" && left > 0;
         left -= usize::from(fails);
-        fails.then(|| StoreError::Unavailable("no".into()))
+        fails.then(|| StoreError::unavailable("no"))
     });
     let canceled = server.call("CancelTask", json!({"id": id(&task)})).await;
     assert_eq!(state(canceled.result()), "CANCELED");
@@ -213,7 +214,7 @@ async fn s05_nothing_follows_the_end_of_a_task() {
     let agent = agent_with(&(go_on.clone(), went_on.clone()), |(go_on, went_on), turn| async move {
         turn.text_artifact("result", "kept").await?;
         turn.complete().await?;
-        // In the same breath, and when the end has long been stored.
+        // Directly after the end, and when the end has long been stored.
         let _ = turn.progress("and another thing").await;
         go_on.pass().await;
         assert!(turn.text_artifact("more", "lost").await.is_err());

@@ -1,10 +1,10 @@
-//! The demo agent: an echo that can be asked to show every state of a task's life.
+//! The demo agent: echoes messages, and on request shows every state of a task.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `choice` | which words, text prefix or messageId prefix ask for which behaviour |
-//! | `behaviour` | what each of them does |
-//! | `phrases` | what kits that ask by messageId look for, to the word |
+//! | `choice` | which text or messageId selects which behaviour |
+//! | `behaviour` | what each behaviour does |
+//! | `phrases` | exact answers for conformance kits that select a behaviour by messageId |
 
 mod behaviour;
 mod choice;
@@ -24,7 +24,7 @@ const NAME: &str = "Baton demo agent";
 pub(crate) enum Profile {
     /// Tasks and streams: everything this server can do today.
     Full,
-    /// Tasks and streams; stays so when the server learns more.
+    /// Tasks and streams. Does not change when the server gets more features.
     Streaming,
     /// Tasks alone, without streams.
     Minimal,
@@ -33,7 +33,7 @@ pub(crate) enum Profile {
 impl Profile {
     fn capabilities(self) -> AgentCapabilities {
         let streaming = match self {
-            // The server has no webhooks yet, so there is nothing more to promise in full.
+            // The server has no webhooks yet, so `Full` declares no more than `Streaming`.
             Profile::Full | Profile::Streaming => true,
             Profile::Minimal => false,
         };
@@ -41,18 +41,18 @@ impl Profile {
     }
 }
 
-/// The demo agent's skills and router under any card.
+/// Adds the demo agent's skills and router to a mount with any card.
 pub(crate) fn skills(mount: Mount) -> Mount {
     mount.task_skill(task_skill(), Demo).message_skill(message_skill(), Answer).choose_skill(route)
 }
 
-/// The card without a card file.
+/// The card that is used if there is no card file.
 pub(crate) fn card(profile: Profile) -> AgentCard {
     let description = "Echoes what it is sent, and shows every state of a task when asked. \
                        Made for trying out A2A clients.";
     let mut card = AgentCard::new(NAME, description, env!("CARGO_PKG_VERSION"));
     card.capabilities = profile.capabilities();
-    // It echoes whatever comes: text, data and files of any type.
+    // It echoes text, data and files of any type.
     card.default_input_modes = vec!["*/*".to_owned()];
     card.default_output_modes = vec!["*/*".to_owned()];
     card
@@ -63,7 +63,7 @@ fn task_skill() -> AgentSkill {
                        shows one thing a task can do.";
     let mut skill = AgentSkill::new("task", "Show a task", description);
     skill.tags = ["echo", "demo", "task"].map(str::to_owned).to_vec();
-    // A task that simply completes comes first: that is what somebody who tries one example wants to see.
+    // The first example simply completes: people who try only one example should see that.
     skill.examples = vec!["Hello, Baton".to_owned()];
     skill.examples.extend(choice::words().filter(|words| *words != choice::MESSAGE_WORDS).map(str::to_owned));
     skill

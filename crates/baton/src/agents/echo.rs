@@ -1,4 +1,4 @@
-//! Gives back what it is sent: the smallest thing that answers, for trying out a configuration.
+//! Returns what it is sent: the smallest agent, for trying out a configuration.
 
 use async_trait::async_trait;
 use baton_protocol::domain::{Artifact, ArtifactId};

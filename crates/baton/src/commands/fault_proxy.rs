@@ -1,4 +1,4 @@
-//! `baton fault-proxy`: a bad network for people who test their own clients and agents.
+//! `baton fault-proxy`: simulates a bad network, for testing one's own clients and agents.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, Write as _};
@@ -12,33 +12,34 @@ use crate::signals::Signals;
 
 const EXAMPLES: &str = "\
 Examples:
-  baton fault-proxy --to 127.0.0.1:3000                          a bit of everything
+  baton fault-proxy --to 127.0.0.1:3000                          some of each fault
   baton fault-proxy --to 127.0.0.1:3000 --fault split=1          one byte at a time
   baton fault-proxy --to 127.0.0.1:3000 --fault delay=20ms,cut@1000 --every 3
   baton fault-proxy --to 127.0.0.1:3000 --fault split+stall=2s@100/up --seed 7
 
 Faults:
-  split[=BYTES]       bytes go on in small pieces, each pushed by itself
-  delay=TIME          everything is held for that time
-  slow=BYTES          at most so many bytes go on in a second
-  stall=TIME[@BYTES]  after so many bytes nothing goes on for that time, once
-  cut[@BYTES]         after so many bytes both ends see the other close (FIN)
-  reset[@BYTES]       the same as a reset (RST)
-  half-close[@BYTES]  after so many bytes no more go this way, the other goes on; towards the server if not said
+  split[=BYTES]       forward in small pieces, each in a write of its own
+  delay=TIME          delay everything by that time
+  slow=BYTES          forward at most so many bytes per second
+  stall=TIME[@BYTES]  after so many bytes, forward nothing for that time, once
+  cut[@BYTES]         after so many bytes, close both connections (FIN)
+  reset[@BYTES]       after so many bytes, reset both connections (RST)
+  half-close[@BYTES]  after so many bytes, close this direction and keep the other; default: towards the server
 
-/up (to the server) or /down for one direction; joined by + they come together; of several, separated by commas, one is
-drawn for each connection. Where no place is given it is drawn, within the first 512 bytes.
+Add /up (to the server) or /down (to the client) for one direction. Faults joined by + happen together; from a list
+separated by commas, one is chosen at random for each connection. Without @BYTES the position is random, within the first
+512 bytes.
 
-An A2A agent's card names the agent's own address, and clients go there, past the proxy: start the agent with the proxy's
+An A2A agent's card contains the agent's own address, so clients would bypass the proxy: start the agent with the proxy's
 address as its public one (baton serve --public-url http://127.0.0.1:4000, baton fault-proxy --listen 127.0.0.1:4000).";
 
-/// What is done when nobody says.
+/// The faults if `--fault` is not given.
 const USUAL: [&str; 6] = ["split", "delay=20ms", "stall=1s", "cut", "reset", "half-close"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FaultProxy {
-    /// Where connections go on to.
+    /// The server to forward connections to.
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     to: String,
 
@@ -46,27 +47,27 @@ pub(crate) struct FaultProxy {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: String,
 
-    /// What to do to connections; a bit of everything otherwise. Several may be given.
+    /// Faults to inject; default: some of each kind. Repeatable.
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     fault: Vec<Recipe>,
 
-    /// Leave connections alone but for every Nth.
+    /// Inject faults into every Nth connection only.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 
-    /// Does the same to the same connections again.
+    /// Repeat the faults of an earlier run with this seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// Connections at a time; more wait.
+    /// Most connections at the same time; further ones wait.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     max_connections: u32,
 
-    /// Listen at an address that other machines can reach. Whoever reaches it reaches the server behind it.
+    /// Allow listening at an address that other machines can reach. They can reach the server behind the proxy, too.
     #[arg(long)]
     allow_public: bool,
 
-    /// Do not print what is done to each connection.
+    /// Do not print a line for each injected fault.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -81,7 +82,7 @@ pub(crate) async fn run(args: FaultProxy) -> Result<(), Failure> {
     } else {
         args.fault.clone()
     };
-    // Short enough to be typed again.
+    // Short enough to type.
     let seed = args.seed.unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish() % 1_000_000);
     let plan = Plan { recipes, every: args.every, seed };
     let to = resolved(&args.to).await?;
@@ -108,18 +109,18 @@ async fn bind(args: &FaultProxy) -> Result<TcpListener, Failure> {
     let addresses = found.map_err(|error| Failure::usage(format!("--listen {listen}: {error}")))?;
     if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !args.allow_public) {
         return Err(Failure::usage(format!(
-            "--listen {listen}: other machines can reach {open}, and through it what is behind; --allow-public if that is meant"
+            "--listen {listen}: other machines can reach {open}, and through it the server behind; add --allow-public to allow that"
         )));
     }
     let bound = TcpListener::bind(addresses.as_slice()).await;
     bound.map_err(|error| Failure::failed(format!("--listen {listen}: {error}")))
 }
 
-/// Looked up once: the name server is not what is tested.
+/// Resolved once, so that the name server does not affect the test.
 async fn resolved(to: &str) -> Result<SocketAddr, Failure> {
     let found = lookup_host(to).await.map_err(|error| Failure::usage(format!("--to {to}: {error}")))?;
     let all: Vec<SocketAddr> = found.collect();
-    // A name such as localhost has two addresses, of which often only one is listened at.
+    // A name such as localhost has two addresses, and servers often listen at only one of them.
     for address in &all {
         if tokio::net::TcpStream::connect(address).await.is_ok() {
             return Ok(*address);
@@ -128,7 +129,7 @@ async fn resolved(to: &str) -> Result<SocketAddr, Failure> {
     all.first().copied().ok_or_else(|| Failure::usage(format!("--to {to}: the name has no address")))
 }
 
-/// `host:port`, also out of a URL.
+/// `host:port`, also from a URL.
 fn address(text: &str) -> Result<String, String> {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -184,7 +185,7 @@ fn summary(tally: &Tally) -> String {
     )
 }
 
-/// Lines for people and for `grep`; a closed pipe is their decision.
+/// Prints to stdout; a closed pipe is not an error.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());

@@ -1,38 +1,45 @@
-//! `baton serve`: opens the store, binds, says hello, serves until told to stop.
+//! `baton serve`: opens the store, binds, prints the addresses, and serves until it is stopped.
 
-mod first_call;
-mod store;
+pub(crate) mod first_call;
+mod keys;
+mod self_signed;
+pub(crate) mod store;
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::generation::Generations;
 use baton_server::card;
 use baton_server::store::StoreError;
+use baton_server::tls::TlsOptions;
 use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Settings;
-use crate::config::{self, AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
+use crate::config::{AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
 #[cfg(debug_assertions)]
 use crate::faults;
 use crate::files;
+use crate::live_auth::LiveAuth;
 use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
 
 use self::first_call::curl_line;
+use self::keys::Keys;
 use self::store::Opened;
 
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
-    // All that can be wrong is found before the store is opened and the port is taken.
+    // Mistakes in the configuration are found before the store is opened and the port is taken.
     let mut inputs = settings.into_inputs();
     let wrong = |problems: Problems| Failure::usage(problems.to_string());
-    let mut loaded = inputs.load().await.map_err(wrong)?;
+    let mut loaded = inputs.load_before_store().await.map_err(wrong)?;
     let config = &loaded.config;
     let addresses = resolve(config).await?;
     log::install(config, service_name(&loaded.agents))?;
@@ -51,26 +58,54 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
         tracing::info!(store = %store_url, "the store has tasks of an earlier version, which all agents at the root share");
         inputs.share_scope(&mut loaded);
     }
+    let keys = Keys::open(&loaded.config, &opened.store).await?;
+    // Only now it is known whether the store has keys.
+    inputs.use_keys(keys.stored());
+    let loaded = inputs.load().await.map_err(wrong)?;
+    refuse_public(&loaded, &addresses)?;
+    keys.warn(&loaded, &opened).await;
     let config = &loaded.config;
-    let server = build(config, &loaded.agents, opened).await?;
+    let auth = loaded.auth.enforces().then(|| Arc::new(LiveAuth::new(loaded.auth.chain())));
+    let self_signed = match *config.tls.self_signed {
+        true => Some(self_signed::find_or_make(config, &store_url, &addresses)?),
+        false => None,
+    };
+    let tls = loaded.tls.clone().or_else(|| self_signed.as_ref().map(|made| made.options.clone()));
+    let server = build(config, &loaded.agents, auth.clone(), opened, tls.clone()).await?;
     let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
-    welcome(address, &loaded, &store_url);
+    let trusted = self_signed.as_ref().map(|made| &*made.file);
+    if address.ip().is_unspecified() && config.public_url.is_none() {
+        let url = url_of(config, address);
+        let wanted =
+            format!("{}://HOST:{}", if config.tls.is_on() { "https" } else { "http" }, address.port());
+        tracing::warn!(
+            "the card gives {url} to clients, which other machines cannot reach: set --public-url {wanted}"
+        );
+    }
+    let stop = CancellationToken::new();
+    keys.serve_admin(&loaded, &store_url, (&url_of(config, address), trusted), stop.clone())?;
+    welcome(address, &loaded, &store_url, trusted);
 
     let drain = *config.drain;
-    let reload = Reload::new(inputs, server.control(), loaded);
+    let reload = Reload::new(inputs, server.control(), auth, loaded, tls, address);
     let terminal_gone = tokio::spawn(reload::watch(hangups, reload));
-    let stop = CancellationToken::new();
     if let Some(listener) = metrics_listener {
         serve_metrics(listener, &server, stop.clone());
     }
-    let engine = server.engine().clone();
+    let looked_at = server.clone();
     let serving = Box::pin(server.serve_until(listener, stop.clone().cancelled_owned()));
-    until_stopped(serving, stop, signals, terminal_gone, || (engine.load().running, drain)).await
+    until_stopped(serving, stop, signals, terminal_gone, || (looked_at.load().running, drain)).await
 }
 
-async fn build(config: &Config, agents: &[AgentPlan], opened: Opened) -> Result<Server, Failure> {
+async fn build(
+    config: &Config,
+    agents: &[AgentPlan],
+    auth: Option<Arc<LiveAuth>>,
+    opened: Opened,
+    tls: Option<TlsOptions>,
+) -> Result<Server, Failure> {
     let proxies = config.trusted_proxies.iter().map(|proxy| proxy.range).collect();
     let mut builder = Server::host()
         .store(opened.store)
@@ -81,17 +116,23 @@ async fn build(config: &Config, agents: &[AgentPlan], opened: Opened) -> Result<
         .drain(*config.drain)
         .metrics(metrics_access(config))
         .log_requests(*config.log.requests);
+    if let Some(auth) = auth {
+        builder = builder.authenticator(auth);
+    }
     if !config.cors.origins.is_empty() {
         builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));
     }
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
     }
+    if let Some(tls) = tls {
+        builder = builder.tls(tls);
+    }
     let builder = agents.iter().fold(builder, |builder, plan| builder.mount(plan.mount()));
     builder.build().await.map_err(cannot_start)
 }
 
-/// What the configuration says, as far as the system has files for it.
+/// The configured limits on connections, reduced if the process may open fewer files.
 fn connections(config: &Config) -> Connections {
     let mut bounds = config.connection_bounds();
     let Some(files) = files::raise_limit() else { return bounds };
@@ -101,14 +142,14 @@ fn connections(config: &Config) -> Connections {
             files,
             wanted = bounds.max_connections,
             connections = most,
-            "fewer connections than wanted: raise the limit on open files (`ulimit -n`, LimitNOFILE=)"
+            "fewer connections than configured: raise the limit on open files (`ulimit -n`, LimitNOFILE=)"
         );
         bounds.max_connections = most;
     }
     bounds
 }
 
-/// With an address of their own the numbers are nowhere else.
+/// With a separate address, metrics are not served on the main port.
 fn metrics_access(config: &Config) -> MetricsAccess {
     match *config.metrics.enabled && config.metrics.listen.is_none() {
         true => MetricsAccess::Loopback,
@@ -116,7 +157,7 @@ fn metrics_access(config: &Config) -> MetricsAccess {
     }
 }
 
-/// What the process is called in traces.
+/// The service name in traces.
 fn service_name(agents: &[AgentPlan]) -> &str {
     match agents {
         [only] => &only.card.name,
@@ -133,11 +174,11 @@ async fn bind_metrics(config: &Config) -> Result<Option<TcpListener>, Failure> {
     };
     let listener = TcpListener::bind(listen.as_str()).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
-    tracing::info!(%address, "metrics are served apart");
+    tracing::info!(%address, "serving metrics at a separate address");
     Ok(Some(listener))
 }
 
-/// The numbers at an address of their own, as long as the server serves.
+/// Serves metrics at a separate address until the server stops.
 fn serve_metrics(listener: TcpListener, server: &Server, stop: CancellationToken) {
     let server = server.clone();
     tokio::spawn(async move {
@@ -147,8 +188,8 @@ fn serve_metrics(listener: TcpListener, server: &Server, stop: CancellationToken
     });
 }
 
-/// The first signal lets the running turns end; the second one does not wait for them. `waiting` tells how many turns
-/// there are, and how long they have.
+/// After the first signal the running turns have time to end; the second signal stops at once. `waiting` returns the
+/// number of running turns and their time limit.
 async fn until_stopped(
     mut serving: impl Future<Output = Result<(), StartError>> + Unpin,
     stop: CancellationToken,
@@ -161,7 +202,7 @@ async fn until_stopped(
         _ = terminal_gone => tracing::info!(signal = "SIGHUP", "stopping: the terminal has closed"),
         name = signals.next() => {
             let (running, drain) = waiting();
-            tell(&farewell(running, drain), || {
+            tell(&stopping_line(running, drain), || {
                 tracing::info!(signal = name, running, ?drain, "stopping; signal again to quit immediately");
             });
         }
@@ -175,8 +216,8 @@ async fn until_stopped(
     Ok(())
 }
 
-/// What the person at the terminal waits for.
-fn farewell(running: usize, drain: Duration) -> String {
+/// The line for the terminal when the server is asked to stop.
+fn stopping_line(running: usize, drain: Duration) -> String {
     let waiting = match running {
         0 => String::new(),
         1 => format!(": waiting for 1 task to come to rest, up to {drain:?}"),
@@ -186,18 +227,23 @@ fn farewell(running: usize, drain: Duration) -> String {
 }
 
 async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
-    let refused = |text: String| {
-        let problem = Problem::new(config.listen.source().clone(), "listen", text);
-        Failure::usage(problem.to_string())
-    };
     let listen = config.listen.as_str();
-    let addresses: Vec<_> = match lookup_host(listen).await {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => return Err(refused(format!("{listen}: {error}; give it as 127.0.0.1:3000"))),
-    };
-    match addresses.iter().find(|address| !address.ip().is_loopback()) {
-        Some(public) if !*config.allow_public => Err(refused(config::not_loopback(&public.to_string()))),
-        _ => Ok(addresses),
+    match lookup_host(listen).await {
+        Ok(addresses) => Ok(addresses.collect()),
+        Err(error) => Err(wrong_listen(config, format!("{listen}: {error}; give it as 127.0.0.1:3000"))),
+    }
+}
+
+fn wrong_listen(config: &Config, text: String) -> Failure {
+    Failure::usage(Problem::new(config.listen.source().clone(), "listen", text).to_string())
+}
+
+/// A name may stand for an address that other machines can reach.
+fn refuse_public(loaded: &Loaded, addresses: &[SocketAddr]) -> Result<(), Failure> {
+    let public = addresses.iter().find(|address| !address.ip().is_loopback());
+    match public.and_then(|public| loaded.listening.refused_at(&public.to_string())) {
+        Some(text) => Err(wrong_listen(&loaded.config, text)),
+        None => Ok(()),
     }
 }
 
@@ -219,12 +265,12 @@ fn cannot_start(error: StartError) -> Failure {
     }
 }
 
-/// What was said, with what to do about it.
+/// The store's error with what to do about it.
 fn store_failed(error: &StoreError, said: &str) -> Failure {
     match error {
         StoreError::Fatal(_) => Failure::store_lost(format!(
-            "{said}; nothing was acknowledged after that. Look at the disk and the system's log, then start again: \
-             everything acknowledged before is read back"
+            "{said}; nothing was acknowledged after that. Check the disk and the system's log, then start again: \
+             everything acknowledged before that is still there"
         )),
         StoreError::Full(_) => Failure::failed(format!(
             "{said}; make some room on that file system (1 MiB is enough to start), or choose another place with \
@@ -234,25 +280,25 @@ fn store_failed(error: &StoreError, said: &str) -> Failure {
     }
 }
 
-/// A line about the whole server: a plain one for the person at a terminal, else one of the log.
+/// A message about the whole server: plain text if stderr is a terminal, else a log line.
 fn tell(line: &str, log: impl FnOnce()) {
     if io::stderr().is_terminal() {
-        // A terminal that has closed meanwhile is no reason to fail.
+        // If the terminal was closed meanwhile, the line is dropped.
         let _ = writeln!(io::stderr(), "{line}");
     } else {
         log();
     }
 }
 
-/// For the person at the terminal; whoever reads the log finds the same address there. Where both are one terminal the
-/// welcome says it all.
-fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
+/// Prints addresses and an example to stdout, and logs the address. If stdout and stderr are the same terminal, the log
+/// line is left out. `trusted` is the certificate that clients have to be told to trust, if it is one of our own.
+fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl, trusted: Option<&Path>) {
     let Loaded { config, agents, file, .. } = loaded;
     let version = env!("CARGO_PKG_VERSION");
     if !(io::stdout().is_terminal() && io::stderr().is_terminal()) {
         tracing::info!(version, %address, %store, agents = agents.len(), "listening");
     }
-    let url = format!("http://{}", reachable(address));
+    let url = url_of(config, address);
     let at = |plan: &AgentPlan| format!("{url}{}", plan.path().trim_end_matches('/'));
     let who = match &agents[..] {
         [only] if only.is_demo() && !config.card.is_set() => "the demo agent".to_owned(),
@@ -260,11 +306,14 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
         several => format!("{} agents", several.len()),
     };
     let mut text = format!("Baton {version}: {who}\n\n  listening  {url}\n");
+    if address.ip().is_unspecified() {
+        text += &format!("  bound to   {address}, all addresses of this machine\n");
+    }
     for plan in agents {
         let name = if agents.len() > 1 { format!("  ({})", plan.card.name) } else { String::new() };
         text += &format!("  card       {}/.well-known/agent-card.json{name}\n", at(plan));
     }
-    // Checked when the agent was mounted.
+    // Mounting the agent has checked this already.
     let served = |plan: &AgentPlan| card::generations(&plan.card).unwrap_or(Generations::ALL);
     for plan in agents {
         let served = served(plan);
@@ -279,25 +328,47 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl) {
     let own = &*config.store.url;
     let kept = match store {
         StoreUrl::Memory => " (gone when the server ends)".to_owned(),
-        // The one that everybody used to have.
+        // The file that all agents shared in earlier versions.
         _ if store != own => {
             format!(" (kept, with the tasks of an earlier version; a file of its own: --store {own})")
         }
         StoreUrl::Sqlite(_) => String::new(),
     };
     text += &format!("  store      {store}{kept}\n");
+    if let Some(trusted) = trusted {
+        text +=
+            &format!("  tls        self-signed, for trying: clients have to trust {}\n", trusted.display());
+    }
+    let place = loaded.auth.takes_keys().then(|| config.auth.api_key.place());
+    if let Some(place) = &place {
+        let more = keys::command(loaded, store).map(|command| format!(" (`{command}` makes one)"));
+        text += &format!("  callers    need a key, {place}{}\n", more.unwrap_or_default());
+    }
     if let Some(file) = file {
         text += &format!("  config     {}\n", file.display());
     }
     if let Some(first) = agents.first() {
-        text += &format!("\nTry it:\n\n  {}\n\n", curl_line(&at(first), served(first), first.example()));
+        // Where the shell finds it, never the secret.
+        let (found, variable) = config.auth.api_key.in_shell();
+        let key = place.as_ref().map(|place| (place, &*found));
+        let with = match (key, variable) {
+            (Some(_), Some(variable)) => format!(" with a key in the variable {variable}"),
+            _ => String::new(),
+        };
+        let line = curl_line(&at(first), served(first), first.example(), trusted, key);
+        text += &format!("\nTry it{with}:\n\n  {line}\n\n");
     }
-    // A closed stdout is no reason not to serve.
+    // A closed stdout is not an error.
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// An address that means "all of mine" cannot be called; this machine can, by its own name.
+fn url_of(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.tls.is_on() { "https" } else { "http" };
+    format!("{scheme}://{}", reachable(address))
+}
+
+/// An unspecified address such as 0.0.0.0 cannot be called; loopback can.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

@@ -1,21 +1,26 @@
-//! The agents that a configuration asks for: each with its card read and its skills matched, ready to be mounted.
+//! The configured agents: reads their cards and matches their skills, so that they can be mounted.
 
 use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::service::Limits;
+use baton_server::Limits;
 use baton_server::{Mount, Server, Skill, StartError};
 
+use super::auth::AuthPlan;
 use super::card::{self, CardFile, Unreadable};
 use super::handler::{handler_of, missing_script};
 use super::problem::{Problem, Problems};
-use super::schema::{self, AgentLimits, Card, Config, Whereabouts};
-use super::setting::{Place, Source};
+use super::schema::{self, AgentAddress, AgentLimits, Card, Config};
+use super::setting::{Place, Setting, Source};
+use super::value::Requirement;
 use crate::agents::demo::{self, Profile};
 use crate::agents::exec::flags::ExecFlags;
 use crate::agents::exec::{self, MOST_PROGRAMS};
 
-/// The agent at the root, by its name in stores. Tasks are kept under it, so it stays.
+/// The id of the agent at the root. Stores keep its tasks under this id, so it must not change.
 pub(crate) const ROOT: &str = "default";
 
 /// One agent, ready to be mounted.
@@ -24,22 +29,27 @@ pub(crate) struct AgentPlan {
     pub(crate) id: String,
     pub(crate) card: AgentCard,
     pub(crate) limits: Limits,
-    whereabouts: Whereabouts,
-    /// None: the demo agent's own.
+    address: AgentAddress,
+    /// `None`: the demo agent's own skills.
     skills: Option<Vec<SkillPlan>>,
-    /// Where things stand, for what is found out later.
+    /// The card file and the agent's place in the configuration, for later error messages.
     card_file: Option<CardFile>,
     source: Source,
+    extended: Option<ExtendedCard>,
 }
+
+/// The card for authenticated callers. A reload replaces it.
+#[derive(Debug, Clone)]
+pub(crate) struct ExtendedCard(Arc<ArcSwap<AgentCard>>);
 
 #[derive(Debug, Clone)]
 struct SkillPlan {
     skill: Skill,
-    /// Takes the messages that fit no other.
+    /// Gets the messages that match no other skill.
     default: bool,
 }
 
-/// Reads the cards and matches the skills. What is wrong is added to the problems, and that agent left out.
+/// Reads the cards and matches the skills. Mistakes are added to `problems`, and the agent is left out.
 pub(crate) fn plan(
     config: &Config,
     profile: Option<Profile>,
@@ -50,10 +60,16 @@ pub(crate) fn plan(
     let mut plans = Vec::new();
     let mut planner = Planner { config, problems, warnings, prefix: "" };
     if config.has_root_agent() || exec.exec.is_some() {
-        plans.extend(planner.root(profile, exec));
+        let root = planner.root(profile, exec);
+        plans.extend(root.and_then(|plan| planner.guarded(plan, &config.card, &Setting::default())));
+    } else if config.card.extended.is_some() {
+        planner.refuse(config.card.extended.source(), "card.extended", "there is no agent at the root");
     }
     planner.prefix = "agent.";
-    plans.extend(config.agents.iter().filter_map(|agent| planner.agent(agent)));
+    for agent in &config.agents {
+        let plan = planner.agent(agent);
+        plans.extend(plan.and_then(|plan| planner.guarded(plan, &agent.card, &agent.require)));
+    }
     plans
 }
 
@@ -61,7 +77,7 @@ struct Planner<'a> {
     config: &'a Config,
     problems: &'a mut Problems,
     warnings: &'a mut Vec<String>,
-    /// Of the keys: empty, or `agent.`.
+    /// The prefix of the keys: empty, or `agent.`.
     prefix: &'static str,
 }
 
@@ -78,8 +94,7 @@ impl Planner<'_> {
     fn root(&mut self, profile: Option<Profile>, exec: &ExecFlags) -> Option<AgentPlan> {
         let Config { card, skills, .. } = self.config;
         let limits = self.limits(&AgentLimits::default());
-        let base =
-            Base { id: ROOT.to_owned(), limits, whereabouts: Whereabouts::Root, source: Source::Default };
+        let base = Base { id: ROOT.to_owned(), limits, address: AgentAddress::Root, source: Source::Default };
         if let (Some(_), true) = (profile, card.is_set() || !skills.is_empty()) {
             let text = "only for the demo agent's own card, and this agent is configured";
             self.refuse(&Source::Flag("--profile"), "", text);
@@ -91,7 +106,7 @@ impl Planner<'_> {
         if !skills.is_empty() {
             return self.configured(base, card, skills);
         }
-        // The demo agent, under its own card or somebody's.
+        // The demo agent, with its own card or a given one.
         let card_file = self.card_file(card)?;
         let card = match &card_file {
             Some(file) => file.card.clone(),
@@ -102,11 +117,35 @@ impl Planner<'_> {
             }
             None => demo::card(profile.unwrap_or(Profile::Full)),
         };
-        let Base { id, limits, whereabouts, source } = base;
-        Some(AgentPlan { id, card, limits, whereabouts, skills: None, card_file, source })
+        let Base { id, limits, address, source } = base;
+        Some(AgentPlan { id, card, limits, address, skills: None, card_file, source, extended: None })
     }
 
-    /// The program of `--exec`, under its own card or the card file's.
+    /// Adds what callers need, and the card for those who have it.
+    fn guarded(
+        &mut self,
+        mut plan: AgentPlan,
+        card: &Card,
+        require: &Setting<Option<Vec<Requirement>>>,
+    ) -> Option<AgentPlan> {
+        if plan.card.security_requirements.is_empty() {
+            let all = self.config.auth.require.iter().map(Requirement::on_card);
+            plan.card.security_requirements = match &**require {
+                Some(_) => card::required(require),
+                None => all.collect(),
+            };
+        } else if require.is_some() {
+            let text = "the card's file has `securityRequirements`; write it there";
+            self.refuse(require.source(), "require", text);
+        }
+        if let Some(path) = card.extended.as_ref() {
+            let file = self.read_card(path, card.extended.source(), "card.extended")?;
+            plan.extended = Some(ExtendedCard(Arc::new(ArcSwap::from_pointee(file.card))));
+        }
+        Some(plan)
+    }
+
+    /// The program of `--exec`, with its own card or a card file.
     fn program(&mut self, base: Base, flags: &ExecFlags, typed: &str) -> Option<AgentPlan> {
         let Config { card, skills, .. } = self.config;
         let flag = Source::Flag("--exec");
@@ -126,11 +165,11 @@ impl Planner<'_> {
         let made = flags.agent(typed, card_file.as_ref().map(|file| file.card.clone()));
         let (card, skill) = made.map_err(|reason| self.refuse(&flag, "", reason)).ok()?;
         self.warn(&flag, "", exec::missing_script(&exec::parse(typed), None));
-        let Base { mut limits, whereabouts, .. } = base;
-        self.few_programs(&mut limits);
+        let Base { mut limits, address, .. } = base;
+        self.limit_programs(&mut limits);
         let id = flags.agent_id(typed);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
-        Some(AgentPlan { id, card, limits, whereabouts, skills, card_file, source: flag })
+        Some(AgentPlan { id, card, limits, address, skills, card_file, source: flag, extended: None })
     }
 
     fn agent(&mut self, agent: &schema::Agent) -> Option<AgentPlan> {
@@ -140,13 +179,13 @@ impl Planner<'_> {
             [agent.path.source(), agent.tenant.source()].into_iter().find(|it| **it != Source::Default);
         let source = source.cloned().unwrap_or(place);
         let limits = self.limits(&agent.limits);
-        let base = Base { id, limits, whereabouts: agent.whereabouts(), source };
+        let base = Base { id, limits, address: agent.address(), source };
         self.configured(base, &agent.card, &agent.skills)
     }
 
     /// An agent with skills from the configuration.
     fn configured(&mut self, base: Base, card: &Card, skills: &[schema::Skill]) -> Option<AgentPlan> {
-        // What these lack was said already.
+        // Their mistakes were reported already.
         let incomplete = |skill: &schema::Skill| {
             skill.broken || skill.id.is_none() || skill.exec.is_some() == skill.builtin.is_some()
         };
@@ -154,29 +193,33 @@ impl Planner<'_> {
             return None;
         }
         let card_file = self.card_file(card)?;
-        let Base { id, mut limits, whereabouts, source } = base;
+        let Base { id, mut limits, address, source } = base;
         if skills.iter().any(|skill| skill.exec.is_some()) {
-            self.few_programs(&mut limits);
+            self.limit_programs(&mut limits);
         }
         let (card, skills) = match &card_file {
             Some(file) => self.matched(file, skills)?,
             None => self.written(card, skills, &source)?,
         };
-        // That an id is there twice was said already, too.
+        // Duplicate ids were reported already.
         let ids: HashSet<_> = skills.iter().map(|plan| &plan.skill.card.id).collect();
         if ids.len() < skills.len() {
             return None;
         }
-        Some(AgentPlan { id, card, limits, whereabouts, skills: Some(skills), card_file, source })
+        Some(AgentPlan { id, card, limits, address, skills: Some(skills), card_file, source, extended: None })
     }
 
-    /// The card's file, if it is one. `None` outside when it was named and is not usable.
+    /// `Some(None)`: no card file. `None`: there is one, but it cannot be used.
     fn card_file(&mut self, card: &Card) -> Option<Option<CardFile>> {
         let Some(path) = card.file.as_ref() else { return Some(None) };
+        self.read_card(path, card.file.source(), "card.file").map(Some)
+    }
+
+    fn read_card(&mut self, path: &Path, source: &Source, key: &str) -> Option<CardFile> {
         match CardFile::read(path) {
-            Ok(file) => Some(Some(file)),
+            Ok(file) => Some(file),
             Err(Unreadable::File(reason)) => {
-                self.refuse(card.file.source(), "card.file", format!("{}: {reason}", path.display()));
+                self.refuse(source, key, format!("{}: {reason}", path.display()));
                 None
             }
             Err(Unreadable::Card(reason)) => {
@@ -209,12 +252,12 @@ impl Planner<'_> {
         (plans.len() == skills.len()).then_some((made, plans))
     }
 
-    /// A skill with its logic, if that can be had.
+    /// A skill with its logic; `None` if the logic cannot be made.
     fn skill(&mut self, skill: &schema::Skill, card: &AgentSkill) -> Option<SkillPlan> {
         match handler_of(skill) {
             Ok(logic) => {
                 self.warn(skill.exec.source(), "skill.exec", missing_script(skill));
-                Some(SkillPlan { skill: Skill { card: card.clone(), logic }, default: *skill.default })
+                Some(SkillPlan { skill: Skill::new(card.clone(), logic), default: *skill.default })
             }
             Err(reason) => {
                 self.refuse(skill.exec.source(), "skill.exec", reason);
@@ -223,7 +266,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A card that lists skills and the skills that have logic must be the same ones.
+    /// The skills on the card and the configured skills must be the same.
     fn matched(&mut self, file: &CardFile, skills: &[schema::Skill]) -> Option<(AgentCard, Vec<SkillPlan>)> {
         let mut card = file.card.clone();
         if card.skills.is_empty() {
@@ -249,25 +292,26 @@ impl Planner<'_> {
                 }
             }
             if !file.card.skills.is_empty() {
-                self.said_on_the_card(skill);
+                self.refuse_card_keys(skill);
             }
         }
         if self.problems.count() > before {
-            // These were told; what else is wrong with the card is still to be found.
+            // These mistakes are reported; go on to find others in the card.
             card.skills.clear();
         }
         (!plans.is_empty()).then_some((card, plans))
     }
 
-    /// Said in two places, one of them would be ignored.
-    fn said_on_the_card(&mut self, skill: &schema::Skill) {
-        let said: [(&str, &Source); 6] = [
+    /// Refuses keys that the card file has, too: one of the two would be ignored.
+    fn refuse_card_keys(&mut self, skill: &schema::Skill) {
+        let said: [(&str, &Source); 7] = [
             ("skill.name", skill.name.source()),
             ("skill.description", skill.description.source()),
             ("skill.tags", skill.tags.source()),
             ("skill.examples", skill.examples.source()),
             ("skill.input_modes", skill.input_modes.source()),
             ("skill.output_modes", skill.output_modes.source()),
+            ("skill.require", skill.require.source()),
         ];
         for (key, source) in said {
             if *source != Source::Default {
@@ -276,14 +320,14 @@ impl Planner<'_> {
         }
     }
 
-    /// A process costs far more than a future: unless somebody said how many may run, fewer do.
-    fn few_programs(&self, limits: &mut Limits) {
+    /// Lowers the default of `max_running` for programs, since a process costs far more than a future.
+    fn limit_programs(&self, limits: &mut Limits) {
         if !self.config.limits.max_running.is_set() {
             limits.max_running.get_or_insert(MOST_PROGRAMS);
         }
     }
 
-    /// The server's bounds, and what the agent has of its own.
+    /// The server's limits, overridden by the agent's own.
     fn limits(&self, own: &AgentLimits) -> Limits {
         let all = &self.config.limits;
         let mut limits = Limits::default();
@@ -299,11 +343,11 @@ impl Planner<'_> {
     }
 }
 
-/// What an agent has beside its card and skills.
+/// What an agent has in addition to its card and skills.
 struct Base {
     id: String,
     limits: Limits,
-    whereabouts: Whereabouts,
+    address: AgentAddress,
     source: Source,
 }
 
@@ -313,13 +357,20 @@ fn first_source(card: &Card) -> Source {
 }
 
 impl AgentPlan {
-    /// The agent as the server takes it.
+    /// The agent for the server's builder.
     pub(crate) fn mount(&self) -> Mount {
         let mount = Mount::new(&self.id, self.card.clone()).limits(self.limits.clone());
-        let mount = match &self.whereabouts {
-            Whereabouts::Root => mount,
-            Whereabouts::Path(path) => mount.path(path),
-            Whereabouts::Tenant(tenant) => mount.tenant(tenant),
+        let mount = match &self.address {
+            AgentAddress::Root => mount,
+            AgentAddress::Path(path) => mount.path(path),
+            AgentAddress::Tenant(tenant) => mount.tenant(tenant),
+        };
+        let mount = match &self.extended {
+            Some(ExtendedCard(card)) => {
+                let card = Arc::clone(card);
+                mount.extended_card_for(move |_, _| AgentCard::clone(&card.load()))
+            }
+            None => mount,
         };
         let Some(skills) = &self.skills else { return demo::skills(mount) };
         skills.iter().fold(mount, |mount, plan| {
@@ -328,14 +379,14 @@ impl AgentPlan {
         })
     }
 
-    /// Words to try the agent with: the first example of its default skill, else of whichever has one.
+    /// A message to try the agent with: the first example of its default skill, else of any skill.
     pub(crate) fn example(&self) -> Option<&str> {
         let default = self.skills.iter().flatten().find(|plan| plan.default);
         let skills = default.map(|plan| &plan.skill.card).into_iter().chain(&self.card.skills);
         skills.flat_map(|skill| &skill.examples).map(String::as_str).find(|words| !words.trim().is_empty())
     }
 
-    /// The program of `--exec` goes by the name that every agent at the root once had in stores.
+    /// Gives the program of `--exec` the id that every agent at the root had in stores of earlier versions.
     pub(crate) fn share_scope(&mut self) {
         if self.is_program() {
             ROOT.clone_into(&mut self.id);
@@ -346,7 +397,7 @@ impl AgentPlan {
         self.source == Source::Flag("--exec")
     }
 
-    /// Has the other the same skills? A card can only be replaced by one for the same.
+    /// True if both have the same skills. A running card can be replaced only then.
     pub(crate) fn has_skills_of(&self, other: &AgentPlan) -> bool {
         let ids = |plan: &AgentPlan| {
             let skills = plan.skills.as_ref()?;
@@ -357,9 +408,30 @@ impl AgentPlan {
         ids(self) == ids(other)
     }
 
-    /// Where clients find it, below the server's address; none by path when it is at the root.
+    /// Takes over the other's card for authenticated callers. `Err` if only one of them has one, which needs a restart;
+    /// else whether it differs.
+    pub(crate) fn follow_extended(&self, new: &AgentPlan) -> Result<bool, ()> {
+        match (&self.extended, &new.extended) {
+            (None, None) => Ok(false),
+            (Some(ExtendedCard(old)), Some(ExtendedCard(new))) => {
+                let new = new.load_full();
+                Ok(*old.swap(Arc::clone(&new)) != *new)
+            }
+            _ => Err(()),
+        }
+    }
+
+    /// The path where clients find the agent; empty for the root.
     pub(crate) fn path(&self) -> String {
-        self.whereabouts.path()
+        self.address.path()
+    }
+
+    /// The tenant by which callers name it, if it has one.
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        match &self.address {
+            AgentAddress::Tenant(tenant) => Some(tenant),
+            AgentAddress::Root | AgentAddress::Path(_) => None,
+        }
     }
 
     pub(crate) fn is_demo(&self) -> bool {
@@ -367,18 +439,28 @@ impl AgentPlan {
     }
 }
 
-/// Makes each agent once, on a store that is thrown away: what the server would refuse, it refuses here.
-pub(crate) async fn prove(plans: &[AgentPlan], problems: &mut Problems) {
+/// Builds each agent once with a temporary store, to find what the server would refuse.
+pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: &mut Problems) {
+    let before = problems.count();
+    // A scheme that could not be made is missing on every card.
+    let is_consequence = {
+        let auth_is_wrong = problems.concern_auth();
+        move |line: &String| {
+            auth_is_wrong && (line.contains("security") || line.contains("extended") || is_unused(line))
+        }
+    };
+    let is_own = |line: &String| !is_consequence(line) && (plans.len() == 1 || !is_unused(line));
     for plan in plans {
-        let Err(error) = Server::host().mount(plan.mount()).build().await else { continue };
+        let builder = Server::host().auth(auth.chain()).mount(plan.mount());
+        let Err(error) = builder.build().await else { continue };
         match (error, &plan.card_file) {
             (StartError::Card(refusals), Some(file)) => {
-                for refusal in refusals {
+                for refusal in refusals.into_iter().filter(is_own) {
                     problems.add(Problem::in_file(file.place_of_refusal(&refusal), "", refusal));
                 }
             }
             (StartError::Card(refusals), None) => {
-                for refusal in refusals {
+                for refusal in refusals.into_iter().filter(is_own) {
                     let text = format!("agent `{}`: {refusal}", plan.id);
                     problems.add(Problem::new(plan.source.clone(), "", text));
                 }
@@ -386,4 +468,17 @@ pub(crate) async fn prove(plans: &[AgentPlan], problems: &mut Problems) {
             (error, _) => problems.add(Problem::new(plan.source.clone(), "", error.to_string())),
         }
     }
+    // A scheme is in use if one of the agents declares it, so this needs all of them.
+    if auth.enforces() && plans.len() > 1 && problems.count() == before && !problems.concern_auth() {
+        let builder =
+            plans.iter().fold(Server::host().auth(auth.chain()), |builder, plan| builder.mount(plan.mount()));
+        if let Err(error @ StartError::Card(_)) = builder.build().await {
+            problems.add(Problem::new(Source::Default, "auth", error.to_string()));
+        }
+    }
+}
+
+/// A card need not declare every scheme, as long as another one does.
+fn is_unused(refusal: &str) -> bool {
+    refusal.contains("but no card declares it")
 }

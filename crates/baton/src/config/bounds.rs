@@ -1,18 +1,26 @@
 //! The library's own option types, filled in from the configuration.
 
 use baton_server::Connections;
-use baton_server::engine::options::Options;
+use baton_server::Options;
 use baton_server::store::sqlite;
 
 use super::schema::Config;
 
 impl Config {
-    /// Bounds of the turns and tasks of all agents, and how long things are kept.
+    /// Limits on turns and tasks of all agents, and retention.
     pub(crate) fn engine_options(&self) -> Options {
         let (limits, kept) = (&self.limits, &self.retention);
         let mut options = Options::default();
         options.max_running = *limits.max_running;
         options.max_queued = *limits.max_queued;
+        options.owners.max_running = *limits.owner_running;
+        options.owners.max_queued = *limits.owner_queued;
+        options.owners.max_tasks = *limits.owner_tasks;
+        options.owners.rate_send = *limits.rate_send;
+        options.owners.rate_read = *limits.rate_read;
+        options.owners.rate_subscribe = *limits.rate_subscribe;
+        options.owners.rate_burst = *limits.rate_burst;
+        options.owners.max_counted = *limits.max_counted_callers;
         options.max_pending_messages = *limits.max_pending_messages;
         options.send_wait = *limits.send_wait;
         options.cancel_grace = *limits.cancel_grace;
@@ -32,6 +40,8 @@ impl Config {
         options.max_references = *limits.max_references;
         options.snapshot_events = *limits.snapshot_events;
         options.snapshot_bytes = limits.snapshot_bytes.bytes();
+        options.tail_events = *limits.tail_events;
+        options.tail_bytes = limits.tail_bytes.bytes();
         options.retention.ended = *kept.ended;
         options.retention.fold = *kept.fold;
         options.retention.max_tasks = *kept.max_tasks;
@@ -45,6 +55,7 @@ impl Config {
         let said = &self.connections;
         let mut bounds = Connections::default();
         bounds.first_byte = *said.first_byte;
+        bounds.handshake = *said.handshake;
         bounds.head = *said.head;
         bounds.idle = *said.idle;
         bounds.body_total = *said.body_total;
@@ -66,15 +77,18 @@ impl Config {
         bounds.max_concurrent_requests = *said.max_concurrent_requests;
         bounds.write_buffer = said.write_buffer.bytes();
         bounds.last_patience = *said.last_patience;
+        bounds.flood_burst = *said.flood_burst;
+        bounds.flood_rate = *said.flood_rate;
+        bounds.linger = *said.linger;
+        bounds.linger_bytes = said.linger_bytes.bytes();
         bounds
     }
 
     pub(crate) fn sqlite_options(&self) -> sqlite::Options {
-        sqlite::Options {
-            readers: *self.store.readers,
-            batch: *self.store.batch,
-            ..sqlite::Options::default()
-        }
+        let mut options = sqlite::Options::default();
+        options.readers = *self.store.readers;
+        options.batch = *self.store.batch;
+        options
     }
 }
 
@@ -92,8 +106,8 @@ mod tests {
         assert_eq!(config.sqlite_options(), sqlite::Options::default());
     }
 
-    /// Every number doubled, or halved where that is too much: an option of the library's that has no key, or is not
-    /// carried over, stays as it was.
+    /// Changes every value: doubles it, or halves it if that is too much. A library option that does not change has no
+    /// key, or is not copied.
     #[test]
     fn every_bound_can_be_set() {
         let mut config = Config::default();
@@ -126,7 +140,9 @@ mod tests {
             };
             let mut accept =
                 |number: u64| field.accept_text(&format!("{number}{unit}"), Source::Flag("--other"));
-            accept(number * 2).or_else(|_| accept(number / 2)).unwrap();
+            // Zero may mean: no limit.
+            let doubled = if number == 0 { 1 } else { number * 2 };
+            accept(doubled).or_else(|_| accept(number / 2)).unwrap();
         }
 
         fn table(&mut self, _name: &'static str, _section: &mut dyn Section) {}

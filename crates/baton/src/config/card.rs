@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baton_protocol::domain::security::SecurityRequirement;
 use baton_protocol::domain::{AgentCard, AgentProvider, AgentSkill};
 use baton_server::card;
 
 use super::file;
 use super::schema::{Card, Skill};
 use super::setting::{Place, Setting};
+use super::value::Requirement;
 use crate::agents::DEFAULT_VERSION;
 
-/// A card file, kept to find lines in it.
+/// A card file, with its text to find lines in it.
 #[derive(Debug, Clone)]
 pub(crate) struct CardFile {
     path: PathBuf,
@@ -19,12 +21,12 @@ pub(crate) struct CardFile {
     pub(crate) card: AgentCard,
 }
 
-/// Why a card file was not taken.
+/// Why a card file cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// It could not be read at all: whoever named it should look.
+    /// The file could not be read: a mistake where it is named.
     File(String),
-    /// It was read, and is no card.
+    /// The file was read, but is not a card: a mistake in the file.
     Card(String),
 }
 
@@ -41,7 +43,7 @@ impl CardFile {
         self.place_of(path.rsplit('.').next().unwrap_or_default())
     }
 
-    /// The line that holds a text in quotes: a member's name or an id. 0, the file as a whole, if there is none.
+    /// The line that contains a quoted text: a member's name or an id. Line 0, the whole file, if there is none.
     pub(crate) fn place_of(&self, quoted: &str) -> Place {
         let wanted = serde_json::Value::from(quoted).to_string();
         let line = self.text.lines().position(|line| !quoted.is_empty() && line.contains(&wanted));
@@ -49,7 +51,7 @@ impl CardFile {
     }
 }
 
-/// The card that `[card]` writes, without skills. With one skill, that is what the agent is called after.
+/// The card from the `[card]` table, without skills. If there is one skill, its name and description are the default.
 pub(crate) fn written(card: &Card, skills: &[Skill]) -> Result<AgentCard, Vec<(&'static str, &'static str)>> {
     let only = match skills {
         [only] => Some(only),
@@ -83,18 +85,24 @@ pub(crate) fn written(card: &Card, skills: &[Skill]) -> Result<AgentCard, Vec<(&
     Ok(made)
 }
 
-/// What the card says of a skill, as `[[skill]]` writes it.
+/// A skill's entry on the card, from the `[[skill]]` table.
 pub(crate) fn skill(skill: &Skill) -> AgentSkill {
     let id = skill.id.as_deref().unwrap_or_default();
     let mut made =
         AgentSkill::new(id, name_of(skill).unwrap_or_default(), description_of(skill).unwrap_or_default());
-    // Clients look for skills by their tags, and most cards are checked for some.
+    // Clients look for skills by their tags, and validators often require at least one.
     made.tags = skill.tags.as_ref().cloned().unwrap_or_else(|| vec![id.to_owned()]);
     let list = |setting: &Setting<Option<Vec<String>>>| setting.as_ref().cloned().unwrap_or_default();
     made.examples = list(&skill.examples);
     made.input_modes = list(&skill.input_modes);
     made.output_modes = list(&skill.output_modes);
+    made.security_requirements = required(&skill.require);
     made
+}
+
+/// What the card says about a list of requirements; none if the list is not there.
+pub(crate) fn required(list: &Option<Vec<Requirement>>) -> Vec<SecurityRequirement> {
+    list.iter().flatten().map(Requirement::on_card).collect()
 }
 
 fn name_of(skill: &Skill) -> Option<&str> {

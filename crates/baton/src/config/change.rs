@@ -1,4 +1,4 @@
-//! What differs between two configurations, and which of it can be put into effect while serving.
+//! What differs between two configurations, and which changes can be applied while serving.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,22 @@ use super::setting::{Comparable, Field, Section, Sections, Visit, join};
 /// The keys that differ, items of lists by their id: `agent[weather].limits.max_body`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Put into effect at once. What an agent's card is made of is not among them: cards are compared as a whole, with
-    /// their files.
+    /// Applied immediately. Keys of an agent's card are not in this list: cards are compared as a whole, with their
+    /// files.
     pub(crate) live: Vec<String>,
-    /// Only the next start sees these.
+    /// Keys of `[auth]`: applied immediately if the cards declare the same schemes, else at the next start.
+    pub(crate) auth: Vec<String>,
+    /// Applied at the next start only.
     pub(crate) restart: Vec<String>,
 }
 
 pub(crate) fn between(old: &Config, new: &Config) -> Changes {
     let (old, new) = (Values::of(old), Values::of(new));
-    // An agent that came or went is one change, not one for each of its keys.
+    // An added or removed agent is one change, not one per key.
     let whole: Vec<String> = old.items.symmetric_difference(&new.items).cloned().collect();
     let topmost = |path: &&String| !whole.iter().any(|other| is_under(path, other));
-    let mut changes = Changes { live: Vec::new(), restart: whole.iter().filter(topmost).cloned().collect() };
+    let (auth, restart) = whole.iter().filter(topmost).cloned().partition(|path| is_under(path, "auth"));
+    let mut changes = Changes { live: Vec::new(), auth, restart };
 
     let keys: BTreeSet<&String> = old.values.keys().chain(new.values.keys()).collect();
     for key in keys {
@@ -31,7 +34,8 @@ pub(crate) fn between(old: &Config, new: &Config) -> Changes {
         }
         match effect(key) {
             Effect::Live => changes.live.push(key.clone()),
-            Effect::OnTheCard => {}
+            Effect::OnTheCard | Effect::OfTls => {}
+            Effect::Auth => changes.auth.push(key.clone()),
             Effect::Restart => changes.restart.push(key.clone()),
         }
     }
@@ -45,25 +49,35 @@ fn is_under(path: &str, item: &str) -> bool {
 enum Effect {
     Live,
     OnTheCard,
+    Auth,
+    /// Compared as a whole, with the files.
+    OfTls,
     Restart,
 }
 
 fn effect(path: &str) -> Effect {
-    const OF_A_SKILL: &[&str] = &["name", "description", "tags", "examples", "input_modes", "output_modes"];
+    const OF_A_SKILL: &[&str] =
+        &["name", "description", "tags", "examples", "input_modes", "output_modes", "require"];
     let path = match path.strip_prefix("agent[") {
         Some(rest) => rest.split_once("].").map_or("", |(_, rest)| rest),
         None => path,
     };
     match path.split_once('.') {
         Some(("limits" | "retention", _) | ("log", "requests")) => Effect::Live,
-        Some(("card", _)) => Effect::OnTheCard,
+        Some(("card", _) | ("auth", "require")) => Effect::OnTheCard,
+        // The keys of the store are opened with it.
+        Some(("auth", "api_key.max_keys")) => Effect::Restart,
+        Some(("auth", _)) => Effect::Auth,
+        None if path == "require" => Effect::OnTheCard,
+        Some(("tls", key)) if !matches!(key, "hsts" | "self_signed") => Effect::OfTls,
         Some((table, key)) if table.starts_with("skill[") && OF_A_SKILL.contains(&key) => Effect::OnTheCard,
         _ => Effect::Restart,
     }
 }
 
+/// The values of a section by key, to be compared.
 #[derive(Default)]
-struct Values {
+pub(super) struct Values {
     prefix: String,
     values: BTreeMap<String, Box<dyn Comparable>>,
     items: BTreeSet<String>,
@@ -71,9 +85,22 @@ struct Values {
 
 impl Values {
     fn of(config: &Config) -> Self {
+        Self::of_section(&mut config.clone())
+    }
+
+    pub(super) fn of_section(section: &mut dyn Section) -> Self {
         let mut values = Values::default();
-        config.clone().visit(&mut values);
+        section.visit(&mut values);
         values
+    }
+
+    /// True if both have the same keys with the same values.
+    pub(super) fn same_as(&self, other: &Values) -> bool {
+        let same = |key: &String| match (self.values.get(key), other.values.get(key)) {
+            (Some(one), Some(other)) => one.is(&**other),
+            _ => false,
+        };
+        self.values.len() == other.values.len() && self.values.keys().all(same)
     }
 
     fn within(&mut self, prefix: String, section: &mut dyn Section) {

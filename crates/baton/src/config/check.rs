@@ -1,15 +1,15 @@
-//! Rules between keys. What a single value may be, its type knows.
+//! Rules between keys. The type of each value checks the value itself.
 
 use std::collections::HashMap;
 
 use super::problem::{Problem, Problems};
 use super::schema::{Agent, Card, Config, Skill};
 use super::setting::{Setting, Source};
-use super::value::Value as _;
+use super::value::{ClientCerts, Value as _};
 
 pub(crate) fn rules(config: &Config, problems: &mut Problems) {
     let mut rules = Rules { config, problems, prefix: "" };
-    rules.addresses();
+    rules.tls();
     rules.pages();
     rules.card(&config.card);
     rules.skills(&config.skills);
@@ -19,7 +19,7 @@ pub(crate) fn rules(config: &Config, problems: &mut Problems) {
 struct Rules<'a> {
     config: &'a Config,
     problems: &'a mut Problems,
-    /// Of the keys: empty, or `agent.`.
+    /// The prefix of the keys: empty, or `agent.`.
     prefix: &'static str,
 }
 
@@ -28,18 +28,37 @@ impl Rules<'_> {
         self.problems.add(Problem::new(source.clone(), format!("{}{key}", self.prefix), text));
     }
 
-    fn addresses(&mut self) {
-        let config = self.config;
-        if *config.allow_public {
-            return;
+    fn tls(&mut self) {
+        let tls = &self.config.tls;
+        match (tls.cert.as_ref(), tls.key.as_ref()) {
+            (Some(_), None) => {
+                let text = "a certificate needs its key: set `tls.key` (--tls-key)";
+                self.refuse(tls.cert.source(), "tls.cert", text);
+            }
+            (None, Some(_)) => {
+                let text = "a key needs its certificate: set `tls.cert` (--tls-cert)";
+                self.refuse(tls.key.source(), "tls.key", text);
+            }
+            (Some(_), Some(_)) if *tls.self_signed => {
+                let text = "there is a certificate already (`tls.cert`); one of the two is enough";
+                self.refuse(tls.self_signed.source(), "tls.self_signed", text);
+            }
+            _ => {}
         }
-        if let Some(public) = config.listen.public_address() {
-            self.refuse(config.listen.source(), "listen", not_loopback(&public.to_string()));
+        let wanted = *tls.client_certs != ClientCerts::Off;
+        if wanted && !tls.is_on() {
+            let text = "client certificates need TLS: set `tls.cert` and `tls.key`";
+            self.refuse(tls.client_certs.source(), "tls.client_certs", text);
         }
-        let metrics = &config.metrics.listen;
-        if let Some(public) = metrics.as_ref().and_then(|listen| listen.public_address()) {
-            let text = format!("other machines may reach {public} and read the metrics. {CONSENT}");
-            self.refuse(metrics.source(), "metrics.listen", text);
+        if wanted && tls.client_ca.is_none() {
+            let text =
+                "set `tls.client_ca`, the authorities that may have signed the certificates of clients";
+            self.refuse(tls.client_certs.source(), "tls.client_certs", text);
+        }
+        if !wanted && tls.client_ca.is_some() {
+            let text =
+                "without effect: `tls.client_certs` is \"off\"; set it to \"optional\" or \"required\"";
+            self.refuse(tls.client_ca.source(), "tls.client_ca", text);
         }
     }
 
@@ -67,7 +86,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A card is a file or written here, not a mixture of which nobody could say what wins.
+    /// A card is a file or written in the configuration, not both: it would be unclear which value wins.
     fn card(&mut self, card: &Card) {
         let Some(file) = card.file.as_ref() else {
             if card.provider.is_some() != card.provider_url.is_some() {
@@ -125,7 +144,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Exactly one kind of logic, and no setting of the other.
+    /// A skill has exactly one kind of logic, and no settings of the other kind.
     fn logic(&mut self, skill: &Skill, place: &Source) {
         let name = skill.id.as_deref().unwrap_or("?");
         match (skill.exec.is_some(), skill.builtin.is_some()) {
@@ -224,7 +243,7 @@ impl Rules<'_> {
         } else {
             ("agent.id", agent.id.source())
         };
-        let path = agent.whereabouts().path();
+        let path = agent.address().path();
         if path == "/" && root {
             let text = "the root is taken by the agent that `card` and [[skill]] at the top make";
             self.refuse(source, key, text);
@@ -237,14 +256,4 @@ impl Rules<'_> {
 
 fn of<'a, T>(key: &'static str, setting: &'a Setting<T>) -> (&'static str, &'a Source, bool) {
     (key, setting.source(), setting.is_set())
-}
-
-const CONSENT: &str = "Listen at 127.0.0.1, or say --allow-public (`allow_public = true`)";
-
-/// Used for addresses and, once they are looked up, for names.
-pub(crate) fn not_loopback(public: &str) -> String {
-    format!(
-        "other machines may reach {public}, and there is no authentication yet: whoever reaches it can read and \
-         change every task. {CONSENT}"
-    )
 }

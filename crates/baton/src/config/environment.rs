@@ -1,5 +1,6 @@
-//! The environment over the file: `BATON_` and the key in capitals, `BATON_LIMITS_MAX_BODY`. An empty variable counts
-//! as none, since that is how many launchers write "not set".
+//! Environment variables override the file: `BATON_` and the key in capitals, `BATON_LIMITS_MAX_BODY`. An empty
+//! variable is ignored, since many launchers write "not set" that way; but an empty secret is a mistake, since whoever sets
+//! it believes that the server is protected.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,16 +15,13 @@ const PREFIX: &str = "BATON";
 const OTHERS: &[&str] = &[
     // Where the file is.
     "BATON_CONFIG",
-    // Wraps the secrets that the store keeps.
-    "BATON_MASTER_KEY",
-    "BATON_MASTER_KEY_FILE",
-    // Told to programs that answer for a skill; a server started by one inherits them.
+    // Set for programs of `exec`; a server started by such a program inherits them.
     "BATON_TASK_ID",
     "BATON_CONTEXT_ID",
     "BATON_ATTEMPT",
     "BATON_SKILL",
     "BATON_RUN",
-    // Of the tests and tools of this repository.
+    // Used by the tests and tools of this repository.
     "BATON_TOOLS",
     "BATON_FAULT_POINT",
     "BATON_FAULT_SYNC",
@@ -36,22 +34,35 @@ const OTHERS: &[&str] = &[
     "BATON_WRITE_GOLDEN",
 ];
 
-/// The port alone, as hosting platforms give it.
+/// The secret of API keys, by the name that people guess.
+const API_KEY: &str = "BATON_API_KEY";
+
+/// The port only, as hosting platforms set it.
 const PORT: &str = "PORT";
 
 pub(crate) type Variables = BTreeMap<String, OsString>;
 
-/// Lays the environment over the configuration; the answer is what to warn of.
+/// Applies the environment to the configuration; returns warnings.
 pub(crate) fn overlay(variables: &Variables, into: &mut Config, problems: &mut Problems) -> Vec<String> {
     let mut names = Vec::new();
     into.visit(&mut Overlay { variables, prefix: PREFIX, short: None, names: &mut names, problems });
+    names.push(API_KEY.to_owned());
+    take_api_key(variables, into, problems);
     if !matches!(into.listen.source(), Source::Variable(_)) {
         take_port(variables, into, problems);
     }
     warnings(variables, &names)
 }
 
-/// Only the port: which address it is at is said elsewhere, loopback unless told.
+/// The same key as `BATON_AUTH_API_KEY_SECRET`, and wins over it.
+fn take_api_key(variables: &Variables, into: &mut Config, problems: &mut Problems) {
+    let prefix = "";
+    let mut names = Vec::new();
+    let mut overlay = Overlay { variables, prefix, short: None, names: &mut names, problems };
+    overlay.take(API_KEY, "auth.api_key.secret", &mut into.auth.api_key.secret);
+}
+
+/// Changes only the port of `listen`, so that it cannot open the server to other machines.
 fn take_port(variables: &Variables, into: &mut Config, problems: &mut Problems) {
     let Some(text) = variables.get(PORT).filter(|text| !text.is_empty()) else { return };
     match text.to_str().and_then(|text| text.parse::<u16>().ok()) {
@@ -75,6 +86,10 @@ fn warnings(variables: &Variables, names: &[String]) -> Vec<String> {
     let known = || names.iter().map(String::as_str).chain(OTHERS.iter().copied());
     unknown
         .map(|name| match did_you_mean(name, known()) {
+            // Whoever sets it must not believe that it protects anything.
+            _ if name.starts_with("BATON_MASTER_KEY") => {
+                format!("{name}: not used yet; secrets in the store are not encrypted")
+            }
             Some(near) => format!("{name}: unknown variable, not used; did you mean `{near}`?"),
             None => format!("{name}: unknown variable, not used; `baton config default` lists the keys"),
         })
@@ -89,7 +104,7 @@ fn of_a_kubernetes_service(name: &str) -> bool {
 struct Overlay<'a> {
     variables: &'a Variables,
     prefix: &'a str,
-    /// The key that the prefix alone stands for.
+    /// The key for which the prefix alone is short.
     short: Option<&'static str>,
     names: &'a mut Vec<String>,
     problems: &'a mut Problems,
@@ -97,7 +112,10 @@ struct Overlay<'a> {
 
 impl Overlay<'_> {
     fn take(&mut self, name: &str, key: &str, field: &mut dyn Field) {
-        let Some(value) = self.variables.get(name).filter(|value| !value.is_empty()) else { return };
+        let Some(value) = self.variables.get(name) else { return };
+        if value.is_empty() && !field.is_secret() {
+            return;
+        }
         let source = Source::Variable(name.to_owned());
         let Some(text) = value.to_str() else {
             return self.problems.add(Problem::new(source, key, "not UTF-8 text"));
@@ -113,7 +131,7 @@ impl Visit for Overlay<'_> {
     fn field(&mut self, name: &'static str, field: &mut dyn Field) {
         let long = variable(self.prefix, name);
         let short = (self.short == Some(name)).then(|| self.prefix.to_owned());
-        // The short name is the one people know; the long one follows the rule. Said twice, the short one counts.
+        // The short name (`BATON_STORE`) wins over the full one (`BATON_STORE_URL`), because people know it better.
         for variable in [Some(long), short].into_iter().flatten() {
             self.take(&variable, name, field);
             self.names.push(variable);
@@ -127,7 +145,7 @@ impl Visit for Overlay<'_> {
         section.visit(&mut Overlay { variables, prefix: &prefix, short, names, problems });
     }
 
-    /// Which of several a variable would mean, nobody could tell.
+    /// A variable could not say which item of a list it means.
     fn list(&mut self, _name: &'static str, _sections: &mut dyn Sections) {}
 }
 

@@ -1,4 +1,4 @@
-//! The file: TOML over the schema, with the line of everything that is wrong.
+//! The configuration file: applies TOML to the schema, and reports every mistake with its line.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::keys::Keys;
 use super::problem::{Problem, Problems, did_you_mean};
 use super::schema::Config;
 use super::setting::{Field, Place, Section, Sections, Visit, join};
-use super::value::found;
+use super::value::{found, kind};
 
-/// More than anybody writes by hand.
+/// Larger than any file written by hand.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file's text, within a bound.
+/// Reads a file's text, up to a limit.
 pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     text_within(path, MOST_BYTES)
 }
@@ -22,7 +22,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
 fn text_within(path: &Path, most: u64) -> Result<String, String> {
     use std::io::Read as _;
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    // Counted while it is read: a pipe or a device has no size to ask for.
+    // Limited while reading, since pipes and devices do not report a size.
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most {
@@ -35,14 +35,14 @@ fn text_within(path: &Path, most: u64) -> Result<String, String> {
     })
 }
 
-/// Lays a file's text over the configuration. Relative paths in it start at the file's folder.
+/// Applies a file's text to the configuration. Relative paths in it start at the file's folder.
 pub(crate) fn read(text: &str, path: &Path, into: &mut Config, problems: &mut Problems) {
     let lines = Lines::of(text, &path.display().to_string());
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut unquoted = None;
     for error in &errors {
         let place = lines.place(error.span().map_or(text.len(), |span| span.start));
-        // The rest of such a line is the same mistake.
+        // Further errors on the same line come from the same mistake.
         if unquoted == Some(place.line) {
             continue;
         }
@@ -54,7 +54,7 @@ pub(crate) fn read(text: &str, path: &Path, into: &mut Config, problems: &mut Pr
         unquoted = key.is_some().then_some(place.line);
         problems.add(Problem::in_file(place, "", message));
     }
-    // What the parser made of the rest would only give rise to more complaints.
+    // After a syntax error, checking the rest would only cause misleading errors.
     if errors.is_empty() {
         let folder = path.parent().unwrap_or(Path::new(""));
         let context = Context { lines: &lines, folder, known: &Known::default() };
@@ -62,14 +62,14 @@ pub(crate) fn read(text: &str, path: &Path, into: &mut Config, problems: &mut Pr
     }
 }
 
-/// The key of a line whose value may be a text somebody did not quote. The value is not repeated: it may be a secret.
+/// The key of a line whose value looks like text without quotes. The value may be a secret and is not shown.
 fn without_quotes(line: &str) -> Option<&str> {
     let (key, value) = line.split_once('=')?;
     let begins = value.trim_start().chars().next()?;
     (!"\"'[{#".contains(begins)).then(|| key.trim())
 }
 
-/// Every key of the schema, to find what somebody meant.
+/// Every key of the schema, for suggestions.
 struct Known(Vec<String>);
 
 impl Default for Known {
@@ -81,7 +81,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// The key of that name in another place, the nearest to the top.
+    /// A key of that name in another table, the one nearest to the top level.
     fn elsewhere(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().filter(|path| path.rsplit('.').next() == Some(name));
         found.min_by_key(|path| path.matches('.').count()).map(String::as_str)
@@ -121,10 +121,10 @@ fn fill(
 ) {
     let mut reader = Reader { context, prefix, table, names: Vec::new(), problems };
     into.visit(&mut reader);
-    reader.complain_of_the_unknown();
+    reader.report_unknown_keys();
 }
 
-/// One table of the file, held against one section.
+/// Applies one table of the file to one section.
 struct Reader<'a> {
     context: &'a Context<'a>,
     prefix: &'a str,
@@ -140,7 +140,7 @@ impl Reader<'_> {
         self.problems.add(Problem::in_file(place, join(self.prefix, name), text));
     }
 
-    fn complain_of_the_unknown(&mut self) {
+    fn report_unknown_keys(&mut self) {
         for (key, _) in self.table.iter() {
             let name = key.get_ref().as_ref();
             if self.names.contains(&name) {
@@ -154,6 +154,16 @@ impl Reader<'_> {
                 (None, None) => format!("unknown key; known here: {}", self.names.join(", ")),
             };
             self.refuse(key.span().start, name, text);
+        }
+    }
+
+    /// Reads an item of a list.
+    fn item(&mut self, prefix: &str, start: usize, table: &DeTable<'_>, section: &mut dyn Section) {
+        section.placed(self.context.lines.place(start));
+        let before = self.problems.count();
+        fill(self.context, prefix, table, section, self.problems);
+        if self.problems.count() > before {
+            section.broken();
         }
     }
 
@@ -183,7 +193,10 @@ impl Visit for Reader<'_> {
         let Some((key, value)) = self.table.get_key_value(name) else { return };
         let prefix = join(self.prefix, name);
         match (value.get_ref(), section.short_for()) {
-            (DeValue::Table(table), _) => fill(self.context, &prefix, table, section, self.problems),
+            (DeValue::Table(table), _) => {
+                section.placed(self.context.lines.place(key.span().start));
+                fill(self.context, &prefix, table, section, self.problems);
+            }
             (DeValue::Array(_), None) => {
                 self.refuse(key.span().start, name, format!("expected a table, written [{prefix}]"));
             }
@@ -197,7 +210,7 @@ impl Visit for Reader<'_> {
                 section.visit(&mut only);
             }
             (value, None) => {
-                let text = format!("expected a table, written [{prefix}], not {}", found(value));
+                let text = format!("expected a table, written [{prefix}], not {}", shown(value, section));
                 self.refuse(key.span().start, name, text);
             }
         }
@@ -207,25 +220,24 @@ impl Visit for Reader<'_> {
         self.names.push(name);
         let Some((key, value)) = self.table.get_key_value(name) else { return };
         let prefix = join(self.prefix, name);
-        let Some(items) = value.get_ref().as_array() else {
-            let text = format!("expected a list of tables, each written [[{prefix}]]");
-            return self.refuse(key.span().start, name, text);
+        let items = match value.get_ref() {
+            DeValue::Array(items) => items,
+            DeValue::Table(only) if sections.may_be_one_table() => {
+                return self.item(&prefix, key.span().start, only, sections.add());
+            }
+            _ => {
+                let text = format!("expected a list of tables, each written [[{prefix}]]");
+                return self.refuse(key.span().start, name, text);
+            }
         };
         for item in items.iter() {
             let start = item.span().start;
             match item.get_ref().as_table() {
-                Some(table) => {
-                    let section = sections.add();
-                    section.placed(self.context.lines.place(start));
-                    let before = self.problems.count();
-                    fill(self.context, &prefix, table, section, self.problems);
-                    if self.problems.count() > before {
-                        section.broken();
-                    }
-                }
+                Some(table) => self.item(&prefix, start, table, sections.add()),
                 None => {
-                    let text =
-                        format!("expected a table, written [[{prefix}]], not {}", found(item.get_ref()));
+                    let mut found = String::new();
+                    sections.sample(&mut |section| found = shown(item.get_ref(), section));
+                    let text = format!("expected a table, written [[{prefix}]], not {found}");
                     self.refuse(start, name, text);
                 }
             }
@@ -233,7 +245,34 @@ impl Visit for Reader<'_> {
     }
 }
 
-/// Stops at one field of a section.
+/// What stands in the place of a table, for an error. Who writes `api_key = "…"` means the secret in that table, so it is
+/// not repeated if the table has one.
+fn shown(value: &DeValue<'_>, instead: &mut dyn Section) -> String {
+    let mut secrets = Secrets { found: false };
+    instead.visit(&mut secrets);
+    if secrets.found { kind(value).to_owned() } else { found(value) }
+}
+
+/// Looks for a secret among the keys of a section and its tables.
+struct Secrets {
+    found: bool,
+}
+
+impl Visit for Secrets {
+    fn field(&mut self, _name: &'static str, field: &mut dyn Field) {
+        self.found |= field.is_secret();
+    }
+
+    fn table(&mut self, _name: &'static str, section: &mut dyn Section) {
+        section.visit(self);
+    }
+
+    fn list(&mut self, _name: &'static str, sections: &mut dyn Sections) {
+        sections.sample(&mut |section| section.visit(self));
+    }
+}
+
+/// Visits one field of a section.
 struct Only<'a> {
     name: &'static str,
     taken: &'a mut dyn FnMut(&mut dyn Field),

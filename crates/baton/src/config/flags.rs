@@ -1,4 +1,4 @@
-//! Flags over everything else.
+//! Flags override all other layers.
 
 use super::keys::with_field;
 use super::problem::{Problem, Problems};

@@ -1,5 +1,5 @@
-//! A target of the fuzzers: the text of a configuration file. What is wrong is told with a line that is there; what is
-//! right is shown as a file that means the same.
+//! A fuzz target: the text of a configuration file. Errors must name an existing line; a valid file must be shown as a
+//! file with the same meaning.
 
 use std::path::Path;
 
@@ -18,22 +18,24 @@ pub(crate) fn file(bytes: &[u8]) {
                 assert!(number.is_none_or(|number: usize| number <= last), "{line}, of {last} lines");
             }
         }
-        Ok(Loaded { mut config, .. }) => {
+        Ok(Loaded { mut config, auth, .. }) => {
             let _ = show_json(&mut config, true);
             let shown = show_toml(&mut config, true);
-            // Secrets are not shown, so they cannot be read again.
+            // Secrets are hidden, so such a file cannot be read again.
             if shown.contains("***") {
                 return;
             }
             let again = load(&shown).unwrap_or_else(|problems| panic!("{problems}\n{shown}"));
             let different = changes(&config, &again.config);
             assert_eq!(different, Changes::default(), "{shown}");
+            // A table that is shown though it was not written would switch a scheme on.
+            assert!(auth.names().eq(again.auth.names()), "{shown}");
         }
     }
 }
 
 fn load(text: &str) -> Result<Loaded, Problems> {
     let (loaded, problems) =
-        Inputs::default().lay(Some((Path::new("baton.toml"), text)), Problems::default());
+        Inputs::default().apply_layers(Some((Path::new("baton.toml"), text)), Problems::default());
     problems.unless_any(loaded)
 }

@@ -1,4 +1,4 @@
-//! The logic behind a skill, as its configuration says.
+//! Makes the logic of a skill from its configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::value::{Builtin, CommandLine, ExecInput, ExecOutput, Replies};
 use crate::agents::exec::{self, Chunk, ExecAgent, ExecOptions, ExecReplies};
 use crate::agents::{demo, echo};
 
-/// `exec` or `builtin`, answering with tasks or messages; the reason if that cannot be.
+/// The logic for `exec` or `builtin`, with tasks or messages as replies; an error if it cannot be made.
 pub(crate) fn handler_of(skill: &Skill) -> Result<Logic, String> {
     let Some(builtin) = *skill.builtin else { return program(skill) };
     Ok(match (builtin, *skill.replies) {
@@ -21,7 +21,7 @@ pub(crate) fn handler_of(skill: &Skill) -> Result<Logic, String> {
     })
 }
 
-/// The program of a skill with `exec`, if its script is not there.
+/// A warning if the script of a skill with `exec` does not exist.
 pub(crate) fn missing_script(skill: &Skill) -> Option<String> {
     exec::missing_script(&command_of(skill)?, directory_of(skill).as_deref())
 }
@@ -43,7 +43,7 @@ fn folder_of(skill: &Skill) -> Option<PathBuf> {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned)
 }
 
-/// A program of the user's.
+/// The logic for `exec`.
 fn program(skill: &Skill) -> Result<Logic, String> {
     let command = command_of(skill).ok_or_else(|| "there is neither `exec` nor `builtin`".to_owned())?;
     let usual = ExecOptions::default();

@@ -1,9 +1,9 @@
-//! Visitors that only want to know what keys there are, or want one of them.
+//! Visitors that list all keys, or find one.
 
 use super::setting::{Field, Section, Sections, Visit, join};
 
-/// Every key there is, those of a list's items under the list's name: `skill.exec`. Adds an item to each list, so it
-/// is shown a configuration that nobody uses.
+/// Lists every key; keys of list items come under the list's name: `skill.exec`. It adds an item to each list, so it
+/// must visit a throw-away configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     prefix: String,
@@ -37,7 +37,7 @@ impl Visit for Keys {
     }
 }
 
-/// Does something with the field at a path; what is in lists has none.
+/// Calls `act` with the field at a path; fields of list items have no path.
 pub(crate) fn with_field(section: &mut dyn Section, path: &str, mut act: impl FnMut(&mut dyn Field)) {
     let mut found = false;
     section.visit(&mut At { path, act: &mut act, found: &mut found });

@@ -3,20 +3,24 @@
 //! | file | holds |
 //! |---|---|
 //! | `schema` | every key with its default and bounds |
-//! | `setting`, `value` | one value, its source; how each type is read and shown |
+//! | `setting`, `value` | one value with its source; how each type is read and shown |
 //! | `file`, `environment`, `flags` | the layers |
-//! | `check` | rules between keys |
-//! | `problem` | what is wrong, all at once, with its place |
+//! | `check`, `listening` | rules between keys |
+//! | `problem` | mistakes, collected with their places |
 //! | `show`, `change`, `keys` | visitors: print, compare, list |
-//! | `thing` | what the default store is named after |
-//! | `agents`, `card`, `handler` | what the agents of a configuration are made of |
+//! | `default_store` | the name of the default store |
+//! | `agents`, `card`, `handler` | the agents, their cards and their logic |
+//! | `auth` | the schemes that are enforced |
 //! | `bounds` | the library's option types, filled in |
+//! | `tls` | the certificate and the key |
 
 mod agents;
+mod auth;
 mod bounds;
 mod card;
 mod change;
 mod check;
+mod default_store;
 mod environment;
 mod file;
 mod flags;
@@ -24,41 +28,46 @@ mod flags;
 pub(crate) mod fuzz;
 mod handler;
 mod keys;
+mod listening;
 mod problem;
 mod schema;
 mod setting;
 mod show;
 #[cfg(test)]
 mod tests;
-mod thing;
+mod tls;
 mod value;
 
 pub(crate) use agents::AgentPlan;
+pub(crate) use auth::{AuthPlan, KeyPlace, StoredKeys};
 pub(crate) use change::between as changes;
-pub(crate) use check::not_loopback;
+pub(crate) use default_store::{DEMO_STORE, others_than};
 pub(crate) use flags::Flag;
+pub(crate) use listening::Listening;
 pub(crate) use problem::{Problem, Problems};
 pub(crate) use schema::{Config, Log, Traces};
 pub(crate) use show::{json as show_json, toml as show_toml};
-pub(crate) use thing::DEMO_STORE;
 #[cfg(feature = "otel")]
 pub(crate) use value::HttpUrl;
-pub(crate) use value::{LogFormat, StoreUrl, duration};
+pub(crate) use value::{AdminSocket, LogFormat, StoreUrl, duration};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baton_server::auth::KeySet;
+use baton_server::tls::TlsOptions;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
+use default_store::Served;
 use environment::Variables;
-use setting::{Place, Source};
-use thing::Thing;
+use setting::Place;
+pub(crate) use setting::Source;
 
 use crate::agents::demo::Profile;
 use crate::agents::exec::flags::ExecFlags;
 
-/// `config.default.toml`: every key, what it is for, and its default.
+/// `config.default.toml`: every key with its meaning and its default.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../config.default.toml");
 
 /// Looked for in the working folder when no file is named.
@@ -66,44 +75,72 @@ const FILE: &str = "baton.toml";
 /// Names the file, as `--config` does.
 const VARIABLE: &str = "BATON_CONFIG";
 
-/// All that a configuration is made from, so that it can be made again.
+/// All inputs of a configuration, so that it can be loaded again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Inputs {
     /// `--config`
     file: Option<PathBuf>,
-    /// A file that is to be there, though nobody named it.
+    /// A `baton.toml` that was found at the first load and must exist at a reload.
     found: Option<PathBuf>,
     flags: Vec<Flag>,
     variables: Variables,
-    /// `--profile`, which is no key: it chooses among the demo agent's own cards.
+    /// `--profile`, which is not a key: it chooses one of the demo agent's cards.
     profile: Option<Profile>,
-    /// `--exec` and what goes with it: a skill, which is for the file or for flags of its own.
+    /// `--exec` and its flags: they define a skill, which otherwise only the file can.
     exec: ExecFlags,
-    /// The store has tasks from the time when all agents at the root shared a scope.
+    /// The store has tasks of a version in which all agents at the root shared a scope.
     shares_scope: bool,
+    /// The keys of the store, once it is open.
+    stored_keys: Option<StoredKeys>,
 }
 
-/// A configuration without a fault.
+/// A valid configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// Its agents, with their cards read.
     pub(crate) agents: Vec<AgentPlan>,
+    /// How callers are authenticated.
+    pub(crate) auth: AuthPlan,
+    /// Whether other machines may reach it.
+    pub(crate) listening: Listening,
     /// The file it was read from, if there was one.
     pub(crate) file: Option<PathBuf>,
-    /// What is odd, but no reason to stop.
+    /// The certificate and its key, if there are files for them.
+    pub(crate) tls: Option<TlsOptions>,
+    /// Warnings: suspicious, but allowed.
     pub(crate) warnings: Vec<String>,
 }
 
+impl Config {
+    /// Adds the rest of `[tls]` to a certificate that does not come from its files.
+    pub(crate) fn with_tls_clients(&self, options: TlsOptions) -> Result<TlsOptions, Problems> {
+        let mut problems = Problems::default();
+        let hsts = options.hsts;
+        let options = tls::with_clients(self, options, &mut problems);
+        match options {
+            Some(mut options) => {
+                options.hsts &= hsts;
+                if let Err(error) = options.check() {
+                    let place = self.tls.client_ca.source().clone();
+                    problems.add(Problem::new(place, "tls.client_ca", error.to_string()));
+                }
+                problems.unless_any(options)
+            }
+            None => Err(problems),
+        }
+    }
+}
+
 impl Inputs {
-    /// The process's own environment, with these flags.
+    /// With the environment of the process and these flags.
     pub(crate) fn of_process(
         file: Option<PathBuf>,
         flags: Vec<Flag>,
         profile: Option<Profile>,
         exec: ExecFlags,
     ) -> Self {
-        // A name that is no text is none of ours.
+        // Variables whose name is not UTF-8 cannot be ours.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Inputs {
@@ -114,33 +151,68 @@ impl Inputs {
             profile,
             exec,
             shares_scope: false,
+            stored_keys: None,
         }
     }
 
-    /// From now on a file that was found has to be there.
+    /// From now on the file that was found must exist.
     pub(crate) fn keep_to(&mut self, file: Option<&Path>) {
         self.found = file.map(Path::to_owned);
     }
 
-    /// From now on the program goes by the name that every agent at the root once had.
+    /// From now on the program has the id that every agent at the root had in earlier versions.
     pub(crate) fn share_scope(&mut self, loaded: &mut Loaded) {
         self.shares_scope = true;
         loaded.agents.iter_mut().for_each(AgentPlan::share_scope);
     }
 
-    /// Reads the file, puts the layers on one another, and checks the result: all that is wrong, whether the
-    /// configuration or a server made from it finds it, is told at once.
+    /// From the next load on, the keys of the store are accepted, if keys are.
+    pub(crate) fn use_keys(&mut self, stored: StoredKeys) {
+        self.stored_keys = Some(stored);
+    }
+
+    /// Reads the file, applies the layers, and checks the result. All mistakes are reported together, also those that
+    /// only a server built from the configuration finds.
     pub(crate) async fn load(&self) -> Result<Loaded, Problems> {
-        let (loaded, mut problems) = self.read();
-        // What a card switches off is for the log of the server that is started, not for this trial.
-        let proof = Box::pin(agents::prove(&loaded.agents, &mut problems));
+        let (mut loaded, mut problems) = self.read();
+        loaded.tls = tls::read(&loaded.config, &mut problems, &mut loaded.warnings);
+        // This trial must not log what a card switches off: the real server logs it at start.
+        let proof = Box::pin(agents::trial_build(&loaded.agents, &loaded.auth, &mut problems));
         proof.with_subscriber(NoSubscriber::default()).await;
         problems.unless_any(loaded)
     }
 
+    /// Before the store is open it is unknown whether it has keys, and so whether callers will be authenticated. If the
+    /// store's file exists, a configuration that is right with keys is accepted for now; the next load, which knows the
+    /// keys, decides.
+    pub(crate) async fn load_before_store(&self) -> Result<Loaded, Problems> {
+        let problems = match self.load().await {
+            Ok(loaded) => return Ok(loaded),
+            Err(problems) => problems,
+        };
+        let may_have_keys = |loaded: Loaded| match &*loaded.config.store.url {
+            StoreUrl::Sqlite(path) => path.exists(),
+            StoreUrl::Memory => false,
+        };
+        if !self.load_place().is_ok_and(may_have_keys) {
+            return Err(problems);
+        }
+        let Ok(keys) = KeySet::new() else { return Err(problems) };
+        let stored_keys = Some(StoredKeys { keys: Arc::new(keys), any: true });
+        Inputs { stored_keys, ..self.clone() }.load().await.map_err(|_| problems)
+    }
+
+    /// For `baton key`: where the store and the socket are. Mistakes elsewhere are left to the server: an expired
+    /// certificate must not prevent that a key is revoked.
+    pub(crate) fn load_place(&self) -> Result<Loaded, Problems> {
+        let (loaded, problems) = self.read();
+        let file = loaded.file.as_ref().map(|file| file.display().to_string());
+        problems.only_of(&["store", "admin"], file.as_deref()).unless_any(loaded)
+    }
+
     fn read(&self) -> (Loaded, Problems) {
         let mut problems = Problems::default();
-        let Some((path, named_by)) = self.file() else { return self.lay(None, problems) };
+        let Some((path, named_by)) = self.file() else { return self.apply_layers(None, problems) };
         let name = path.display().to_string();
         let text = file::text_of(&path).unwrap_or_else(|reason| {
             problems.add(match named_by {
@@ -149,11 +221,11 @@ impl Inputs {
             });
             String::new()
         });
-        self.lay(Some((&path, &text)), problems)
+        self.apply_layers(Some((&path, &text)), problems)
     }
 
-    /// The agents of which nothing is wrong so far are in it even if there are problems elsewhere.
-    fn lay(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> (Loaded, Problems) {
+    /// Contains the valid agents even if there are problems elsewhere.
+    fn apply_layers(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> (Loaded, Problems) {
         let mut config = Config::default();
         if let Some((path, text)) = file {
             file::read(text, path, &mut config, &mut problems);
@@ -161,20 +233,23 @@ impl Inputs {
         let mut warnings = environment::overlay(&self.variables, &mut config, &mut problems);
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
+        let auth = auth::plan(&config, &self.variables, self.stored_keys.as_ref(), &mut problems);
         let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems, &mut warnings);
+        let listening = Listening::of(&config, &auth, &agents);
+        listening::check(&config, &listening, &mut problems);
         if self.shares_scope {
             agents.iter_mut().for_each(AgentPlan::share_scope);
         }
         let file = file.map(|(path, _)| path.to_owned());
         if !config.store.url.is_set() {
-            let thing = Thing::of(&config, self.exec.exec.as_deref(), file.as_deref());
-            let store = StoreUrl::Sqlite(thing.store());
+            let served = Served::of(&config, self.exec.exec.as_deref(), file.as_deref());
+            let store = StoreUrl::Sqlite(served.store());
             config.store.url.replace(store, Source::Default);
         }
-        (Loaded { config, agents, file, warnings }, problems)
+        (Loaded { config, agents, auth, listening, file, tls: None, warnings }, problems)
     }
 
-    /// The file, and who named it.
+    /// The file, and the flag or variable that named it.
     fn file(&self) -> Option<(PathBuf, Option<Source>)> {
         if let Some(path) = &self.file {
             return Some((path.clone(), Some(Source::Flag("--config"))));

@@ -1,14 +1,14 @@
-//! What is wrong with a configuration. All of it is gathered and told at once, each with its place.
+//! Mistakes in a configuration. All are collected and reported together, each with its place.
 
 use std::fmt;
 
 use super::setting::{Place, Source};
 
-/// One thing to mend.
+/// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     place: Source,
-    /// Empty where the file as a whole, a variable or a flag is meant.
+    /// Empty if the mistake concerns the whole file, a variable or a flag.
     key: String,
     text: String,
 }
@@ -22,13 +22,36 @@ impl Problem {
         Self::new(Source::File(place), key, text)
     }
 
-    /// In the order of the layers, and of lines within a file.
+    /// Whether it is about a key of this table.
+    fn is_about(&self, table: &str) -> bool {
+        match &self.place {
+            Source::Variable(name) => {
+                let name = name.strip_prefix("BATON_").unwrap_or(name).to_ascii_lowercase();
+                name.starts_with(table) || (table == "auth" && name == "api_key")
+            }
+            _ => self.key.split('.').next() == Some(table),
+        }
+    }
+
+    /// Whether the file itself could not be read, or is not TOML.
+    fn is_about_all_of(&self, file: Option<&str>) -> bool {
+        self.key.is_empty()
+            && match &self.place {
+                Source::File(place) => Some(&*place.file) == file,
+                Source::Flag(name) => *name == "--config",
+                Source::Variable(name) => name == "BATON_CONFIG",
+                Source::Default => false,
+            }
+    }
+
+    /// Orders problems by layer, and by line within a file.
     fn rank(&self) -> (usize, usize) {
         match &self.place {
-            Source::Default => (0, 0),
-            Source::File(place) => (1, place.line),
-            Source::Variable(_) => (2, 0),
-            Source::Flag(_) => (3, 0),
+            Source::File(place) => (0, place.line),
+            Source::Variable(_) => (1, 0),
+            Source::Flag(_) => (2, 0),
+            // Often a consequence of what is written elsewhere.
+            Source::Default => (3, 0),
         }
     }
 }
@@ -39,7 +62,7 @@ impl fmt::Display for Problem {
             Source::Default => {}
             Source::File(place) if place.line == 0 => write!(f, "{}: ", place.file)?,
             Source::File(place) => write!(f, "{}, line {}: ", place.file, place.line)?,
-            // Who typed it knows it by that name.
+            // The user knows the value by the name of the flag or variable.
             Source::Variable(name) => return write!(f, "{name}: {}", self.text),
             Source::Flag(name) => return write!(f, "{name}: {}", self.text),
         }
@@ -50,7 +73,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// One or more problems, ready to be told.
+/// One or more problems.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Problems(Vec<Problem>);
 
@@ -63,7 +86,20 @@ impl Problems {
         self.0.len()
     }
 
-    /// The value, unless something is wrong.
+    /// Those about these tables, or about the whole file.
+    pub(crate) fn only_of(mut self, tables: &[&str], file: Option<&str>) -> Self {
+        self.0.retain(|problem| {
+            problem.is_about_all_of(file) || tables.iter().any(|table| problem.is_about(table))
+        });
+        self
+    }
+
+    /// Whether any is about who may call. What then is wrong with cards and addresses may be a consequence.
+    pub(crate) fn concern_auth(&self) -> bool {
+        self.0.iter().any(|problem| problem.is_about("auth") || problem.key.ends_with(".require"))
+    }
+
+    /// The value, or the problems if there are any.
     pub(crate) fn unless_any<T>(mut self, value: T) -> Result<T, Problems> {
         if self.0.is_empty() {
             return Ok(value);
@@ -83,7 +119,7 @@ impl From<Problem> for Problems {
     }
 }
 
-/// One on its own line, several as a list.
+/// One problem on one line, several as a list.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0[..] {
@@ -96,12 +132,12 @@ impl fmt::Display for Problems {
     }
 }
 
-/// The known word that somebody most likely meant.
+/// The known word that is most similar.
 pub(crate) fn did_you_mean<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_ascii_lowercase().replace('-', "_");
     let distance = |word: &str| strsim::damerau_levenshtein(&typed, &word.to_ascii_lowercase());
     let (far, near) = known.into_iter().map(|word| (distance(word), word)).min()?;
-    // A third of the letters may be wrong; more is another word.
+    // Up to a third of the letters may differ.
     let most = (typed.chars().count().max(near.chars().count()) / 3).max(1);
     (far <= most).then_some(near)
 }

@@ -1,5 +1,5 @@
-//! One configured value with the place it came from, and the way everybody reaches all of them: a section names its
-//! keys once, in `visit`, and reading, overriding, showing and comparing are visitors.
+//! One configured value with its source, and the visitor pattern for all of them: a section names its keys once, in
+//! `visit`; reading, overriding, showing and comparing are visitors.
 
 use std::any::Any;
 use std::fmt;
@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::value::{Refused, Shown, Value};
 
-/// Where a value was said. Later ones win.
+/// Where a value comes from. Later variants override earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Default,
@@ -41,7 +41,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value, where it was said, and the bounds it must keep.
+/// A value, its source, and its bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting<T> {
     value: T,
@@ -73,7 +73,7 @@ impl<T> Setting<T> {
         self.source != Source::Default
     }
 
-    /// For values that are made of others: a port put into an address.
+    /// For values that are derived from others: an address with another port.
     pub(crate) fn replace(&mut self, value: T, source: Source) {
         self.value = value;
         self.source = source;
@@ -96,29 +96,32 @@ impl<T> Deref for Setting<T> {
 
 /// A setting of any type.
 pub(crate) trait Field {
-    /// Takes a value of a file; relative paths in it start at `folder`.
+    /// Sets the value from a file; relative paths in it start at `folder`.
     fn accept_toml(&mut self, value: &DeValue<'_>, place: Place, folder: &Path) -> Result<(), Vec<Refused>>;
 
-    /// Takes what a variable or a flag says.
+    /// Sets the value from a variable or a flag.
     fn accept_text(&mut self, text: &str, source: Source) -> Result<(), Vec<Refused>>;
 
-    /// As people may see it: secrets are hidden.
+    /// Whether it may be a secret.
+    fn is_secret(&self) -> bool;
+
+    /// The value for display: secrets are hidden.
     fn show(&self) -> Shown;
 
     fn source(&self) -> &Source;
 
-    /// The value alone, to be compared with another of the same key.
+    /// The value without its source, for comparing.
     fn value(&self) -> Box<dyn Comparable>;
 }
 
-/// A value of which nothing can be had but whether it is the same as another.
-pub(crate) trait Comparable {
+/// A value that can only be compared with another.
+pub(crate) trait Comparable: Send + Sync {
     fn is(&self, other: &dyn Comparable) -> bool;
 
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<T: PartialEq + 'static> Comparable for T {
+impl<T: PartialEq + Send + Sync + 'static> Comparable for T {
     fn is(&self, other: &dyn Comparable) -> bool {
         other.as_any().downcast_ref() == Some(self)
     }
@@ -142,6 +145,10 @@ impl<T: Value> Field for Setting<T> {
         self.within_bounds(&value)?;
         self.replace(value, source);
         Ok(())
+    }
+
+    fn is_secret(&self) -> bool {
+        T::SECRET
     }
 
     fn show(&self) -> Shown {
@@ -173,23 +180,30 @@ impl<T: Value> Setting<T> {
 
 /// A table of the configuration.
 pub(crate) trait Section {
-    /// Shows every key to the visitor: fields first, then tables, then lists of tables, as TOML wants them written.
+    /// Passes every key to the visitor: fields first, then tables, then lists of tables, in the order that TOML
+    /// requires.
     fn visit(&mut self, visit: &mut dyn Visit);
 
-    /// The key that the table's name alone stands for: `store = "…"` is `store.url`.
+    /// The key for which the table's name alone is short: `store = "…"` sets `store.url`.
     fn short_for(&self) -> Option<&'static str> {
         None
     }
 
-    /// What tells items of a list apart, if it was said.
+    /// Whether the table is in effect. Some tables are only if they are written, even if they are empty; such a one is not
+    /// shown otherwise.
+    fn is_there(&mut self) -> bool {
+        true
+    }
+
+    /// The id of a list item, if it is set.
     fn label(&self) -> Option<String> {
         None
     }
 
-    /// Told to items of a list: the line they begin at.
+    /// The line where its table begins. For tables, too, since a table may matter though no key in it is set.
     fn placed(&mut self, _place: Place) {}
 
-    /// Told to items of a list: something in them was refused.
+    /// Called on list items: a key in them was refused.
     fn broken(&mut self) {}
 }
 
@@ -197,7 +211,15 @@ pub(crate) trait Section {
 pub(crate) trait Sections {
     fn add(&mut self) -> &mut dyn Section;
 
+    /// Whether `[name]` may stand for `[[name]]` if there is only one.
+    fn may_be_one_table(&self) -> bool {
+        false
+    }
+
     fn each(&mut self, see: &mut dyn FnMut(usize, &mut dyn Section));
+
+    /// An item that is not in the list, to look at its keys.
+    fn sample(&self, see: &mut dyn FnMut(&mut dyn Section));
 }
 
 impl<T: Section + Default> Sections for Vec<T> {
@@ -211,16 +233,56 @@ impl<T: Section + Default> Sections for Vec<T> {
             see(index, section);
         }
     }
+
+    fn sample(&self, see: &mut dyn FnMut(&mut dyn Section)) {
+        see(&mut T::default());
+    }
 }
 
-/// Who is shown every key.
+/// A list of tables that usually has one item, which can be written as a table: `[auth.jwt]`.
+#[derive(Debug, Clone)]
+pub(crate) struct OneOrMore<T>(Vec<T>);
+
+impl<T> Default for OneOrMore<T> {
+    fn default() -> Self {
+        OneOrMore(Vec::new())
+    }
+}
+
+impl<T> Deref for OneOrMore<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Section + Default> Sections for OneOrMore<T> {
+    fn add(&mut self) -> &mut dyn Section {
+        self.0.add()
+    }
+
+    fn may_be_one_table(&self) -> bool {
+        true
+    }
+
+    fn each(&mut self, see: &mut dyn FnMut(usize, &mut dyn Section)) {
+        self.0.each(see);
+    }
+
+    fn sample(&self, see: &mut dyn FnMut(&mut dyn Section)) {
+        self.0.sample(see);
+    }
+}
+
+/// A visitor of all keys.
 pub(crate) trait Visit {
     fn field(&mut self, name: &'static str, field: &mut dyn Field);
     fn table(&mut self, name: &'static str, section: &mut dyn Section);
     fn list(&mut self, name: &'static str, sections: &mut dyn Sections);
 }
 
-/// `limits` and `max_body` are `limits.max_body`.
+/// Joins `limits` and `max_body` to `limits.max_body`.
 pub(crate) fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }

@@ -1,15 +1,15 @@
-//! What is in effect and where it was said, as TOML with comments or as JSON. Values come through
-//! [`Shown`](super::value::Shown) alone, so secrets stay hidden.
+//! Prints the values in effect and their sources, as TOML with comments or as JSON. All values go through [`Shown`], so
+//! secrets stay hidden.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::setting::{Field, Section, Sections, Visit, join};
 use super::value::Shown;
 
-/// Where the comments stand when the values are short.
+/// The column of comments after short values.
 const COMMENT: usize = 40;
 
-/// TOML that can be read again; `all` adds the keys that have no value, as comments.
+/// TOML that can be read again; `all` adds keys without a value as comments.
 pub(crate) fn toml(section: &mut dyn Section, all: bool) -> String {
     let mut writer = Toml { out: String::new(), prefix: String::new(), head: String::new(), all };
     section.visit(&mut writer);
@@ -19,7 +19,7 @@ pub(crate) fn toml(section: &mut dyn Section, all: bool) -> String {
 struct Toml {
     out: String,
     prefix: String,
-    /// The header of a table that has shown no key yet.
+    /// The header of a table, until its first key is printed.
     head: String,
     all: bool,
 }
@@ -50,6 +50,9 @@ impl Visit for Toml {
     }
 
     fn table(&mut self, name: &'static str, section: &mut dyn Section) {
+        if !section.is_there() {
+            return;
+        }
         let head = format!("\n[{}]\n", join(&self.prefix, name));
         self.within(name, head, section);
     }
@@ -60,7 +63,7 @@ impl Visit for Toml {
     }
 }
 
-/// Tables as they are, each value as `{"value": …, "source": "…"}`.
+/// Tables as objects, each value as `{"value": …, "source": "…"}`.
 pub(crate) fn json(section: &mut dyn Section, all: bool) -> Json {
     let mut writer = Members { members: Map::new(), all };
     section.visit(&mut writer);
@@ -82,6 +85,9 @@ impl Visit for Members {
     }
 
     fn table(&mut self, name: &'static str, section: &mut dyn Section) {
+        if !section.is_there() {
+            return;
+        }
         self.members.insert(name.to_owned(), json(section, self.all));
     }
 

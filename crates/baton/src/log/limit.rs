@@ -1,8 +1,8 @@
-//! No cause may fill the log: of the lines that one place in the program writes, so many are let through in a while. How
-//! many were left out is told at the end of that while.
+//! Limits the log: each log statement in the code may write a number of lines per period. At the end of the period one
+//! line says how many were left out.
 //!
-//! A line that a client can provoke is a line that it can provoke a million times, and the disk may be the one that
-//! tasks are stored on. The limit holds for every place, also in other crates, so that nobody has to think of it.
+//! If a client can provoke a line, it can provoke it a million times, and the log may be on the same disk as the store.
+//! The limit applies to every log statement, also in other crates, without extra code.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -19,27 +19,29 @@ use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// So many lines of one place…
+/// Lines of one log statement…
 const LINES: u64 = 20;
-/// …in so much time.
-const WHILE: Duration = Duration::from_secs(10);
+/// …of security events, of which each one may matter…
+const AUDIT_LINES: u64 = 200;
+/// …in one period.
+const PERIOD: Duration = Duration::from_secs(10);
 
-/// Of a message that stands for those that were left out.
+/// Longest excerpt of a message that was left out.
 const MESSAGE_CHARS: usize = 200;
 
 static COUNTS: Counts = Counts { places: Mutex::new(None), some_left_out: Condvar::new() };
-static TELLING: Once = Once::new();
+static REPORTER: Once = Once::new();
 
-/// Gives a layer the lines that are not too many. For the whole process, as the log is.
+/// Passes the lines within the limit on to a layer. The counters are global, as the log is.
 ///
-/// A layer rather than a filter: a filter that decides by the event, and not by its place alone, confuses those of other
+/// A layer rather than a filter: a filter that decides per event, and not per call site, breaks the filters of other
 /// layers (tracing-subscriber 0.3 asserts against it).
 #[derive(Debug)]
 pub(super) struct Limited<L>(pub(super) L);
 
 impl<S: Subscriber, L: Layer<S>> Layer<S> for Limited<L> {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        if is_wanted_whole(event.metadata()) || COUNTS.lets_through(event, Instant::now()) {
+        if is_unlimited(event.metadata()) || COUNTS.lets_through(event, Instant::now()) {
             self.0.on_event(event, context);
         }
     }
@@ -89,16 +91,20 @@ impl<S: Subscriber, L: Layer<S>> Layer<S> for Limited<L> {
     }
 }
 
-/// What somebody has asked for line by line: details, a line per request, and what programs print, which has a limit of
-/// its own.
-fn is_wanted_whole(metadata: &Metadata<'_>) -> bool {
+/// Lines without a limit: debug and trace lines, the line per request, and the output of programs, which has its own
+/// limit.
+fn is_unlimited(metadata: &Metadata<'_>) -> bool {
     let is_info = *metadata.level() == Level::INFO;
     *metadata.level() > Level::INFO
         || (is_info && metadata.name() == "request")
         || (is_info && metadata.target() == "exec")
 }
 
-/// Lines by the places they come from: as many as the program has.
+fn most(metadata: &Metadata<'_>) -> u64 {
+    if metadata.target() == super::audit::TARGET { AUDIT_LINES } else { LINES }
+}
+
+/// Counters per log statement; their number is bounded by the code.
 struct Counts {
     places: Mutex<Option<HashMap<Identifier, Callsite>>>,
     some_left_out: Condvar,
@@ -109,11 +115,11 @@ struct Callsite {
     since: Instant,
     said: u64,
     left_out: u64,
-    /// Of the first line that was left out.
+    /// The message of the first line that was left out.
     message: String,
 }
 
-/// What one place has written too much.
+/// The lines of one log statement that were left out.
 #[derive(Debug, PartialEq)]
 struct LeftOut {
     target: String,
@@ -132,10 +138,10 @@ impl Counts {
             left_out: 0,
             message: String::new(),
         });
-        if now.duration_since(place.since) >= WHILE && place.left_out == 0 {
+        if now.duration_since(place.since) >= PERIOD && place.left_out == 0 {
             (place.since, place.said) = (now, 0);
         }
-        if place.said < LINES {
+        if place.said < most(metadata) {
             place.said += 1;
             return true;
         }
@@ -143,18 +149,18 @@ impl Counts {
             place.message.clear();
             event.record(&mut Message(&mut place.message));
             self.some_left_out.notify_one();
-            TELLING.call_once(tell);
+            REPORTER.call_once(start_reporter);
         }
         place.left_out += 1;
         false
     }
 
-    /// What was left out of a while that is over; they begin anew. Says also whether any go on.
+    /// Takes the counts of periods that are over and resets them. The flag says whether other periods still run.
     fn take(&self, now: Instant) -> (Vec<LeftOut>, bool) {
         let (mut all, mut go_on) = (Vec::new(), false);
         for place in self.places().iter_mut().flat_map(HashMap::values_mut).filter(|place| place.left_out > 0)
         {
-            if now.duration_since(place.since) < WHILE {
+            if now.duration_since(place.since) < PERIOD {
                 go_on = true;
                 continue;
             }
@@ -169,7 +175,7 @@ impl Counts {
     }
 
     fn places(&self) -> MutexGuard<'_, Option<HashMap<Identifier, Callsite>>> {
-        // Each number says something by itself.
+        // The counters stay usable after a panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,43 +188,43 @@ impl Counts {
     }
 }
 
-/// Tells, from a thread of its own: while one line is written, no other can be.
-fn tell() {
+/// Logs the counts from a separate thread, because a line cannot be logged while another is being written.
+fn start_reporter() {
     let started = thread::Builder::new().name("log-limit".to_owned()).spawn(|| {
         loop {
             COUNTS.wait_for_some();
-            thread::sleep(WHILE);
-            say(COUNTS.take(Instant::now()).0);
+            thread::sleep(PERIOD);
+            report(COUNTS.take(Instant::now()).0);
         }
     });
-    // Without a thread for it, nobody learns how many they were; the limit holds all the same.
+    // Without the thread the counts are not logged; the limit still applies.
     drop(started);
 }
 
-/// The counts that nobody has been told of, at the end of the process.
+/// Logs the remaining counts at the end of the process.
 pub(super) fn close() {
-    say(COUNTS.take(Instant::now() + WHILE).0);
+    report(COUNTS.take(Instant::now() + PERIOD).0);
 }
 
-fn say(left_out: Vec<LeftOut>) {
+fn report(left_out: Vec<LeftOut>) {
     for LeftOut { target, message, lines } in left_out {
         tracing::warn!(
             lines,
             from = target,
             like = message,
-            "lines were left out of the log: too many alike"
+            "lines were left out of the log: too many of the same kind"
         );
     }
 }
 
-/// The message of a line, cut off where it is long.
+/// The message of a line, shortened if it is long.
 struct Message<'a>(&'a mut String);
 
 impl Visit for Message<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             let mut text = String::new();
-            // A string takes whatever is written.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{value:?}");
             self.0.extend(text.chars().take(MESSAGE_CHARS));
         }
@@ -263,7 +269,7 @@ mod tests {
         assert_eq!(through, LINES + 1000 + 1000 + 1);
         let now = Instant::now();
         assert_eq!(COUNTS.take(now), (vec![], true), "it goes on");
-        let (left_out, go_on) = COUNTS.take(now + WHILE);
+        let (left_out, go_on) = COUNTS.take(now + PERIOD);
         let expected =
             LeftOut { target: module_path!().to_owned(), message: "too much of it".to_owned(), lines: 980 };
         assert_eq!((left_out, go_on), (vec![expected], false));
@@ -274,7 +280,7 @@ mod tests {
         let log = |times: u64| (0..times).for_each(|n| tracing::error!(n, "again"));
         assert_eq!(through(|| log(LINES)), LINES);
         assert_eq!(through(|| log(5)), 0);
-        COUNTS.take(Instant::now() + WHILE);
+        COUNTS.take(Instant::now() + PERIOD);
         assert_eq!(through(|| log(LINES)), LINES);
     }
 }

@@ -1,4 +1,4 @@
-//! Stands in for `traces` in a binary without the feature `otel`.
+//! Replaces `traces` in a binary without the feature `otel`.
 
 use tracing_subscriber::layer::Identity;
 

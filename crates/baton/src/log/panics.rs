@@ -1,13 +1,12 @@
-//! A panic leaves a line in the log. Its message may have been put together from anything, a payload included, so only
-//! messages that stand in the program as they are get told.
+//! Logs panics. A formatted panic message may contain parts of a request, so only constant messages are logged.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{self, PanicHookInfo};
 
-pub(super) fn tell() {
+pub(super) fn install() {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string);
-        // Taken where `RUST_BACKTRACE` asks for it.
+        // Captured only if `RUST_BACKTRACE` is set.
         let trace = Backtrace::capture();
         let trace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
         tracing::error!(place, reason = fixed_message(info), trace, "a thread panicked");

@@ -1,5 +1,5 @@
-//! Fields as text. What a peer sent may stand in a value (a task's id, an error's words): nothing in it may end the
-//! line, move the cursor, colour the terminal or turn the direction of writing.
+//! Fields as text. Values may contain what a client sent (a task's id, an error's text): they must not end the line,
+//! move the cursor, colour the terminal or change the direction of text.
 
 use std::fmt::{self, Write as _};
 
@@ -9,7 +9,7 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FormatFields, FormattedFields};
 
-/// `name=value`, a space between them.
+/// `name=value`, separated by spaces.
 #[derive(Debug)]
 pub(super) struct Fields;
 
@@ -36,7 +36,7 @@ struct Line<'writer> {
 
 impl Visit for Line<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Those are for traces alone.
+        // Fields that are for traces only.
         if self.written.is_ok() && !field.name().starts_with("otel.") {
             self.written = self.write(field.name(), value);
         }
@@ -55,7 +55,7 @@ impl Line<'_> {
     }
 }
 
-/// Writes control characters as escapes, everything else as it is.
+/// Escapes control characters.
 struct Escaping<W>(W);
 
 impl<W: fmt::Write> fmt::Write for Escaping<W> {

@@ -1,7 +1,7 @@
-//! Spans, sent by OTLP over HTTP in JSON to whatever collects them.
+//! Sends spans to a collector by OTLP over HTTP in JSON.
 //!
-//! A thread of its own sends them in batches. When the receiver is slow or away, spans are dropped and the log says so
-//! once in a while; no request ever waits for them.
+//! A separate thread sends them in batches. If the receiver is slow or unreachable, spans are dropped and the log says
+//! so once a minute; no request ever waits for them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,11 +21,11 @@ use tracing_subscriber::{Layer as _, Registry};
 use crate::config::{self, HttpUrl, Problem};
 use crate::exit::Failure;
 
-/// What spans may take to be sent at the end.
+/// How long sending the last spans may take at the end.
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
-/// How often at most the log tells that spans are lost.
-const TELL_AGAIN: Duration = Duration::from_secs(60);
+/// Shortest time between two log lines about lost spans.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 type Wanted = Box<dyn Fn(&Metadata<'_>) -> bool + Send + Sync>;
 pub(super) type Spans = Filtered<OpenTelemetryLayer<Registry, SdkTracer>, FilterFn<Wanted>, Registry>;
@@ -35,7 +35,7 @@ pub(super) struct Traces {
     sending: Option<(SdkTracerProvider, Endpoint)>,
 }
 
-/// `service` is what the process is called unless `OTEL_SERVICE_NAME` says; `detailed`: the store's spans, too.
+/// `service` is the service name unless `OTEL_SERVICE_NAME` is set; `detailed` includes the store's spans.
 pub(super) fn open(
     config: &config::Traces,
     service: &str,
@@ -61,9 +61,10 @@ pub(super) fn open(
         .with_service_name(name)
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
-    let mut provider =
-        SdkTracerProvider::builder().with_batch_exporter(Telling::over(exporter)).with_resource(resource);
-    // Unset, `OTEL_TRACES_SAMPLER` decides. A trace that began elsewhere is kept or not as was decided there.
+    let mut provider = SdkTracerProvider::builder()
+        .with_batch_exporter(LossReporter::over(exporter))
+        .with_resource(resource);
+    // If unset, `OTEL_TRACES_SAMPLER` decides. A trace that began elsewhere keeps the decision made there.
     if config.sample.is_set() {
         let here = Sampler::TraceIdRatioBased(*config.sample);
         provider = provider.with_sampler(Sampler::ParentBased(Box::new(here)));
@@ -75,7 +76,7 @@ pub(super) fn open(
         .with_threads(false)
         .with_target(false)
         .with_tracked_inactivity(false)
-        // A request's span may learn its parent after it was entered: a follow-up belongs to its task's trace.
+        // A request's span may get its parent after it was entered: a follow-up belongs to its task's trace.
         .with_context_activation(false);
     let wanted: Wanted = Box::new(move |metadata| is_wanted(metadata, detailed));
     let spans = layer.with_filter(FilterFn::new(wanted).with_max_level_hint(Level::DEBUG));
@@ -98,8 +99,8 @@ impl Traces {
     }
 }
 
-/// Our own spans, and what the log would hold by default; never those of libraries, which know of requests what is not
-/// theirs to tell, and would send spans about the sending of spans.
+/// Our own spans, and events at the log's default level. Never those of other libraries: their spans may contain
+/// request data, and the exporter's own spans would cause more spans.
 fn is_wanted(metadata: &Metadata<'_>, detailed: bool) -> bool {
     let target = metadata.target();
     if !target.starts_with("baton") {
@@ -108,25 +109,25 @@ fn is_wanted(metadata: &Metadata<'_>, detailed: bool) -> bool {
     if metadata.is_span() {
         return *metadata.level() <= Level::DEBUG && (detailed || !target.starts_with("baton_server::store"));
     }
-    // A request's line in the log says what its span says.
+    // The request's log line has the same content as its span.
     *metadata.level() <= if target == "baton_server::request" { Level::WARN } else { Level::INFO }
 }
 
-/// Where spans go.
+/// Where spans are sent.
 #[derive(Debug, PartialEq, Eq)]
 struct Endpoint {
     url: String,
 }
 
-/// Where receivers take spans, below their base.
+/// The path of the receiver, below its base URL.
 const PATH: &str = "/v1/traces";
 
-/// The key that says where, in the configuration.
+/// The configuration key of the endpoint.
 const CONFIGURED: &str = "traces.otlp";
 
 impl Endpoint {
-    /// The configuration wins over OpenTelemetry's own variables, which are read as it defines them. An error comes
-    /// with the name of what is wrong.
+    /// The configuration overrides OpenTelemetry's own variables, which are read as OpenTelemetry defines them. An
+    /// error names the key or variable.
     fn choose(
         configured: Option<&str>,
         env: impl Fn(&str) -> Option<String>,
@@ -152,7 +153,7 @@ impl Endpoint {
     }
 }
 
-/// The reason never repeats the URL: a password may be in there.
+/// The error never contains the URL, since it may contain a password.
 fn check(url: &str) -> Result<(), &'static str> {
     let Some(rest) = url.strip_prefix("http://") else {
         return Err(match url.starts_with("https://") {
@@ -160,7 +161,7 @@ fn check(url: &str) -> Result<(), &'static str> {
                 "this binary sends traces over plain HTTP only; give the http:// address of a collector near it, \
                  which passes them on"
             }
-            false => "a URL such as http://127.0.0.1:4318 is wanted",
+            false => "expected a URL such as http://127.0.0.1:4318",
         });
     };
     let authority = rest.split('/').next().unwrap_or_default();
@@ -168,7 +169,7 @@ fn check(url: &str) -> Result<(), &'static str> {
         return Err("the host is missing, as in http://127.0.0.1:4318");
     }
     if authority.contains('@') {
-        return Err("credentials do not belong into the URL; OTEL_EXPORTER_OTLP_HEADERS takes them");
+        return Err("credentials are not allowed in the URL; use OTEL_EXPORTER_OTLP_HEADERS");
     }
     if rest.contains(['?', '#']) || rest.contains(char::is_whitespace) {
         return Err("it may not hold a query, a fragment or a space");
@@ -176,38 +177,38 @@ fn check(url: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Tells the log when spans get lost, and when they arrive again.
+/// Logs when spans are lost, and when sending works again.
 #[derive(Debug)]
-struct Telling {
+struct LossReporter {
     inner: opentelemetry_otlp::SpanExporter,
     lost: AtomicU64,
-    told: Mutex<Option<Instant>>,
+    reported: Mutex<Option<Instant>>,
 }
 
-impl Telling {
+impl LossReporter {
     fn over(inner: opentelemetry_otlp::SpanExporter) -> Self {
-        Telling { inner, lost: AtomicU64::new(0), told: Mutex::new(None) }
+        LossReporter { inner, lost: AtomicU64::new(0), reported: Mutex::new(None) }
     }
 
     fn sent(&self) {
         let lost = self.lost.swap(0, Relaxed);
         if lost > 0 {
-            *self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-            tracing::info!(lost, "traces arrive again");
+            *self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+            tracing::info!(lost, "sending traces works again");
         }
     }
 
     fn failed(&self, spans: u64, error: &dyn std::fmt::Display) {
         let lost = self.lost.fetch_add(spans, Relaxed) + spans;
-        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if told.is_none_or(|at| at.elapsed() >= TELL_AGAIN) {
-            *told = Some(Instant::now());
+        let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
+            *reported = Some(Instant::now());
             tracing::warn!(%error, lost, "traces could not be sent; requests are not affected");
         }
     }
 }
 
-impl SpanExporter for Telling {
+impl SpanExporter for LossReporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len() as u64;
         let result = self.inner.export(batch).await;

@@ -51,7 +51,8 @@ fn the_default_file_is_printed_and_passes_its_own_check() {
     let said = output(&mut folder.baton(&["config", "check"]));
     assert_eq!(
         said,
-        "ok: baton.toml\n  agent  default at /: the demo agent\n  store  sqlite:./baton-data/demo.db\n"
+        "ok: baton.toml\n  agent  default at /: the demo agent\n  store  sqlite:./baton-data/demo.db\n  \
+         callers  anybody, unless the store has keys\n"
     );
 }
 
@@ -85,7 +86,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
     }
 }
 
-/// Usage is code 2, and nothing was touched by then.
+/// A usage error exits with code 2 before anything is opened.
 #[test]
 fn a_broken_file_stops_everything_before_it_begins() {
     let folder = Folder::with("[limits]\nmax_bdy = \"4MiB\"\n\n[log]\nformat = \"xml\"\n");
@@ -137,7 +138,7 @@ fn a_misspelt_variable_is_warned_of() {
     server.log_with("did you mean `BATON_LISTEN`?");
 }
 
-/// What is in `examples` is for copying.
+/// The files in `examples` must be valid.
 #[test]
 fn the_examples_are_right() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -215,7 +216,7 @@ async fn several_agents_are_served_each_in_its_place() {
     }
 }
 
-/// Programs run where the file is, with what it gives them.
+/// Programs run in the file's folder, with the configured environment.
 #[tokio::test]
 async fn a_program_of_a_file_is_at_home_there() {
     let folder = Folder::with("");
@@ -246,7 +247,7 @@ async fn a_program_of_a_file_is_at_home_there() {
     assert_eq!(answer["result"]["message"]["parts"][0]["text"], "hello in conf", "{answer}");
 }
 
-/// Names, pages and patience reach the door: a page of another site is let in only if the file says so.
+/// Allowed hosts, CORS origins and timeouts take effect: a page of another site is refused unless the file allows it.
 #[tokio::test]
 async fn the_doors_rules_come_from_the_file() {
     let folder = Folder::with(
@@ -269,7 +270,7 @@ async fn the_doors_rules_come_from_the_file() {
     assert_eq!(ask("x-long", "x".repeat(10_000)).await.status(), 431);
 }
 
-/// What would be lost in the log's text stays apart in JSON, an object per line.
+/// With the JSON format, the log is one object per line with separate fields.
 #[test]
 fn the_log_can_be_json() {
     let folder = Folder::with("listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n[log]\nformat = \"json\"\n");
@@ -281,7 +282,7 @@ fn the_log_can_be_json() {
     assert_eq!(listening[0]["store"], "memory:");
 }
 
-/// A skill without logic, or logic without a skill: the file and the line say which.
+/// A skill without logic, or logic without a skill, is reported with file and line.
 #[test]
 fn s03_the_card_and_the_skills_must_agree() {
     let folder = Folder::with(
@@ -331,7 +332,7 @@ fn s03_the_card_and_the_skills_must_agree() {
     );
 }
 
-/// A place that the protocol's own paths need, or a promise nobody keeps: refused with the line it was said in.
+/// Paths that the protocol needs, and unsupported features in a card, are refused with the line.
 #[test]
 fn s03_what_the_server_would_refuse_is_told_with_its_line() {
     let folder = Folder::with(
@@ -351,8 +352,7 @@ fn the_demo_agents_profile_is_not_for_other_agents() {
     assert!(code == Some(2) && said.starts_with("error: --profile: only for the demo agent"), "{said}");
 }
 
-/// A card file says what the agent is; where it listens is for the server to say. Such a card is taken by every flag
-/// and key that takes one.
+/// The addresses in a card file are replaced by the server's own. Every flag and key for a card accepts such a file.
 #[tokio::test]
 async fn p08_a_card_file_need_not_say_where_its_agent_listens() {
     let example =
@@ -381,7 +381,7 @@ async fn p08_a_card_file_need_not_say_where_its_agent_listens() {
     assert!(said.contains("description is required") && !said.contains("Invalid response"), "{said}");
 }
 
-/// Ruling 11: a card that names some versions switches the others off, and the start says so.
+/// A card that names some versions switches the others off, and the server says so at start.
 #[tokio::test]
 async fn s03_the_card_decides_which_generations_are_served() {
     let folder = Folder::with("");

@@ -1,5 +1,5 @@
-//! A server on a disk that fills up, by its own writes and by somebody else's. Clients keep a journal of what was
-//! acknowledged; in the end the process is killed, and the store is held against the journal.
+//! A server on a disk that fills up, by its own writes and by another file. Clients keep a journal of what was
+//! acknowledged; at the end the process is killed, and the store is compared with the journal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::small_disk::SmallDisk;
 
 /// How long anything may take before the test counts as hung.
 const HANG: Duration = Duration::from_secs(60);
-/// Enough for a task of some size, and not for what its turn makes of it.
+/// Enough for the task's message, but not for the output of its turn.
 const SOME_ROOM: u64 = 600 << 10;
 /// What the log says of a turn that waits for room.
 const STUCK: &str = "it is tried again";
@@ -25,7 +25,7 @@ async fn s12_a_full_disk_refuses_writes_and_loses_nothing() {
     fills_and_clears(&SmallDisk::mounted(), Run::begin("disk-full")).await;
 }
 
-/// The same by another error: SQLite calls this one an I/O error, like those of a broken disk.
+/// The same with a limit on file size, which SQLite reports as an I/O error, like a broken disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s12_a_limit_on_the_size_of_files_is_a_full_disk() {
     fills_and_clears(&SmallDisk::limited(), Run::begin("files-full")).await;
@@ -129,7 +129,7 @@ async fn a_turn_gets_stuck(server: &Served, journal: &Journal, bytes: usize) -> 
     task
 }
 
-/// A careful client: each message again until it is acknowledged. Answers how often it was refused.
+/// A client that repeats each message until it is acknowledged. Returns how often it was refused.
 async fn keep_sending(server: &Served, journal: &Journal, stop: &AtomicBool, client: u32) -> usize {
     let mut refused = 0;
     for sent in 0.. {
@@ -146,7 +146,7 @@ async fn keep_sending(server: &Served, journal: &Journal, stop: &AtomicBool, cli
     refused
 }
 
-/// Was it acknowledged? If not, it must have been refused as it should be.
+/// True if it was acknowledged; otherwise it must have been refused with the right error.
 async fn taken(server: &Served, journal: &Journal, id: &str, words: &str) -> bool {
     let params = json!({"message": text(id, words), "configuration": {"returnImmediately": true}});
     let response = server.post("SendMessage", params).await;
@@ -162,7 +162,7 @@ async fn taken(server: &Served, journal: &Journal, id: &str, words: &str) -> boo
     false
 }
 
-/// In each generation and binding the same, by its own code.
+/// The refusal in each generation and binding, with its own code.
 async fn every_face_is_refused(server: &Served) {
     let client = reqwest::Client::new();
     let rpc =
@@ -238,7 +238,7 @@ async fn until_says(server: &Served, status: u16, word: &str) {
     }
 }
 
-/// One clear line, and a store that is none the worse for it.
+/// A start on a full disk prints one line, and does not damage the store.
 #[tokio::test]
 async fn a_start_on_a_full_disk_says_what_to_do() {
     let disk = SmallDisk::mounted();

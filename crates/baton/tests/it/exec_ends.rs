@@ -1,4 +1,4 @@
-//! `--exec`: nothing a program has started outlives its turn, whoever is killed.
+//! `--exec`: no process of a program outlives its turn, even if server or guard are killed.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::programs::{
 };
 use crate::served::{Served, text, to};
 
-/// Starts every kind of process there is, tells their numbers, and waits.
+/// Starts every kind of process, prints their process ids, and waits.
 const FAMILY: &str = "
 sleep 1000 & echo \"child $!\"
 (sleep 1000 & echo \"grandchild $!\"; wait) &
@@ -135,7 +135,8 @@ async fn a_guard_that_is_stopped_cannot_keep_a_program_alive() {
     server.until_logged("a guard did not end in time").await;
 }
 
-/// A program that is not to be run twice may use the time a stopping server gives; one that may be is cut short.
+/// When the server stops, a program that may not be run again can use the drain time; a rerunnable one is ended at
+/// once.
 #[tokio::test]
 async fn a_stopping_server_lets_programs_end_and_takes_up_those_that_may_be_run_again() {
     let body = format!("echo \"attempt $BATON_ATTEMPT\"; echo \"self $$\" >&2; {UNTIL_GO}; echo whole");
@@ -201,7 +202,7 @@ say \"attempt $BATON_ATTEMPT\"; {UNTIL_GO}; say ', '; say whole"
     assert_eq!(done["artifacts"][0]["parts"], json!([{"text": "attempt 2, whole"}]), "{done}");
 }
 
-/// Whatever the attempt before did to artifacts of this and of earlier turns, and whatever the re-run leaves unsaid.
+/// A re-run undoes what the interrupted attempt did to artifacts of this and of earlier turns.
 #[tokio::test]
 async fn s11_the_result_of_a_later_turn_is_what_its_last_attempt_said() {
     let program = shell(
@@ -242,7 +243,7 @@ async fn s11_a_re_run_that_prints_nothing_leaves_nothing_of_the_attempt_before()
     assert_eq!(output(&done), "", "{done}");
 }
 
-/// A program that does not hear SIGTERM has two more seconds when its server was killed. The next server is there sooner.
+/// A program that ignores SIGTERM lives two seconds longer than its killed server. The next server starts sooner.
 #[tokio::test]
 async fn s11_a_run_after_a_kill_waits_for_the_run_before() {
     let program = shell(

@@ -179,8 +179,7 @@ fn what_cannot_be_served_is_said_before_the_port_is_taken() {
     assert!(code == Some(1) && said.contains("not by hand"), "{said}");
 }
 
-/// By a flag or in the file: a script that is not there is told at the start, and an agent that names no version has
-/// the same one.
+/// With a flag or in the file: a missing script causes a warning at start, and the default version is the same.
 #[tokio::test]
 async fn p08_a_program_by_a_flag_and_in_the_file_are_alike() {
     let folder = tempfile::tempdir().unwrap();
@@ -197,7 +196,7 @@ async fn p08_a_program_by_a_flag_and_in_the_file_are_alike() {
     }
 }
 
-/// What the request says beside its message is on the line, in the environment, and of no effect where it is missing.
+/// Other members of the request are in the input line and in the environment; they may be missing.
 #[tokio::test]
 async fn p08_a_program_learns_what_the_request_said_beside_its_message() {
     for replies in ["task", "message"] {

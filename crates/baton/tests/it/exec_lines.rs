@@ -112,7 +112,7 @@ echo \"{\\\"complete\\\":\\\"for $said\\\"}\"",
     assert_eq!((state(&done), reason(&done)), ("COMPLETED", "for four"));
 }
 
-/// The program that waited is gone with the server; the question is not.
+/// The waiting program is gone with the server, but the question is still open.
 #[tokio::test]
 async fn s06_a_question_outlives_the_server() {
     let program = python(&format!(
@@ -143,7 +143,7 @@ say(complete=f'for {{words(heard)}}')"
     }
 }
 
-/// Answered while it was about to end: the answer counts all the same, and so does what came before it under its id.
+/// An answer that arrives while the program exits is not lost, even if an earlier message had the same id.
 #[tokio::test]
 async fn an_answer_that_a_program_left_unread_starts_it_anew() {
     let program = python(&format!(

@@ -1,5 +1,5 @@
-//! A failed sync: what the disk did not take may be gone from the system's cache too, and a second sync would say
-//! that all is well. So the process ends, with a code of its own. strace makes the system call fail in the real binary.
+//! A failed sync: the data may be gone from the page cache, too, and a second sync would falsely succeed. So the
+//! process ends, with its own exit code. strace makes the system call fail in the real binary.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn serve(database: &Path) -> Served {
     Served::of(&mut baton(&args.each_ref().map(String::as_str)))
 }
 
-/// The binary, with syncs failing as told. strace ends with the code of what it runs.
+/// The binary with failing syncs. strace exits with the code of the program it runs.
 fn failing(database: &Path, fault: &[&str]) -> Command {
     let probe = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let why = match probe {
@@ -48,7 +48,7 @@ fn failing(database: &Path, fault: &[&str]) -> Command {
     traced
 }
 
-/// The task it was acknowledged with; `None` when it was refused, or cut off.
+/// The task of the acknowledgement; `None` if the send was refused, or the connection broke.
 async fn send(server: &Served, id: &str, words: &str) -> Option<String> {
     let params = json!({"message": text(id, words), "configuration": {"returnImmediately": true}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
@@ -63,7 +63,7 @@ async fn send(server: &Served, id: &str, words: &str) -> Option<String> {
     None
 }
 
-/// Sends until one is not acknowledged, and answers those that were.
+/// Sends until one is not acknowledged, and returns those that were.
 async fn sends(server: &Served, name: &str, words: &str) -> Vec<String> {
     let since = Instant::now();
     let mut acknowledged = Vec::new();
@@ -83,7 +83,7 @@ fn ends_with_its_own_code(server: Served) {
     let said: Vec<_> = log.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(said.len(), 1, "{log}");
     assert!(
-        ["failed for good", "Look at the disk", "start again"].iter().all(|word| said[0].contains(word)),
+        ["failed for good", "Check the disk", "start again"].iter().all(|word| said[0].contains(word)),
         "{log}"
     );
 }
@@ -116,8 +116,7 @@ async fn s15_a_failed_sync_of_a_commit_ends_the_process_and_loses_nothing() {
     all_there(&database, &acknowledged).await;
 }
 
-/// The log is synced, but not the database it is folded into. Nothing is lost by that, and the disk is not to be
-/// trusted either.
+/// The log is synced, but the sync of the database fails. Nothing is lost, but the disk cannot be trusted any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s15_a_failed_sync_of_the_database_ends_the_process_too() {
     let folder = tempfile::tempdir().unwrap();

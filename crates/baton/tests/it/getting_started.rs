@@ -67,7 +67,7 @@ fn commands<'a>(block: &'a [&'a str]) -> impl Iterator<Item = (String, String)> 
         .map(|(start, end)| (block[start][2..].to_owned(), block[start + 1..end].join("\n")))
 }
 
-/// Does a text look as the page shows it? `…` is anything, over lines too.
+/// True if the output matches the page. `…` matches anything, also several lines.
 fn looks_like(shown: &str, text: &str) -> bool {
     let mut rest = text.trim();
     let parts: Vec<&str> = shown.trim().split('…').map(str::trim).collect();
@@ -140,13 +140,12 @@ impl Desk {
         let since = Instant::now();
         loop {
             let said = fs::read_to_string(&out).unwrap().replace(&self.port.to_string(), PORT);
-            let there = Command::new("curl")
-                .args(["-sSf", &format!("http://127.0.0.1:{}/healthz", self.port)])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .unwrap();
-            if there.success() && looks_like(prints, &said) {
+            let answers = |scheme: &str| {
+                let mut curl = Command::new("curl");
+                curl.args(["-sSfk", &format!("{scheme}://127.0.0.1:{}/healthz", self.port)]);
+                curl.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+            };
+            if (answers("http") || answers("https")) && looks_like(prints, &said) {
                 return;
             }
             assert!(
@@ -173,7 +172,7 @@ impl Drop for Desk {
     }
 }
 
-/// Does everything a page says, in a folder of its own.
+/// Runs all commands of a page, in a folder of its own.
 fn follow(page: &str, at_least: usize) {
     let steps = steps(page);
     assert!(steps.len() >= at_least, "the page was read");
@@ -204,6 +203,12 @@ fn follow(page: &str, at_least: usize) {
 fn s18_every_command_of_getting_started_does_what_the_page_shows() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/getting-started.md");
     follow(&fs::read_to_string(page).unwrap(), 20);
+}
+
+/// From one secret to an identity provider: each scheme has an example.
+#[test]
+fn p05_every_command_of_the_page_about_callers_does_what_it_shows() {
+    follow(&fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/auth.md")).unwrap(), 40);
 }
 
 #[test]

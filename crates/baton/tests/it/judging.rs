@@ -1,4 +1,4 @@
-//! `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
+//! `baton test --as-server` on the command line: exit codes, a command, a client that hangs, mistakes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::served::baton;
 
-/// Nothing here takes nearly that long.
+/// Much longer than any test here takes.
 const HANG: Duration = Duration::from_secs(60);
 
 fn judge(args: &[&str]) -> Command {
@@ -86,10 +86,10 @@ fn exit_codes_tell_right_clients_from_wrong_ones_from_none() {
     assert!(wrong.said.contains("the client does not conform"), "{}", wrong.said);
     let nobody = ended(&mut judge(&["--timeout", "100ms", "--script", "send"]));
     assert_eq!(nobody.code, Some(2), "{}{}", nobody.out, nobody.said);
-    assert!(nobody.said.contains("nobody called"), "{}", nobody.said);
+    assert!(nobody.said.contains("no client called"), "{}", nobody.said);
 }
 
-/// This file's own client, as a command: the test binary itself, told by its environment to be one.
+/// A client as a command: the test binary itself, which the environment tells to act as a client.
 fn command(script: &str, manner: &str, more: &[&str]) -> Ended {
     let own = std::env::current_exe().unwrap();
     let mut command = judge(&["--script", script, "--binding", "jsonrpc"]);
@@ -97,7 +97,7 @@ fn command(script: &str, manner: &str, more: &[&str]) -> Ended {
     ended(command.env("JUDGED", manner))
 }
 
-/// No test: what [`command`] runs.
+/// Not a test: this is what [`command`] runs.
 #[test]
 fn a_client() {
     let (Ok(manner), Ok(url)) = (std::env::var("JUDGED"), std::env::var("A2A_URL")) else { return };

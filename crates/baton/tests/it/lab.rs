@@ -1,4 +1,4 @@
-//! `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
+//! `baton test` on the command line: exit codes, reports, selection, credentials, an agent that starts late.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, baton, text};
 
-/// The command, untouched by the environment of whoever runs the tests.
+/// The command, without the environment variables of the test run.
 fn lab(args: &[&str]) -> Command {
     let mut command = baton(&["test"]);
     command.args(args).stdin(Stdio::null());
@@ -86,7 +86,7 @@ fn t08_exit_codes_tell_conforming_from_not_from_not_tested() {
     let run = ended(&mut lab(&[&format!("{}/elsewhere", server.url)]));
     assert!(run.code == Some(2) && run.said.contains("No agent card is at"), "{}", run.said);
     let run = ended(&mut lab(&[]));
-    assert!(run.code == Some(2) && run.said.contains("which agent?"), "{}", run.said);
+    assert!(run.code == Some(2) && run.said.contains("the agent's address is missing"), "{}", run.said);
 }
 
 /// The address may come from the environment, the tester may be there before the agent.
@@ -149,7 +149,7 @@ fn t01_every_format_on_stdout_and_in_files() {
     );
 }
 
-/// What was found is never lost: raw results go to stdout, and the exit code says that a report is missing.
+/// If a report cannot be written, the raw results go to stdout, and the exit code says so.
 #[test]
 fn t06_a_report_that_cannot_be_written_leaves_the_results_on_stdout() {
     let (server, folder) = (Served::start(), tempfile::tempdir().unwrap());
@@ -285,7 +285,7 @@ fn colours_are_for_terminals() {
     assert!(ended(lab(&args).args(["--color", "always"])).out.contains('\u{1b}'));
 }
 
-/// An interrupt keeps what has ended.
+/// After an interrupt, the finished checks are reported.
 #[tokio::test]
 async fn an_interrupted_run_still_reports() {
     let (server, folder) = (Served::start(), tempfile::tempdir().unwrap());

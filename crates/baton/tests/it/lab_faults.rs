@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::served::{Served, baton};
 
-/// The command, untouched by the environment of whoever runs the tests.
+/// The command, without the environment variables of the test run.
 fn lab(args: &[&str]) -> Command {
     let mut command = baton(&["test"]);
     command.args(args).stdin(Stdio::null());
@@ -63,7 +63,7 @@ fn faults_are_asked_for_by_name() {
     assert!(wrong.status.code() == Some(2) && said.contains("half-close"), "{said}");
 }
 
-/// Both ways, and at the same time; what no client can make happen is said, not passed.
+/// In both directions, and at the same time; the check that no client can force is skipped with a reason.
 #[test]
 fn t07_two_agents_both_ways() {
     let (one, two) = (Served::start(), Served::start());
@@ -103,7 +103,7 @@ fn t07_a_second_agent_is_another_one_and_there() {
     }
 }
 
-/// A real agent that is told to call the other, by a phrase of its user; and one that says it has and has not.
+/// An agent that calls the other one after the user's phrase; and one that claims to, but does not.
 #[cfg(unix)]
 #[test]
 fn t07_an_agent_that_can_be_made_to_call_is_seen_calling() {

@@ -52,7 +52,7 @@ async fn every_request_has_its_line_when_that_is_asked_for() {
     assert_eq!(of(&lines[3], &["operation", "events"]), [json!("SendStreamingMessage"), json!(events)]);
 }
 
-/// What concerns nobody is not in the log; what the server's state refuses is.
+/// Successful requests and client mistakes are not logged at `info`; refusals because of the server's state are.
 #[tokio::test]
 async fn without_that_only_what_could_not_be_served_has_one() {
     let mut command = baton(&[&SERVE[..], &["--log-format", "json"]].concat());
@@ -122,7 +122,7 @@ fn address(server: &Served) -> String {
     loop {
         let log = server.log();
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let mut told = lines.filter(|line| line["message"] == "metrics are served apart");
+        let mut told = lines.filter(|line| line["message"] == "serving metrics at a separate address");
         if let Some(line) = told.next() {
             return line["address"].as_str().unwrap().to_owned();
         }
@@ -131,7 +131,7 @@ fn address(server: &Served) -> String {
     }
 }
 
-/// From start to stop: who listens in which version, whose task failed and why, and that it is over.
+/// The log from start to stop: address and version, a failed task with its reason, and the stop.
 #[tokio::test]
 async fn a_life_is_told_in_the_log() {
     let server = Served::with(&[&SERVE[..], &["--log-format", "json"]].concat());
@@ -151,7 +151,7 @@ async fn a_life_is_told_in_the_log() {
     assert_eq!(lines.last().unwrap()["message"], "stopped");
 }
 
-/// A person at a terminal reads the welcome, then that it stops and has stopped: no line of a log between.
+/// At a terminal, only the welcome, "stopping" and "stopped" are printed, without log lines in between.
 #[cfg(target_os = "linux")]
 #[test]
 fn at_a_terminal_there_is_the_welcome_and_nothing_else() {

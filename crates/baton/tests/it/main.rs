@@ -1,4 +1,4 @@
-//! The binary as a user meets it: started as a process, asked over a socket.
+//! Tests of the binary: started as a process, called over a socket.
 
 #![allow(clippy::unwrap_used, reason = "the lint knows test functions only, not what they call")]
 
@@ -10,9 +10,19 @@ mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
 mod small_disk;
 
+/// Who may call, as the configuration says.
+#[cfg(unix)]
+mod auth_config;
+
+/// The tests that the threat table names.
+mod security_page;
+
 /// Attacks with a size: what one hostile client may cost the server and everybody else.
 #[cfg(target_os = "linux")]
 mod attacks;
+/// Secrets in every credential: in the configuration, in files, in variables and in requests.
+#[cfg(all(target_os = "linux", feature = "otel"))]
+mod canaries;
 /// `baton config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
@@ -21,9 +31,9 @@ mod demo_behaviours;
 mod demo_phrases;
 /// What the demo agent's streams show, in which order.
 mod demo_streams;
-/// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and room is all it needs.
+/// A full disk: writes are refused, reads go on, nothing acknowledged is lost, and it recovers when there is room.
 mod disk_full;
-/// `--exec`: nothing a program has started outlives its turn, whoever is killed.
+/// `--exec`: no process of a program outlives its turn, even if server or guard are killed.
 #[cfg(target_os = "linux")]
 mod exec_ends;
 /// `--exec`: what a program gets to read and to see, and what the command line says about it.
@@ -40,31 +50,41 @@ mod failed_sync;
 mod faults;
 /// `docs/getting-started.md`, command by command.
 mod getting_started;
-/// `baton test --as-server` as the author of a client meets it: exit codes, a command, a client that hangs, mistakes.
+/// `baton test --as-server` on the command line: exit codes, a command, a client that hangs, mistakes.
 mod judging;
-/// `baton test` as a CI job meets it: exit codes, reports, selection, credentials, an agent that starts late.
+/// API keys: `--api-key`, and `baton key` on a running server and on its store.
+#[cfg(unix)]
+mod keys;
+/// `baton test` on the command line: exit codes, reports, selection, credentials, an agent that starts late.
 mod lab;
+/// The lab on agents that ask who calls: with credentials, without, and with those of two users.
+mod lab_auth;
 /// `baton test --faults`, `baton test --second` and `baton fault-proxy`, as users type them.
 mod lab_faults;
-/// The lab's suites of 1.0 on the demo agent: nothing is accused, and what is left out says why.
+/// The lab's suites of 1.0 on the demo agent: nothing fails, and skipped cases have a reason.
 mod lab_v1;
-/// What the log says of requests, and where the numbers are.
+/// Log lines of requests, and the address of metrics.
 mod logs;
-/// Ten thousand connections, and more than there are files for.
+/// Ten thousand connections, and more than the process has file descriptors for.
 #[cfg(target_os = "linux")]
 mod many_connections;
-/// Each thing that is served has tasks of its own, in a file of its own.
+/// Each program and configuration has its own tasks, in its own file.
 #[cfg(unix)]
 mod own_stores;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
-/// Secrets planted everywhere are found nowhere: not in the log, not in traces, not in metrics.
+/// Secrets in requests must not appear in the log, in traces or in metrics.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod secrets;
 /// `baton serve`: welcome, mistakes, stores, signals.
 mod serve;
+/// Whether the time of an answer tells what its bytes hide.
+mod timing;
+/// HTTPS by flags and by `[tls]`, with curl and openssl as clients.
+#[cfg(unix)]
+mod tls;
 /// Traces by OTLP: a task is one tree, whatever happens to it.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod traces;

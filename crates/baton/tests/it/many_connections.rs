@@ -1,4 +1,5 @@
-//! As many connections as the server takes, and more than the process has files for: honest clients are served.
+//! As many connections as the server accepts, and more than the process has file descriptors for: other clients are
+//! still served.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use crate::served::{Served, baton, text};
 
 const HANG: Duration = Duration::from_secs(60);
 
-/// All files that the system grants this process, and those it begins.
+/// Raises the limit on open files for this process and its children.
 fn files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -50,7 +51,7 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// Ten thousand that say nothing, where the system allows as many; the server takes no more than that.
+/// Ten thousand silent connections, if the system allows as many; the server accepts no more than that.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_connections_are_held_and_the_next_are_served() {
     let count = 10_000.min(files().saturating_sub(2_000));
@@ -84,7 +85,7 @@ async fn logged(server: &Served, wanted: &str) {
     }
 }
 
-/// With no file left there is nothing to accept a connection with. That passes, and must not end the server.
+/// Without a free file descriptor no connection can be accepted. The server must survive this and recover.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_without_files_left_recovers() {
     files();
@@ -93,7 +94,7 @@ async fn a_process_without_files_left_recovers() {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -n 60; exec \"$0\" \"$@\""]).arg(program).args(command.get_args());
     let server = Served::of(&mut limited);
-    logged(&server, "fewer connections than wanted").await;
+    logged(&server, "fewer connections than configured").await;
     let address = address(&server);
     let mut busy = Vec::new();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"slow"}]}}}"#;
@@ -102,7 +103,7 @@ async fn a_process_without_files_left_recovers() {
     while !server.log().contains("connections cannot be accepted") {
         assert!(since.elapsed() < HANG, "there are always files left\n{}", server.log());
         let mut stream = TcpStream::connect(&address).await.unwrap();
-        // It may be turned away before it has asked; it stays all the same.
+        // It may be refused before its request was read; it stays open anyway.
         let _ = stream.write_all(format!("{head}Content-Length: 1000\r\n\r\n{body}").as_bytes()).await;
         busy.push(stream);
     }

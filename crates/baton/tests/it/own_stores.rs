@@ -114,9 +114,9 @@ async fn an_old_file_with_everybodys_tasks_stays_in_use_and_the_start_says_so() 
 async fn a_message_that_came_before_leaves_a_line_in_the_log() {
     let server = Served::start();
     let task = server.send(text("m-1", "hello")).await;
-    assert!(!server.log().contains("came again"));
+    assert!(!server.log().contains("was sent again"));
     assert_eq!(server.send(text("m-1", "hello")).await, task);
-    let log = server.log_with("the same message came again");
+    let log = server.log_with("the same message was sent again");
     assert!(log.contains(task["id"].as_str().unwrap()), "{log}");
 }
 

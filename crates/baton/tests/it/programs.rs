@@ -121,7 +121,7 @@ impl Served {
     }
 }
 
-/// A process, told from a later one with the same number by when it began.
+/// A process, identified by its process id and start time, since ids are reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) pid: u32,
@@ -129,7 +129,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// A process that is there now.
+    /// A process that exists now.
     pub(crate) fn now(pid: u32) -> Self {
         let began = stat(pid).unwrap_or_else(|| panic!("no process {pid}"))[19].clone();
         Seen { pid, began }
@@ -146,7 +146,7 @@ impl Seen {
         assert!(gone.is_some(), "process {} is still there, as {:?}", self.pid, self.state());
     }
 
-    /// Waits until it runs no more: of a process that lost its parents, only the system can clear the rest away.
+    /// Waits until it no longer runs; a zombie without parents may remain until the system reaps it.
     pub(crate) async fn ended(&self) {
         let ended = until(|| self.state().is_none_or(|state| state == "Z").then_some(())).await;
         assert!(ended.is_some(), "process {} still runs, as {:?}", self.pid, self.state());

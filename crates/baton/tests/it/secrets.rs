@@ -8,7 +8,7 @@ use crate::served::{Served, baton, text, to};
 
 /// Words that must not get out, one for each place a secret can stand in. With characters that need escapes, so that
 /// an escaped copy is another text.
-fn canary(place: &str) -> String {
+pub(crate) fn canary(place: &str) -> String {
     format!("canary/{place}+9f2/")
 }
 
@@ -173,7 +173,7 @@ async fn over_http2(server: &Served) {
 }
 
 /// The words as they are and in the clothes they might wear.
-fn disguises() -> Vec<String> {
+pub(crate) fn disguises() -> Vec<String> {
     let mut all = Vec::new();
     // What all of them share is enough to find any; what is at their ends differs by place.
     let shared = "canary/";
@@ -207,7 +207,7 @@ fn percent(text: &str) -> String {
     text.bytes().map(escaped).collect()
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in bytes.chunks(3) {

@@ -79,7 +79,7 @@ fn a_public_address_needs_consent() {
     let args = ["serve", "--listen", "0.0.0.0:0", "--store", "memory:"];
     let (code, said) = finished(&mut baton(&args));
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("no authentication") && said.contains("--allow-public"), "{said}");
+    assert!(said.contains("nobody is authenticated") && said.contains("--allow-public"), "{said}");
 
     let server = Served::with(&[&args[..], &["--allow-public"]].concat());
     assert!(server.url.starts_with("http://127.0.0.1:"), "an address one can call: {}", server.url);

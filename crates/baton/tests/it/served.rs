@@ -86,6 +86,14 @@ impl Served {
         Ok(served)
     }
 
+    /// Calls have this `Authorization`, unless they bring their own.
+    pub(crate) fn authorized(mut self, credential: &str) -> Self {
+        let headers = [(reqwest::header::AUTHORIZATION, credential.parse().unwrap())];
+        self.client =
+            reqwest::Client::builder().default_headers(headers.into_iter().collect()).build().unwrap();
+        self
+    }
+
     /// Has it ended by itself?
     pub(crate) fn is_gone(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
@@ -203,15 +211,20 @@ impl Served {
 
     /// The same, with more headers.
     pub(crate) async fn call_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let mut response = self.ask_with(method, params, headers).await;
+        assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
+        response["result"].take()
+    }
+
+    /// The whole response to a call with more headers.
+    pub(crate) async fn ask_with(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let mut sent =
             self.client.post(&self.url).header("A2A-Version", "1.0").json(&request).timeout(PATIENCE);
         for (name, value) in headers {
             sent = sent.header(*name, *value);
         }
-        let mut response: Value = sent.send().await.unwrap().json().await.unwrap();
-        assert!(response["result"].is_object(), "{method}: {response}\n{}", self.log());
-        response["result"].take()
+        sent.send().await.unwrap().json().await.unwrap()
     }
 
     /// Sends a message and waits for the task to end or to ask.

@@ -1,4 +1,4 @@
-//! The agents under test: other people's SDKs, each with a small program of ours that uses it as its documentation says.
+//! The third-party agents under test: for each SDK a small program of ours that uses it as its documentation says.
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -13,28 +13,28 @@ use crate::interop::environments;
 use crate::process::run as execute;
 use crate::workspace::Workspace;
 
-/// Interpreters on a busy machine.
+/// Enough for interpreters on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
-/// The Rust agents: a workspace of their own.
+/// The workspace of the Rust agents.
 const RUST: &str = "interop/servers/rust";
 
 pub struct ThirdParty {
     /// For `--only`, in `verdicts.tsv`, and in the names of files.
     pub name: &'static str,
-    /// What a user would ask a package registry for.
+    /// The package in its registry.
     pub package: &'static str,
-    /// Where our program is, from the root.
+    /// The path of our program, from the root of the repository.
     pub program: &'static str,
     pub kind: Kind,
-    /// What `baton test` is told besides the address.
+    /// Flags for `baton test`.
     pub flags: &'static [&'static str],
-    /// What is on, for the page.
+    /// Supported features, for the page.
     pub offers: &'static str,
 }
 
 pub enum Kind {
-    /// A script and the packages it runs with.
+    /// A script and its packages.
     Script(&'static Client),
     /// A binary of the Rust workspace.
     Rust(&'static str),
@@ -54,7 +54,7 @@ static PYTHON_0_3: Client =
     packages("server-python-0.3.26", "a2a-sdk 0.3.26", Language::Python, "server_0_3");
 static JS_1_3: Client = packages("server-js-1.3.0", "@a2a-js/sdk 1.3.0", Language::JavaScript, "server_1_3");
 
-/// The agents that have users have these two.
+/// The two users of agents that have users.
 const AS_USER: &[&str] = &["--bearer", "first-token", "--var", "otherBearer=second-token"];
 
 pub const ALL: &[ThirdParty] = &[
@@ -109,7 +109,7 @@ pub fn clients(agents: &[&ThirdParty]) -> Vec<&'static Client> {
     scripts.collect()
 }
 
-/// Compiles those that are compiled.
+/// Compiles the Rust agents.
 pub fn build(workspace: &Workspace, agents: &[&ThirdParty]) -> Result<(), String> {
     let packages: Vec<&str> = agents
         .iter()
@@ -125,7 +125,7 @@ pub fn build(workspace: &Workspace, agents: &[&ThirdParty]) -> Result<(), String
     for package in packages {
         cargo.args(["--package", package]);
     }
-    // A target folder of their own: they share no dependency with us, and must not clear ours.
+    // A separate target folder, so that they do not affect our builds.
     execute(cargo.current_dir(workspace.root.join(RUST)).env("CARGO_TARGET_DIR", target(workspace)))
 }
 
@@ -133,7 +133,7 @@ fn target(workspace: &Workspace) -> PathBuf {
     workspace.results().join("servers")
 }
 
-/// An agent that runs; ends with this value.
+/// A running agent; dropping this stops it.
 pub struct Running {
     process: Child,
     address: SocketAddr,
@@ -183,7 +183,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
+        // It may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

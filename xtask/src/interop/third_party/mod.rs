@@ -1,4 +1,5 @@
-//! `cargo xtask interop --servers`: the lab on agents that other people's SDKs make, and every accusation checked.
+//! `cargo xtask interop --servers`: runs the lab on agents of third-party SDKs, and compares the failures with the list
+//! of failures that were checked by hand.
 
 mod agents;
 mod outcome;
@@ -16,7 +17,7 @@ use crate::workspace::Workspace;
 use agents::{ALL, Running, ThirdParty};
 use outcome::Outcome;
 
-/// All, or those that are named; `write` makes the page.
+/// Tests all agents, or those in `only`; `write` writes the page.
 pub fn run(workspace: &Workspace, only: &[String], build: Build, write: bool) -> Result<(), String> {
     let chosen: Vec<&ThirdParty> =
         ALL.iter().filter(|agent| only.is_empty() || only.iter().any(|name| name == agent.name)).collect();
@@ -57,7 +58,7 @@ fn test(workspace: &Workspace, agent: &ThirdParty, folder: &Path, build: Build) 
     let running = Running::start(workspace, agent, folder)?;
     let report = |ending: &str| folder.join(format!("{}.{ending}", agent.name));
     let tap = report("tap");
-    // A report of an earlier run must not stand for this one.
+    // Remove the report of an earlier run.
     if tap.exists() {
         fs::remove_file(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
     }
@@ -74,7 +75,7 @@ fn test(workspace: &Workspace, agent: &ThirdParty, folder: &Path, build: Build) 
         .status()
         .map_err(|e| format!("baton test: {e}"))?;
     match status.code() {
-        // 1: it does not conform, which is what the file is about.
+        // 1: the agent does not conform; the failures are compared with the file.
         Some(0 | 1) => {}
         _ => return Err(format!("{}: baton test ended with {status}", agent.name)),
     }

@@ -1,4 +1,4 @@
-//! What `baton test` found out about an agent, read from its TAP report: a line per check.
+//! The result of `baton test` for an agent, read from its TAP report: a line per check.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub struct Outcome {
     /// By generation and binding, e.g. `1.0 jsonrpc`.
     pub counts: BTreeMap<String, Counts>,
     pub failures: Vec<Failure>,
-    /// Checks the lab itself could not make.
+    /// Checks that failed because of the lab itself.
     pub errors: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ fn parts(rest: &str) -> Option<(String, String, String, Option<&str>)> {
     Some((case, place, words.next()?.to_owned(), directive))
 }
 
-/// `  level: "should"`, its value as it was before it was quoted.
+/// `  level: "should"`, with the value unquoted.
 fn member(line: &str) -> (String, String) {
     let (name, value) = line.trim().split_once(": ").unwrap_or((line.trim(), ""));
     let inner = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);

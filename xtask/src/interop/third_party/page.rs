@@ -1,4 +1,5 @@
-//! `docs/results/third-party-servers.md`: what the lab says about other people's SDKs, and what a person found.
+//! `docs/results/third-party-servers.md`: the lab's results on third-party SDKs, and the findings of the checks by
+//! hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,8 +23,8 @@ pub fn write(workspace: &Workspace, results: &[(&ThirdParty, Outcome)], rows: &[
 
 fn render(date: &str, results: &[(&ThirdParty, Outcome)], rows: &[Row]) -> String {
     let mut page = format!(
-        "# Other people's SDKs as servers\n\n\
-         `baton test` on agents that use SDKs of others, unmodified, as their documentation shows it. The agents are in\n\
+        "# Third-party SDKs as servers\n\n\
+         `baton test` on agents that use third-party SDKs, unmodified, as their documentation shows. The agents are in\n\
          `interop/servers`; they know the `tck-` phrases and offer what the SDK offers. Made on {date} by\n\
          `cargo xtask interop --servers --write`, which installs the SDKs, starts each agent on a free port, runs all\n\
          generations and bindings of its card, and stops it.\n\n\

@@ -1,7 +1,7 @@
-//! `interop/servers/verdicts.tsv`: every failure the lab reports about somebody else's SDK, looked at by a person.
+//! `interop/servers/verdicts.tsv`: every failure that the lab reports about a third-party SDK, checked by hand.
 //!
-//! A failure that is not in the file is an accusation nobody has checked; a row whose failure is gone praises the file, not
-//! the agent. Both fail the run.
+//! A failure that is not in the file has not been checked; a row whose failure no longer occurs is outdated. Both fail
+//! the run.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub struct Row {
     pub case: String,
     /// `1.0 jsonrpc`; a row of the file may name several bindings.
     pub places: Vec<String>,
-    /// A race: it may pass, too.
+    /// A race: the check sometimes passes.
     pub sometimes: bool,
     pub section: String,
     pub does: String,
@@ -68,7 +68,7 @@ fn parse(text: &str) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// What is not as the file says.
+/// Differences between the results and the file.
 pub fn surprises(rows: &[Row], agent: &str, outcome: &Outcome) -> Vec<String> {
     let mut found: Vec<String> = outcome
         .failures

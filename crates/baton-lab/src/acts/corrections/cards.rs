@@ -79,7 +79,7 @@ fn card_step(test: &mut Test) -> Option<&mut Step> {
     test.steps.iter_mut().find(|step| step.operation.as_deref() == Some("get_agent_card"))
 }
 
-/// A place in what the body is expected to be.
+/// A value in the expected body.
 fn expected<'a>(test: &'a mut Test, pointer: &str) -> Option<&'a mut Value> {
     card_step(test)?.expect.as_mut()?.pointer_mut("/body")?.pointer_mut(pointer)
 }

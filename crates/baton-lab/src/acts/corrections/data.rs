@@ -112,7 +112,7 @@ pub(super) const LIST: &[Correction] = &[
     ),
 ];
 
-/// Puts another description in the place of a kind of part that does not exist.
+/// Replaces the description of a kind of part that does not exist.
 fn replace_part(test: &mut Test, wrong: &str, right: Value) -> bool {
     let assertions = test.steps.iter_mut().flat_map(|step| &mut step.assertions);
     let mut places = assertions.filter_map(|assertion| assertion.any.as_mut()).map(|any| &mut any.matches);

@@ -11,7 +11,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::note(
         "F1",
         &[],
-        "operations `set_push_notification_config` and its kin are not among the draft's operations",
+        "`set_push_notification_config` and similar names are not operations of the draft",
         "read as create_push_config, get_push_config, list_push_configs, delete_push_config",
     ),
     Correction::note(
@@ -30,7 +30,7 @@ pub(super) const LIST: &[Correction] = &[
         "F4",
         &[],
         "the operator `items` is not in the grammar",
-        "a list is positional, a map is for each element",
+        "a list is compared by position, a map applies to each element",
     ),
     Correction::note(
         "F5",
@@ -42,7 +42,7 @@ pub(super) const LIST: &[Correction] = &[
         "F6",
         &["STREAM-SUB-001", "STREAM-SUB-003", "CORE-MULTI-006"],
         "`expect` without `body`, with `error: {exists: true}`, with `status: error`",
-        "members of the body may stand straight under `expect`; the two others mean some error",
+        "members of the body may be directly under `expect`; the two other forms mean any error",
     ),
     Correction::note(
         "F7",
@@ -54,12 +54,12 @@ pub(super) const LIST: &[Correction] = &[
         "F8",
         &[],
         "stream assertions without the name of the event's wrapper",
-        "an assertion that names no wrapper is about what is inside",
+        "an assertion that names no wrapper applies to the wrapped object",
     ),
     Correction::note(
         "F9",
         &[],
-        "`{{SUT_BASE_URL}}` in the master file is of no known form",
+        "`{{SUT_BASE_URL}}` in the master file has no defined form",
         "stands for the agent's address, as `{{env.A2A_BASE_URL}}` does",
     ),
     Correction::note(
@@ -71,7 +71,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::note(
         "F11",
         &[],
-        "the tag `runner-special` stands for a check that exists only as prose",
+        "the tag `runner-special` marks a check that is only described in text",
         "native checks, named at each test below",
     ),
     Correction {
@@ -85,7 +85,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::note(
         "F13",
         &["SEC-AUTH-001", "SEC-AUTH-002", "SEC-AUTH-003", "SEC-AUTH-004", "SEC-AUTH-006"],
-        "`capabilities.authentication` is no capability: as written the tests can never run",
+        "`capabilities.authentication` is not a capability: as written the tests can never run",
         "true when the card's security requirements have no empty alternative",
     ),
     Correction {
@@ -93,7 +93,7 @@ pub(super) const LIST: &[Correction] = &[
         kind: Kind::Fix,
         tests: &[],
         wrong: "raw SendMessage bodies without the required `messageId`",
-        right: "a fresh one is put in",
+        right: "a new one is added",
         remedy: Remedy::Change(messages_have_ids),
     },
     Correction {

@@ -8,7 +8,7 @@ use crate::acts::document::{Level, Test};
 pub(super) const LIST: &[Correction] = &[
     Correction::native(
         &["CORE-SEND-004"],
-        "the unsupported type is in `metadata.contentType`, which A2A does not read: a right agent accepts it",
+        "the unsupported type is in `metadata.contentType`, which A2A does not use: a correct agent accepts the message",
         "the type is the part's `mediaType`; skipped on agents that accept every type",
         "v1.send.media-type",
         |test| {
@@ -74,7 +74,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::note(
         "CORE-MULTI-003",
         &["CORE-MULTI-003"],
-        "the task has ended, and the context is another one's: two errors would be right",
+        "the task has ended, and the context is that of another task: two errors would be correct",
         "any error",
     ),
     Correction::note(
@@ -86,7 +86,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::native(
         &["CORE-CTX-001"],
         "demands that a client's contextId is refused, but an agent may accept it",
-        "refused, or kept as it is; a failure only if the agent puts another one in its place",
+        "refused, or kept unchanged; a failure only if the agent replaces it by another one",
         "v1.contexts.kept-or-refused",
         is_prose,
     ),
@@ -138,7 +138,7 @@ fn last_page(test: &mut Test) -> bool {
     let Some(body) = body.filter(|body| body["nextPageToken"] == json!({"type": "string"})) else {
         return false;
     };
-    // The context is new: all of it fits on one page.
+    // The context is new, so all its tasks fit on one page.
     body["nextPageToken"] = json!("");
     body["totalSize"] = json!({"type": "number", "gte": 1});
     body["pageSize"] = json!({"type": "number", "gte": 1});

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Correction, Kind, is_prose, relevel};
 use crate::acts::document::{Level, Test};
 
-/// Those that make a configuration and look at it.
+/// Tests that create a configuration and read it.
 const CONFIGS: &[&str] =
     &["PUSH-CFG-001", "PUSH-CFG-002", "PUSH-CFG-003", "PUSH-LIST-001", "PUSH-ERR-001", "PUSH-IDEM-001"];
 

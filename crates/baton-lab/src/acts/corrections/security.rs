@@ -15,7 +15,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::of(
         Kind::Soften,
         &["SEC-EXTCARD-002"],
-        "weak rights must be refused, but an agent may also show a lesser card",
+        "users with fewer rights must be refused, but an agent may also serve them a card with less",
         "refused, or a card; a failure counts as should",
         |test| {
             let found = is_prose(test) && relevel(test, &[Level::Must], Level::Should);
@@ -41,7 +41,7 @@ pub(super) const LIST: &[Correction] = &[
     ),
     Correction::native(
         &["SEC-AUTH-006"],
-        "fetches the public card, and wants an error for it: no right agent passes",
+        "fetches the public card, and expects an error: no correct agent passes",
         "an operation without credentials is refused with HTTP 401",
         "v1.auth.status",
         is_prose,
@@ -55,7 +55,7 @@ pub(super) const LIST: &[Correction] = &[
     Correction::of(
         Kind::Off,
         &["SEC-PUSH-002"],
-        "tests the receiver of webhooks, which is a client, with steps for a server",
+        "tests the receiver of webhooks, which is a client, with steps for an agent",
         "skipped: no agent can pass or fail it",
         |test| {
             test.off =

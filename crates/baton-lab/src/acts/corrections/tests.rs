@@ -1,4 +1,4 @@
-//! Every correction finds its mistake in a test written like the official one, and leaves a mended one alone.
+//! Every correction finds its mistake in a test like the official one, and does not change a fixed one.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn ids_are_unique_and_every_native_check_is_there() {
             "{}",
             correction.id
         );
-        // What a correction names must exist, or the case would end in an error of ours.
+        // The native check that a correction names must exist.
         if let Remedy::Native(check, _) = correction.remedy {
             assert!(crate::native::find(check).is_some(), "{}: no check is called {check}", correction.id);
         }

@@ -4,7 +4,7 @@ use super::{Finding, INTEROP, Rule, Trial, each, ends_well, posts};
 use crate::acts::document::Level;
 use crate::case::{Category, Failure};
 use crate::generation::Generation;
-use crate::judge::card::{DOOR, FUTURE, PIGEON, SECOND};
+use crate::judge::card::{FUTURE, INTERFACE, PIGEON, SECOND};
 use crate::judge::heard::Place;
 
 const CARD: Rule = Rule { category: Category::AgentCard, ..INTEROP };
@@ -34,8 +34,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "CARD-003",
         name: "Takes the first interface that fits",
         level: Level::Must,
-        requirement: "Of the interfaces a client supports it uses the one that stands first in the card.",
-        remedy: "Walk through `supportedInterfaces` in order and stop at the first binding and version you speak.",
+        requirement: "Of the interfaces that a client supports, it uses the first one in the card.",
+        remedy: "Go through `supportedInterfaces` in order and use the first binding and version that you support.",
         sections: ["8.3.2", "", ""],
         scripts: &["interfaces"],
         check: first,
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "CARD-004",
-        name: "Calls no interface that it does not speak",
+        name: "Calls no interface that it does not support",
         level: Level::Must,
         requirement: "A client uses an interface only in the binding and version that the card declares for it.",
         remedy: "Skip interfaces whose binding or version you do not know; do not try them with another one.",
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "CARD-005",
         name: "Finds the interface that fits",
         level: Level::Must,
-        requirement: "Interfaces that a client does not know do not keep it from using one that it knows.",
+        requirement: "Unknown interfaces in the card do not prevent a client from using one that it supports.",
         remedy: "Ignore unknown bindings and versions in the card instead of refusing the card.",
         sections: ["8.3.2", "5.6.3", ""],
         scripts: &["interfaces"],
@@ -109,14 +109,14 @@ fn well_known(trial: &Trial<'_>) -> Finding {
 fn address(trial: &Trial<'_>) -> Finding {
     each(posts(trial), "no call", |heard| match &heard.place {
         Place::Elsewhere => {
-            Err(Failure::expected(format!("a call to …/{DOOR}, which the card gives"), heard.line()))
+            Err(Failure::expected(format!("a call to …/{INTERFACE}, which the card gives"), heard.line()))
         }
         _ => Ok(()),
     })
 }
 
 /// Calls by the interface they went to.
-fn at_door(trial: &Trial<'_>, wanted: &[&str]) -> Option<usize> {
+fn call_to(trial: &Trial<'_>, wanted: &[&str]) -> Option<usize> {
     let mut calls = trial.calls();
     let found = calls.find(
         |(_, heard)| matches!(&heard.place, Place::Door { name, .. } if wanted.contains(&name.as_str())),
@@ -125,33 +125,33 @@ fn at_door(trial: &Trial<'_>, wanted: &[&str]) -> Option<usize> {
 }
 
 fn first(trial: &Trial<'_>) -> Finding {
-    if let Some(at) = at_door(trial, &[SECOND]) {
+    if let Some(at) = call_to(trial, &[SECOND]) {
         let actual = format!("the last one: {}", trial.heard()[at].line());
         return Finding::fail(
             Failure::expected("the first interface of the known binding and version", actual),
             at,
         );
     }
-    match at_door(trial, &[DOOR]) {
+    match call_to(trial, &[INTERFACE]) {
         Some(_) => Finding::Pass,
         None => Finding::not_seen("no call to an interface"),
     }
 }
 
 fn foreign_tongue(trial: &Trial<'_>) -> Finding {
-    if let Some(at) = at_door(trial, &[PIGEON, FUTURE]) {
+    if let Some(at) = call_to(trial, &[PIGEON, FUTURE]) {
         let heard = &trial.heard()[at];
         let expected = "no call to an interface of an unknown binding (pigeon) or of version 9.9 (future)";
         return Finding::fail(Failure::expected(expected, heard.line()), at);
     }
-    match at_door(trial, &[DOOR, SECOND]) {
+    match call_to(trial, &[INTERFACE, SECOND]) {
         Some(_) => Finding::Pass,
         None => Finding::not_seen("no call to an interface"),
     }
 }
 
 fn falls_back(trial: &Trial<'_>) -> Finding {
-    if at_door(trial, &[DOOR]).is_some() {
+    if call_to(trial, &[INTERFACE]).is_some() {
         return Finding::Pass;
     }
     if !trial.has_card() || !trial.basics.called {

@@ -1,4 +1,4 @@
-//! What a client was given to show: where it has to, and nowhere else.
+//! Credentials: a client sends them where it must, and nowhere else.
 
 use super::{Finding, INTEROP, Rule, Trial};
 use crate::case::{Category, Failure};
@@ -15,7 +15,7 @@ const AUTH: Rule = Rule {
 pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "AUTH-001",
-        name: "Shows the credential it was given",
+        name: "Sends the credential it was given",
         requirement: "A client authenticates as the card asks, in the header of its requests.",
         remedy: "Send `Authorization: Bearer …`, or the header of the card's API key scheme, with every call.",
         sections: ["7.3", "4.3", "4.3"],
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "AUTH-003",
-        name: "No credentials for strangers",
+        name: "No credentials to other origins",
         requirement: "A credential for one origin is not sent to another one, not after a redirect either.",
         remedy: "Drop Authorization, Cookie and API key headers when a redirect leads to another host or port, or do not follow it.",
         sections: ["13.4", "4.3", "4.3"],
@@ -54,7 +54,7 @@ fn shows(trial: &Trial<'_>) -> Finding {
     };
     let mut last = None;
     for (at, heard) in trial.calls() {
-        // A first try without, to be told what is wanted, is no mistake.
+        // A first request without credentials, to get the challenge, is allowed.
         if heard.header(header).is_some_and(|value| value.contains(&secret)) {
             return Finding::Pass;
         }
@@ -94,6 +94,6 @@ fn keeps(trial: &Trial<'_>) -> Finding {
             return Finding::fail(Failure::expected("no credential at another origin", actual), at);
         }
     }
-    // Who showed none at home can keep none.
+    // A client that never sent its credential to the right origin cannot be judged.
     if shown.next().is_some() { Finding::Pass } else { Finding::not_seen("no call with the credential") }
 }

@@ -1,4 +1,4 @@
-//! How a client comes out of it: right replies it must take, wrong ones it must report.
+//! How a client handles replies: it must accept correct ones and report wrong ones.
 
 use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out, ends_badly, ends_well};
 use crate::acts::document::Level;
@@ -24,8 +24,8 @@ const ERRORS: &[&str] = &[
 pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "READ-001",
-        name: "Takes a completed task",
-        requirement: "A client takes the completed task that a right agent replies with.",
+        name: "Accepts a completed task",
+        requirement: "A client accepts the completed task in the reply of a correct agent.",
         remedy: "See the command's output; this agent does nothing unusual.",
         sections: ["3.1.1", "7.1", "7.1"],
         scripts: &["send"],
@@ -33,9 +33,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "READ-002",
-        name: "Takes a message for an answer",
+        name: "Accepts a message as reply",
         requirement: "The reply to a message may be a message, without a task.",
-        remedy: "Look which of `task` and `message` there is (0.3: at `kind`).",
+        remedy: "Check whether the reply has `task` or `message` (0.3: check `kind`).",
         sections: ["3.1.1", "7.1", ""],
         scripts: &["message"],
         ..TAKES
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "READ-004",
-        name: "Lives without optional members",
+        name: "Works without optional members",
         requirement: "Members that are not required may be left out of a reply: context, timestamp, history, names.",
         remedy: "Give optional members defaults instead of requiring them.",
         sections: ["5.7", "6.1", "6.1"],
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "READ-006",
-        name: "Takes a task without artifacts",
+        name: "Accepts a task without artifacts",
         requirement: "A completed task may have no artifacts.",
         remedy: "Do not take the first artifact for granted.",
         sections: ["4.1.1", "6.1", "6.1"],
@@ -90,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "ERR-002",
         name: "Says which error it was",
         level: Level::Should,
-        requirement: "A client tells the protocol's errors apart, by their code.",
+        requirement: "A client distinguishes the protocol's errors, by their code.",
         remedy: "Keep code and message of an error, and show them.",
         sections: ["5.4", "8.2", "8.2"],
         bindings: &[Binding::Jsonrpc],
@@ -98,12 +98,12 @@ pub(super) const RULES: &[Rule] = &[
         check: tells,
         ..REPORTS
     },
-    // 0.3 does not say how HTTP+JSON tells errors apart.
+    // 0.3 does not say how errors are distinguished over HTTP+JSON.
     Rule {
         id: "ERR-004",
         name: "Says which error it was, by its reason",
         level: Level::Should,
-        requirement: "A client tells the protocol's errors apart, by the `reason` in their details: several have the same HTTP status.",
+        requirement: "A client distinguishes the protocol's errors, by the `reason` in their details: several have the same HTTP status.",
         remedy: "Keep the reason and the message of an error, and show them.",
         sections: ["5.4", "", ""],
         bindings: &[Binding::Rest],
@@ -125,9 +125,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "BAD-001",
-        name: "A web page is no reply",
+        name: "A web page is not a reply",
         requirement: "HTML instead of JSON is reported as an error.",
-        remedy: "Check that the reply is JSON before you use it, and say what came instead.",
+        remedy: "Check that the reply is JSON before you use it, and report what it was instead.",
         sections: ["3.3.2", "8", "8"],
         scripts: &["html"],
         ..REPORTS
@@ -136,7 +136,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "BAD-002",
         name: "A proxy's error is an error",
         requirement: "A 502 with a web page is reported as an error.",
-        remedy: "Look at the HTTP status when the body is no JSON.",
+        remedy: "Check the HTTP status if the body is not JSON.",
         sections: ["3.3.2", "8", "8"],
         scripts: &["bad-gateway"],
         ..REPORTS
@@ -152,9 +152,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "BAD-004",
-        name: "Somebody else's reply is not taken",
+        name: "A reply to another request is refused",
         level: Level::Should,
-        requirement: "A reply whose JSON-RPC id is not the request's is not taken for the answer.",
+        requirement: "A reply whose JSON-RPC id is not that of the request is not accepted as the answer.",
         remedy: "Compare the `id` of the reply with the one you sent.",
         sections: ["9.1", "6.11.2", "6.11.2"],
         bindings: &[Binding::Jsonrpc],
@@ -163,9 +163,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "RUN-001",
-        name: "Comes to an end",
+        name: "The client ends in time",
         category: Category::Interop,
-        requirement: "Whatever the agent does, the client comes to an end in time.",
+        requirement: "Whatever the agent does, the client ends within the time limit.",
         remedy: "Put a deadline on every request and every wait; a closed connection ends a stream.",
         sections: ["3.3.2", "8", "8"],
         check: ends,
@@ -173,7 +173,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Beyond this it is no retry any more.
+/// More sends than this are not acceptable as retries.
 const MOST_SENDS: usize = 6;
 
 fn tells(trial: &Trial<'_>) -> Finding {

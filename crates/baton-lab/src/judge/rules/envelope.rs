@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "RPC-004",
-        name: "Ids that can be told apart",
+        name: "Ids are neither null nor fractional",
         level: Level::Should,
         requirement: "The `id` of a request is neither `null` nor a number with a fraction.",
         remedy: "Use a string or a whole number as id.",
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "RPC-005",
         name: "Methods of the interface's generation",
         level: Level::Must,
-        requirement: "The method is one that the generation of the chosen interface has, letter by letter.",
+        requirement: "The method is one of the generation of the chosen interface, spelled exactly.",
         remedy: "Choose the method names by the interface's version: `SendMessage` in 1.0, `message/send` in 0.3, `tasks/send` in 0.1.",
         sections: ["5.3", "3.5.6", "7"],
         bindings: RPC,
@@ -92,7 +92,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "REST-003",
-        name: "Bodies are JSON and say so",
+        name: "Bodies have a JSON media type",
         level: Level::Must,
         requirement: "Request bodies have a JSON media type (0.3: `application/json`).",
         remedy: "Set the Content-Type header of every request with a body.",
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "REST-005",
-        name: "No body where there is none",
+        name: "GET and DELETE have no body",
         level: Level::Must,
         requirement: "GET and DELETE requests carry their parameters in path and query, not in a body.",
         remedy: "Send GET and DELETE without a body.",

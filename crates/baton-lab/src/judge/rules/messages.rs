@@ -1,4 +1,4 @@
-//! The messages a client sends.
+//! Rules for the messages that a client sends.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "SEND-002",
-        name: "Messages are the user's",
+        name: "Messages have the role of the user",
         requirement: "A message from the client has the role of the user: `ROLE_USER` (in JSON of 0.3 and 0.1: `user`).",
         remedy: "Set `role`, spelled as the generation spells it.",
         sections: ["4.1.4", "6.4", "6.4"],
@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "SEND-008",
         name: "No contexts of its own",
         level: Level::Should,
-        requirement: "A client does not make up a `contextId` without knowing that the agent takes it.",
+        requirement: "A client does not make up a `contextId` without knowing that the agent accepts it.",
         remedy: "Leave `contextId` out of the first message, and use the agent's from then on.",
         sections: ["3.4.1", "", ""],
         check: no_own_context,
@@ -106,10 +106,10 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "SEND-011",
-        name: "Messages say what they are",
+        name: "Messages have a kind",
         level: Level::Should,
         requirement: "A message has `kind: \"message\"`.",
-        remedy: "Set `kind` on messages; some agents tell objects apart by it.",
+        remedy: "Set `kind` on messages; some agents distinguish objects by it.",
         sections: ["", "6.4", ""],
         bindings: &[Binding::Jsonrpc],
         check: kind,
@@ -156,14 +156,14 @@ fn role(trial: &Trial<'_>) -> Finding {
     })
 }
 
-/// Where parts are.
+/// The member with the parts.
 fn parts_name(variant: Variant) -> &'static str {
     if variant.is_rest() && variant.generation == Generation::V0_3 { "content" } else { "parts" }
 }
 
 fn parts_of(variant: Variant, heard: &Heard) -> &[Value] {
     let found = message(heard)[parts_name(variant)].as_array();
-    // The prose of 0.3 lets HTTP+JSON have the other spelling.
+    // The text of 0.3 allows both spellings in HTTP+JSON.
     found.or_else(|| message(heard)["parts"].as_array()).map_or(&[], Vec::as_slice)
 }
 
@@ -204,7 +204,7 @@ fn parts(trial: &Trial<'_>) -> Finding {
     })
 }
 
-/// Names in an object and all below, without what is the user's own.
+/// All member names in a value, except inside members with free content.
 fn names(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -232,7 +232,7 @@ fn camel_case(trial: &Trial<'_>) -> Finding {
     })
 }
 
-/// What the params, the configuration, the message and its parts may hold.
+/// The allowed members of the params, the configuration, the message and its parts.
 struct Members {
     params: &'static [&'static str],
     configuration: &'static [&'static str],

@@ -1,8 +1,8 @@
-//! What is judged: rules that a client keeps or breaks, each a case with requirement, section and remedy.
+//! The rules for clients, each a case with requirement, section and remedy.
 //!
-//! A rule looks at one script's record at a time and says pass, fail, or that it has seen nothing it could judge. No
-//! false accusations: what the specification leaves open is not judged, and what a client could do for a good reason
-//! is seen as that.
+//! A rule examines the recorded requests of one script at a time, and returns pass, fail, or "not seen" if there was
+//! nothing to judge. Rules must not fail a correct client: what the specification leaves open is not judged, and a rule
+//! passes if a client could have a good reason.
 
 mod cards;
 mod credentials;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 
 use super::heard::{Heard, Place};
 use super::script::{Does, Script};
-use super::stage::{Ran, Stage};
+use super::stage::{Ran, ScriptState};
 use super::variant::Variant;
 use crate::acts::document::{Level, Preconditions, Test};
 use crate::case::{Case, Category, Failure, Source};
 use crate::generation::{Binding, Generation};
 
-/// The name of the suite that these cases are.
+/// The name of the suite with these cases.
 pub const SUITE: &str = "clients";
 
-/// One thing that is judged.
+/// One rule.
 #[derive(Debug)]
 pub struct Rule {
     /// Without the generation: `SEND-001` is `C1-SEND-001` in 1.0.
@@ -39,18 +39,18 @@ pub struct Rule {
     pub category: Category,
     pub requirement: &'static str,
     pub remedy: &'static str,
-    /// The section in 1.0, 0.3 and 0.1; empty where the generation knows no such rule.
+    /// The section in 1.0, 0.3 and 0.1; empty if the generation has no such rule.
     pub sections: [&'static str; 3],
-    /// All, when empty.
+    /// The bindings it applies to; empty: all.
     pub bindings: &'static [Binding],
-    /// Where it is looked at; everywhere, when empty.
+    /// The scripts it applies to; empty: all.
     pub scripts: &'static [&'static str],
-    /// It takes a command to be run: the wire does not show it.
+    /// It needs the client's command: the requests alone do not show it.
     pub needs_command: bool,
     pub(super) check: fn(&Trial<'_>) -> Finding,
 }
 
-/// What most rules have in common.
+/// Defaults of most rules.
 pub(super) const INTEROP: Rule = Rule {
     id: "",
     name: "",
@@ -65,34 +65,34 @@ pub(super) const INTEROP: Rule = Rule {
     check: |_| Finding::Pass,
 };
 
-/// What a rule says of one script.
+/// The result of a rule for one script.
 #[derive(Debug)]
 pub(super) enum Finding {
     Pass,
-    /// With the place of the request that shows it.
+    /// With the index of the request that shows it.
     Fail(Box<Failure>, Option<usize>),
     NotSeen(String),
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
-    pub(super) stage: &'a Stage,
+    pub(super) stage: &'a ScriptState,
     pub(super) basics: Basics,
 }
 
-/// What is known of the client beside this script.
+/// What is known about the client from other scripts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Basics {
     /// It has called some script of this generation and binding.
     pub(super) called: bool,
-    /// Its command came well out of the right agent, without and with a stream.
+    /// Whether its command succeeded on a correct agent, without and with a stream.
     pub(super) sends: Option<bool>,
     pub(super) streams: Option<bool>,
 }
 
 pub(super) const NEEDS_COMMAND: &str =
-    "not seen: it takes a command, to know how the client came out of it (baton test --as-server -- COMMAND)";
+    "not seen: this rule needs the client as a command (baton test --as-server -- COMMAND)";
 
 impl Rule {
     fn section(&self, generation: Generation) -> &'static str {
@@ -103,7 +103,7 @@ impl Rule {
         }
     }
 
-    /// Is there such a rule in that generation and binding?
+    /// True if the rule exists in that generation and binding.
     pub fn holds_in(&self, variant: Variant) -> bool {
         let bound = self.bindings.is_empty() || self.bindings.contains(&variant.binding);
         bound && !self.section(variant.generation).is_empty()
@@ -192,7 +192,7 @@ pub fn cases() -> Vec<(&'static Rule, Arc<Case>)> {
     Generation::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The rule behind a case's id.
+/// The rule of a case's id.
 pub fn of_case(id: &str) -> Option<&'static Rule> {
     all().find(|rule| Generation::ALL.iter().any(|generation| rule.id_in(*generation) == id))
 }
@@ -220,7 +220,7 @@ impl<'a> Trial<'a> {
         self.calls().filter(|(_, heard)| heard.sends())
     }
 
-    /// Messages by run of the client: whoever fetches the card again after a message begins anew.
+    /// Messages grouped by run of the client: fetching the card again after a message begins a new run.
     pub(super) fn runs(&self) -> Vec<Vec<(usize, &'a Heard)>> {
         let mut runs: Vec<Vec<(usize, &Heard)>> = vec![Vec::new()];
         for (at, heard) in self.stage.heard.iter().enumerate() {
@@ -248,7 +248,7 @@ impl Finding {
         Self::Fail(Box::new(failure), Some(at))
     }
 
-    /// The client, not one of its requests.
+    /// A failure of the client as a whole, not of one request.
     pub(super) fn fail_of_all(failure: Failure) -> Self {
         Self::Fail(Box::new(failure), None)
     }
@@ -258,7 +258,7 @@ impl Finding {
     }
 }
 
-/// Every one of the requests has to be right; the first that is not is told of.
+/// All requests must pass; the first that does not is reported.
 pub(super) fn each<'a>(
     requests: impl Iterator<Item = (usize, &'a Heard)>,
     what: &str,
@@ -274,17 +274,17 @@ pub(super) fn each<'a>(
     if seen { Finding::Pass } else { Finding::not_seen(what) }
 }
 
-/// Calls, and what would be calls if they went to the right address.
+/// Calls, including those to a wrong address.
 pub(super) fn posts<'a>(trial: &Trial<'a>) -> impl Iterator<Item = (usize, &'a Heard)> {
     trial.calls().filter(|(_, heard)| heard.place != Place::Elsewhere || heard.method == "POST")
 }
 
-/// Why nothing can be said of how the client came out, or the command's end.
+/// The result of the client's command, or why it cannot be judged.
 fn came_out<'a>(trial: &Trial<'a>) -> Result<&'a Ran, Finding> {
     let Some(ran) = trial.ran() else { return Err(Finding::NotSeen(NEEDS_COMMAND.to_owned())) };
     if !trial.basics.called {
         return Err(Finding::not_seen(
-            "the client never called an interface of this kind; it may not speak it",
+            "the client never called an interface of this generation and binding; it may not support it",
         ));
     }
     if trial.heard().is_empty() {
@@ -297,23 +297,23 @@ fn came_out<'a>(trial: &Trial<'a>) -> Result<&'a Ran, Finding> {
     };
     if script.name != basic && good == Some(false) {
         return Err(Finding::NotSeen(format!(
-            "not seen: the client fails on a right agent already (script {basic})"
+            "not seen: the client also fails on a correct agent (script {basic})"
         )));
     }
     if ran.hung {
-        return Err(Finding::not_seen("the command did not end, which RUN-001 says"));
+        return Err(Finding::not_seen("the command did not end, which RUN-001 reports"));
     }
     Ok(ran)
 }
 
-/// The client must come well out of it, and have the text as it was sent, as far as its command prints it.
+/// The command must succeed, and its output must contain the agent's text unchanged, if it prints texts.
 pub(super) fn ends_well(trial: &Trial<'_>) -> Finding {
     let ran = match came_out(trial) {
         Ok(ran) => ran,
         Err(finding) => return finding,
     };
     if ran.code != Some(0) {
-        let expected = "that the client takes this (exit status 0)";
+        let expected = "that the client accepts this (exit status 0)";
         return Finding::fail_of_all(Failure::expected(expected, ran.in_words()));
     }
     let (marker, text) = (trial.stage.marker(), trial.stage.text());
@@ -325,7 +325,7 @@ pub(super) fn ends_well(trial: &Trial<'_>) -> Finding {
     Finding::Pass
 }
 
-/// The client must say that something went wrong.
+/// The client must report an error.
 pub(super) fn ends_badly(trial: &Trial<'_>) -> Finding {
     let ran = match came_out(trial) {
         Ok(ran) => ran,

@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "SUB-002",
-        name: "No subscription to a task that is over",
+        name: "No subscription to an ended task",
         level: Level::Should,
         category: Category::Streaming,
         requirement: "A task in a terminal state cannot be subscribed to.",
@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "LIST-002",
-        name: "Page tokens go back as they came",
+        name: "Page tokens are sent back unchanged",
         requirement: "The next page is asked for with the `nextPageToken` of the last one, unchanged.",
         remedy: "Treat the token as opaque text; in a URL, percent-encode it.",
         sections: ["3.1.4", "", ""],
@@ -90,8 +90,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "ID-001",
-        name: "Ids go back as they came",
-        requirement: "An id of the agent's is opaque: it is sent back exactly, percent-encoded where it stands in a URL.",
+        name: "Ids are sent back unchanged",
+        requirement: "An agent's id is opaque: it is sent back exactly, percent-encoded if it is in a URL.",
         remedy: "Encode ids before you put them into a path, `/`, `?`, `#` and `%` included.",
         sections: ["11.5", "7.3", ""],
         scripts: &["odd-ids"],
@@ -100,8 +100,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "TOUR-001",
-        name: "All operations come to their end",
-        requirement: "A client reads what a right agent answers to every operation.",
+        name: "All operations succeed",
+        requirement: "A client reads the answers of a correct agent to every operation.",
         remedy: "See the command's output; the requests of this script show where it stopped.",
         sections: ["3.1", "7", "7"],
         scripts: &["tour", "tenant"],
@@ -128,7 +128,7 @@ fn missing(params: &Value, names: &[&'static str]) -> Option<Failure> {
 }
 
 fn whole(value: &Value) -> Option<u64> {
-    // From a query everything is text.
+    // In a query all values are text.
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
@@ -167,7 +167,7 @@ fn created(trial: &Trial<'_>) -> Finding {
         let params = heard.params();
         let nested: &[&[&str]] = match (variant.generation, variant.binding) {
             (Generation::V1, _) => &[&["taskId", "url"]],
-            // What the body is, is read in two ways.
+            // The specification can be read in two ways here.
             (Generation::V0_3, Binding::Rest) => &[
                 &["taskId", "config.pushNotificationConfig.url"],
                 &["taskId", "pushNotificationConfig.url"],
@@ -188,7 +188,7 @@ fn config_named(trial: &Trial<'_>) -> Finding {
     each(asking(trial, wanted), "no config was read or deleted", |heard| {
         let names: &[&'static str] = match (flat, heard.operation()) {
             (true, _) => &["taskId", "id"],
-            // 0.3 lets the only config be asked for without its id.
+            // In 0.3 the id may be left out if there is only one config.
             (false, Some(Operation::GetPushConfig)) => &["id"],
             (false, _) => &["id", "pushNotificationConfigId"],
         };

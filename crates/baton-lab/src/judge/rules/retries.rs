@@ -1,4 +1,4 @@
-//! What a client does when it is put off, sent elsewhere, or left without an answer.
+//! What a client does when the agent is busy, redirects, or does not answer.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out};
 use crate::acts::document::Level;
 use crate::case::{Category, Failure};
 use crate::generation::Generation;
-use crate::judge::card::{DOOR, MOVED};
+use crate::judge::card::{INTERFACE, MOVED};
 use crate::judge::heard::{Heard, Place};
 
 const RETRY: Rule =
     Rule { category: Category::ErrorHandling, scripts: &["busy-429", "busy-503", "dropped"], ..INTEROP };
 
-/// The agent says one second; clocks and schedulers may differ by a little.
+/// The agent says one second; clocks and schedulers may differ slightly.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 pub(super) const RULES: &[Rule] = &[
@@ -61,11 +61,11 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What tells one try from another: the id. And the rest, which tells that it is the same message.
+/// The message's id, and its content without the id, by which a retry of the same message is recognised.
 fn id_and_rest(generation: Generation, heard: &Heard) -> (Value, Value) {
     let mut params = heard.params().clone();
     let place = if generation == Generation::V0_1 { "/id" } else { "/message/messageId" };
-    // Anything may stand there.
+    // The client may send any JSON.
     let mut taken = |place: &str| params.pointer_mut(place).map(Value::take).unwrap_or_default();
     (taken(place), taken("/message"))
 }
@@ -78,7 +78,7 @@ fn same_id(trial: &Trial<'_>) -> Finding {
         let (before, message) = id_and_rest(generation, first);
         for (at, heard) in run.iter().skip(1) {
             let (now, said) = id_and_rest(generation, heard);
-            // Another message is no second try.
+            // Another message is not a retry.
             if said != message {
                 continue;
             }
@@ -125,9 +125,11 @@ fn reports(trial: &Trial<'_>) -> Finding {
 }
 
 fn same_request(trial: &Trial<'_>) -> Finding {
-    let at_door = |wanted: &'static str| move |(_, heard): &(usize, &Heard)| matches!(&heard.place, Place::Door { name, .. } if name == wanted);
-    let Some((_, before)) = trial.calls().find(at_door(DOOR)) else { return Finding::not_seen("no call") };
-    let Some((at, after)) = trial.calls().find(at_door(MOVED)) else {
+    let call_to = |wanted: &'static str| move |(_, heard): &(usize, &Heard)| matches!(&heard.place, Place::Door { name, .. } if name == wanted);
+    let Some((_, before)) = trial.calls().find(call_to(INTERFACE)) else {
+        return Finding::not_seen("no call");
+    };
+    let Some((at, after)) = trial.calls().find(call_to(MOVED)) else {
         return Finding::not_seen("the client did not follow the redirect");
     };
     if after.method == before.method && after.body == before.body {

@@ -1,4 +1,4 @@
-//! What goes with every request: the version, the tenant, extensions.
+//! Rules for the service parameters of every request: version, tenant, extensions.
 
 use super::{Finding, INTEROP, Rule, Trial, each, posts};
 use crate::acts::document::Level;
@@ -103,7 +103,7 @@ fn no_patch(trial: &Trial<'_>) -> Finding {
     })
 }
 
-/// The tenant a call names, in whatever way.
+/// The tenant of a call, in the path, the query or the body.
 fn tenant_of(heard: &Heard) -> Option<String> {
     let call = heard.call.as_ref()?;
     let member = call.params["tenant"].as_str().filter(|tenant| !tenant.is_empty()).map(str::to_owned);
@@ -136,7 +136,7 @@ fn no_tenant(trial: &Trial<'_>) -> Finding {
 fn extension(trial: &Trial<'_>) -> Finding {
     let names: &[&str] = match trial.generation() {
         Generation::V1 => &["a2a-extensions"],
-        // Both spellings are about; SDKs of 1.0 send both to agents of 0.3.
+        // Both spellings are in use; SDKs of 1.0 send both to agents of 0.3.
         _ => &["x-a2a-extensions", "a2a-extensions"],
     };
     let mut sends = trial.sends().peekable();

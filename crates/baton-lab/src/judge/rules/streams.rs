@@ -1,4 +1,4 @@
-//! Streams: how they are asked for, read, and missed when they break.
+//! Streams: how they are requested and read, and what happens when they break.
 
 use super::{Finding, INTEROP, NEEDS_COMMAND, Rule, Trial, came_out, each, ends_badly, ends_well};
 use crate::acts::document::Level;
@@ -7,7 +7,7 @@ use crate::judge::heard::Heard;
 use crate::wire::request::Operation;
 
 const STREAM: Rule = Rule { category: Category::Streaming, ..INTEROP };
-/// Rules on how a stream is read: what the client makes of it has to be seen.
+/// Rules on how a stream is read: they need the client's output.
 const READ: Rule = Rule { needs_command: true, check: ends_well, ..STREAM };
 
 pub(super) const RULES: &[Rule] = &[

@@ -67,7 +67,7 @@ fn answers<'a>(trial: &Trial<'a>) -> impl Iterator<Item = (usize, &'a Heard)> {
     trial.runs().into_iter().flat_map(|run| run.into_iter().skip(1))
 }
 
-/// Who names a task, and how.
+/// The member that names a task.
 fn task_of(generation: Generation, heard: &Heard) -> &Value {
     match generation {
         Generation::V0_1 => &heard.params()["id"],

@@ -1,4 +1,4 @@
-//! What 0.3 and 0.1 have in common and 1.0 has not: a mark on the last event, and artifacts told in both of their ways.
+//! What 0.3 and 0.1 have in common and 1.0 does not: `final` on the last event, and the forms of artifact updates.
 
 pub(super) mod streams;
 
@@ -15,8 +15,8 @@ use crate::wire::request::Operation;
 use crate::wire::sse::Event;
 use crate::wire::{Answer, Probe, Request, WireError};
 
-/// The card as clients of the time ask for it: without a version, and where their generation has it. Cards of 0.2 were
-/// where those of 0.1 are.
+/// The card as older clients request it: without a version, at the path of their generation. Cards of 0.2 were at the
+/// path of 0.1.
 pub(super) async fn card(bench: &Bench, probe: &Probe) -> Done<(Answer, Value)> {
     let usual = bench.card_url();
     let earlier = format!("{}/.well-known/agent.json", bench.target().base);
@@ -45,12 +45,13 @@ pub(super) fn list<'a>(object: &'a Value, member: &str) -> &'a [Value] {
     object[member].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The agent says no, and not that it is broken. HTTP+JSON of 0.3 has 501 for what is not supported.
+/// True if the agent refuses the request without an internal error. HTTP+JSON of 0.3 uses 501 for unsupported
+/// operations.
 pub(super) fn is_refusal(error: &WireError) -> bool {
     (error.status < 500 || error.status == 501) && error.name.as_deref() != Some("InternalError")
 }
 
-/// Cancels; a server that does not cancel what is at work is within its rights, and the case does not apply.
+/// Cancels a task. A server need not support canceling running tasks; then the case is skipped.
 pub(super) async fn cancel(bench: &Bench, id: &Value) -> Done<Value> {
     match bench.call(Operation::CancelTask, &json!({ "id": id })).await? {
         Answer::Reply { root: Some(root), .. } => Ok(root),
@@ -89,12 +90,12 @@ pub(super) async fn streamed(bench: &Bench, say: &Say) -> Done<Seen> {
     }
 }
 
-/// The task an event is about: 0.3 names it `taskId`, except in the task itself; 0.1 has `id` throughout.
+/// The task of an event: 0.3 has `taskId`, except in the task itself; 0.1 always has `id`.
 pub(super) fn task_id(event: &Value) -> Value {
     event.get("taskId").or_else(|| event.get("id")).cloned().unwrap_or_default()
 }
 
-/// Does the event tell a state, other than a whole task does?
+/// True for a status update, but not for a whole task.
 pub(super) fn is_status(event: &Value) -> bool {
     event["status"].is_object() && event.get("artifacts").is_none() && event["kind"] != "task"
 }
@@ -104,7 +105,7 @@ pub(super) fn ends_a_stream(state: &str) -> bool {
     is_terminal(state) || matches!(state, "INPUT_REQUIRED" | "AUTH_REQUIRED")
 }
 
-/// `final` is on the last event and on no other; the last event tells where the task has come to.
+/// Checks that only the last event has `final`, and that its state ends a stream.
 pub(super) fn final_faults(events: &[Value]) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let Some(last) = events.last() else {
@@ -118,7 +119,7 @@ pub(super) fn final_faults(events: &[Value]) -> Vec<Mismatch> {
         }
     }
     let place = format!("events[{}]", events.len() - 1);
-    // A message, or a task that has ended already, is an answer in itself.
+    // A single message, or a task that has already ended, is a complete stream.
     let alone = events.len() == 1
         && (last["kind"] == "message"
             || last["kind"] == "task" && state_of(last).is_some_and(|state| ends_a_stream(&state)));
@@ -140,7 +141,7 @@ pub(super) fn final_faults(events: &[Value]) -> Vec<Mismatch> {
     found
 }
 
-/// What the events of a stream add up to is what the task shows.
+/// Checks that the events of a stream add up to the artifacts of the task.
 pub(super) fn compare_artifacts(events: &[Value], task: &Value) -> Done {
     let folded = contents(&fold(events).map_err(fail)?);
     let kept = contents(task["artifacts"].as_array().map_or(&[][..], Vec::as_slice));
@@ -151,7 +152,8 @@ pub(super) fn compare_artifacts(events: &[Value], task: &Value) -> Done {
     Err(differs(wanted, show(&json!(kept))))
 }
 
-/// The artifacts after all events. 0.3 has the flags on the event and knows artifacts by id; 0.1 has both on the artifact.
+/// The artifacts after all events. 0.3 has the flags on the event and identifies artifacts by id; 0.1 has flags and
+/// index on the artifact.
 fn fold(events: &[Value]) -> Result<Vec<Value>, String> {
     let mut artifacts: Vec<Value> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -186,8 +188,8 @@ fn identity(artifact: &Value) -> Value {
     artifact.get("artifactId").cloned().unwrap_or_else(index)
 }
 
-/// The content of each artifact, in an order of its own. Neighbouring texts are one text: an agent may join chunks in its
-/// store. Names, types and metadata may be said once or with each chunk.
+/// The content of each artifact, in a fixed order. Adjacent texts are joined, since an agent may join chunks in its
+/// store. Names, types and metadata are ignored: they may come once or with each chunk.
 fn contents(artifacts: &[Value]) -> Vec<Value> {
     let one = |artifact: &Value| {
         let mut parts: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! Streams of 0.3 and 0.1 alike: where they end, what outlives them, and how they are taken up again.
+//! Streams of 0.3 and 0.1: where they end, what happens after a disconnect, and how they are resumed.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::run::Bench;
 use crate::wire::Answer;
 use crate::wire::request::Operation;
 
-/// States go forward; after an end there is nothing.
+/// States never go back, and nothing follows a terminal state.
 pub(in crate::native) async fn order(bench: &Bench) -> Done {
     let seen = streamed(bench, &Say::text("tck-stream-basic")).await?;
     judge(order_faults(&seen.events))
@@ -40,7 +40,7 @@ fn order_faults(events: &[Value]) -> Vec<Mismatch> {
     found
 }
 
-/// The events up to a question; the stream has to close there.
+/// The events up to a question; the stream must close there.
 async fn up_to_a_question(bench: &Bench) -> Done<Vec<Value>> {
     let mut watch = bench.send_stream(&Say::text("tck-input-required")).await?;
     let mut events =
@@ -92,7 +92,7 @@ pub(in crate::native) async fn chunks(bench: &Bench) -> Done {
     Err(fail("no artifact update has `append`, so nothing came in chunks"))
 }
 
-/// Somebody cancels: whoever watches is told, and the stream ends.
+/// When a task is canceled, its stream shows that and ends.
 pub(in crate::native) async fn canceled(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
     let first = watch.event().await?;
@@ -106,7 +106,7 @@ pub(in crate::native) async fn canceled(bench: &Bench) -> Done {
     }
 }
 
-/// A client that goes away: the task can still be read, and the next ten calls are fine.
+/// After a client has disconnected, the task can still be read, and the next ten calls work.
 pub(in crate::native) async fn task_stays(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
     let first = watch.event().await?;
@@ -125,7 +125,7 @@ pub(in crate::native) async fn task_stays(bench: &Bench) -> Done {
     if is_terminal(&state(&now)) { Err(differs("the task still at work", state(&now))) } else { Ok(()) }
 }
 
-/// Nobody watches any more, and the work is done all the same.
+/// The work goes on without any subscriber.
 pub(in crate::native) async fn work_goes_on(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-stream-basic")).await?;
     let id = task_id(&watch.event().await?);
@@ -142,13 +142,13 @@ pub(in crate::native) async fn ended_task(bench: &Bench) -> Done {
         .map(|_| ())
 }
 
-/// Somebody who subscribes to a running task sees it end.
+/// A subscriber to a running task sees its end.
 pub(in crate::native) async fn to_the_end(bench: &Bench) -> Done {
     let task = bench.task(&Say::text("tck-stream-basic").at_once()).await?;
     watched(bench, &task["id"]).await
 }
 
-/// A stream is cut, and taken up again.
+/// A stream is cut and resumed.
 pub(in crate::native) async fn comes_back(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-stream-basic")).await?;
     let id = task_id(&watch.event().await?);
@@ -156,7 +156,7 @@ pub(in crate::native) async fn comes_back(bench: &Bench) -> Done {
     watched(bench, &id).await
 }
 
-/// What came before is not told again by every server; the end is.
+/// Not every server repeats earlier events; the end must be shown.
 async fn watched(bench: &Bench, id: &Value) -> Done {
     let events = bench.subscribe(&json!({ "id": id })).await?.rest().await?;
     if let Some(event) = events.iter().find(|event| task_id(event) != *id) {
@@ -165,7 +165,8 @@ async fn watched(bench: &Bench, id: &Value) -> Done {
     judge(final_faults(&events))
 }
 
-/// One text has the task once more and a closed stream, another says nothing, servers refuse: only waiting is wrong.
+/// The specifications allow a stream with the task, or say nothing, and some servers refuse: only a stream that stays
+/// open is wrong.
 pub(in crate::native) async fn subscribe_ended(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     match bench.call(Operation::SubscribeToTask, &json!({ "id": task["id"] })).await? {

@@ -1,4 +1,4 @@
-//! What the card says, and whether it says it in the right form.
+//! The content and form of the card.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_1.card.endpoint" => endpoint,
 };
 
-/// From where clients of the time look; an agent whose newer card says it all may have no other.
+/// The card at the path of 0.1; an agent whose newer card has all members may have no other.
 async fn read(bench: &Bench) -> Done<Value> {
     match &bench.target().legacy_card {
         Some(_) => older::card(bench, bench.probe()).await.map(|(_, card)| without_nulls(&card)),
@@ -90,7 +90,7 @@ async fn authentication(bench: &Bench) -> Done {
     judge(authentication_faults(&card["authentication"]))
 }
 
-/// One guide has `credentials` as an object, the text as a string that may hold JSON.
+/// In the guide `credentials` is an object, in the specification a string that may contain JSON.
 fn authentication_faults(authentication: &Value) -> Vec<Mismatch> {
     let told = match &authentication["credentials"] {
         Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),

@@ -1,4 +1,5 @@
-//! 0.1 beside other generations: names that two of them share, and tasks that are read in another one.
+//! 0.1 together with other generations: method names that two generations share, and tasks that are read in another
+//! one.
 
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_1.generations.read-from-newer" => read_from_newer,
 };
 
-/// `tasks/get` is a method of both; the header says which one is meant.
+/// `tasks/get` is a method of both; the header says which generation is meant.
 async fn read_by_newer(bench: &Bench) -> Done {
     let made = bench.ended().await?;
     let id = json!({ "id": made["id"] });
@@ -26,7 +27,7 @@ async fn read_by_newer(bench: &Bench) -> Done {
     judge_foreign(answer, &made["id"], &newer::TASK)
 }
 
-/// Without a header nobody can tell who asks: the task is in the words of the one generation or of the other.
+/// Without a header the caller's generation is unknown: the task may be in the form of either generation.
 async fn read_from_newer(bench: &Bench) -> Done {
     let say = json!({
         "message": {"kind": "message", "messageId": fresh_id(), "role": "user", "parts": [{"kind": "text", "text": "hello"}]},

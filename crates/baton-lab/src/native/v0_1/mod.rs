@@ -1,7 +1,7 @@
 //! Checks of 0.1, one file per area. Each is named in a document of `suites/v0_1`.
 //!
-//! The texts of the time differ: the guide these checks come from, the prose of v0.1.0 and its schema. Where they do, any
-//! of them is right, and a note says which was met.
+//! The documents of 0.1 differ: the guide on which these checks are based, the text of v0.1.0 and its schema. Where
+//! they do, each is accepted, and a note says which one the agent follows.
 
 pub(super) mod auth;
 pub(super) mod card;

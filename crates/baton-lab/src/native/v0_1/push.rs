@@ -57,7 +57,7 @@ async fn unknown_task(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// -32003 in every text; some servers do not know the methods at all.
+/// All documents have -32003; some servers do not know the methods at all.
 async fn not_offered(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     for (operation, params) in [
@@ -90,10 +90,10 @@ async fn https(bench: &Bench) -> Done {
     }
 }
 
-/// What is posted is the server's choice; it should name the task and its state.
+/// The body is the server's choice; it should contain the task's id and state.
 async fn delivered(bench: &Bench) -> Done {
     let receiver = Receiver::open(bench).await?;
-    // It ends by itself: whether somebody who cancels is told what they did is the server's choice.
+    // A task that ends by itself: a server need not notify about a cancel to the client that canceled.
     let task = bench.task(&Say::text("tck-stream-basic")).await?;
     let answer = bench.call(Operation::CreatePushConfig, &params(&task, &receiver.url)).await?;
     if let Answer::Error(error) = answer {

@@ -1,6 +1,6 @@
-//! The objects of 0.1, member by member, as the text of v0.1.0 has them.
+//! The objects of 0.1, member by member, according to v0.1.0.
 //!
-//! Clients and servers of the time wrote `null` for whatever was not there; [`without_nulls`] takes that out first.
+//! 0.1 clients and servers wrote `null` for absent members; [`without_nulls`] removes them first.
 
 use serde_json::Value;
 
@@ -22,13 +22,13 @@ shapes! {
         May metadata Free;
     }
 
-    /// An object in the schema, an object or a list in the prose.
+    /// An object in the schema, an object or a list in the text.
     DATA_PART {
         There data Structured;
         May metadata Free;
     }
 
-    /// A file whose content is carried; one that is only mentioned would have neither.
+    /// A file with content; one that is only mentioned would have neither member.
     FILE {
         May name Text, mimeType Text, bytes Bytes, uri Text;
     }
@@ -50,7 +50,7 @@ shapes! {
         May name Text, description Text, index Number, append Flag, lastChunk Flag, metadata Free;
     }
 
-    /// The history has cases of its own: it is a list of messages in one text, of states in another.
+    /// The history has cases of its own: it is a list of messages in one document, of states in another.
     pub(super) TASK {
         Filled id Text;
         There status (STATUS);
@@ -72,7 +72,7 @@ shapes! {
         May token Text;
     }
 
-    /// What every text of the generation requires of a card.
+    /// Members of a card that all documents of 0.1 require.
     pub(super) CARD {
         Filled name Text, url Text;
         There skills [Free];
@@ -80,7 +80,7 @@ shapes! {
             authentication (AUTHENTICATION), defaultInputModes [Text], defaultOutputModes [Text];
     }
 
-    /// What one of the texts requires.
+    /// Members that one of the documents requires.
     pub(super) WHOLE_CARD {
         Filled description Text, version Text, skills [Free];
         There capabilities (CAPABILITIES);
@@ -104,7 +104,7 @@ shapes! {
     }
 }
 
-/// Members that are null are not there; what users put into metadata and data is theirs.
+/// Removes null members, except in metadata and data, which have free content.
 pub(super) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Streams: named events, a final mark, and a door of their own where an agent has one.
+//! Streams: named events, `final`, and the separate path `/subscribe` if an agent has it.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_1.resubscribe.comes-back" => older::streams::comes_back,
     "v0_1.resubscribe.ended" => older::streams::subscribe_ended,
     "v0_1.resubscribe.unknown" => unknown,
-    "v0_1.door.streams" => door,
+    "v0_1.door.streams" => subscribe_path,
     "v0_1.door.other-methods" => other_methods,
 };
 
@@ -80,7 +80,7 @@ async fn is_final(bench: &Bench) -> Done {
     judge(final_faults(&plain))
 }
 
-/// Frames are called `status` and `artifact`, or `message` as in one text's examples, or nothing at all.
+/// Event names are `status` and `artifact`, or `message` as in one document's examples, or absent.
 async fn names(bench: &Bench) -> Done {
     let seen = streamed(bench, &Say::text("tck-stream-basic")).await?;
     let (found, unusual) = name_faults(&seen.frames, &seen.events);
@@ -136,7 +136,7 @@ async fn answered(bench: &Bench) -> Done {
     }
 }
 
-/// Refused in any way: by a JSON-RPC error, or by an HTTP status alone.
+/// Refused by a JSON-RPC error, or by an HTTP status alone.
 async fn not_offered(bench: &Bench) -> Done {
     let error = bench.refusal(Operation::SendStreamingMessage, &Say::text(COMPLETE).params(bench)).await?;
     if !is_refusal(&error) {
@@ -151,8 +151,8 @@ async fn unknown(bench: &Bench) -> Done {
     if is_refusal(&error) { Ok(()) } else { Err(differs("an unknown task to be refused", error.summary())) }
 }
 
-/// The answer of the second door; skipped where there is none.
-async fn through_the_door(bench: &Bench, operation: Operation, params: &Value) -> Done<Answer> {
+/// The answer at `/subscribe`; skipped if the agent does not have it.
+async fn ask_at_subscribe(bench: &Bench, operation: Operation, params: &Value) -> Done<Answer> {
     let mut request = bench.request(operation, params).map_err(|none| skip(none.0))?;
     request.url = format!("{}/subscribe", bench.interface().url.trim_end_matches('/'));
     let answer = bench.probe().ask(bench.generation(), bench.binding(), &request).await;
@@ -163,9 +163,9 @@ async fn through_the_door(bench: &Bench, operation: Operation, params: &Value) -
     Ok(answer)
 }
 
-async fn door(bench: &Bench) -> Done {
+async fn subscribe_path(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
-    match through_the_door(bench, Operation::SendStreamingMessage, &params).await? {
+    match ask_at_subscribe(bench, Operation::SendStreamingMessage, &params).await? {
         Answer::Stream { events, closed: true, error: None, .. } => {
             let plain: Vec<Value> = events.iter().map(without_nulls).collect();
             let mut found = event_faults(&events);
@@ -178,9 +178,9 @@ async fn door(bench: &Bench) -> Done {
 
 async fn other_methods(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
-    // Is there a door at all? Its first answer is enough.
-    through_the_door(bench, Operation::SendStreamingMessage, &params).await?;
-    let answer = through_the_door(bench, Operation::GetTask, &json!({ "id": fresh_id() })).await?;
+    // Checks whether the path exists; its first answer is enough.
+    ask_at_subscribe(bench, Operation::SendStreamingMessage, &params).await?;
+    let answer = ask_at_subscribe(bench, Operation::GetTask, &json!({ "id": fresh_id() })).await?;
     match answer {
         Answer::Error(error) if error.status == 400 => Ok(()),
         other => Err(differs("HTTP 400 for another method at /subscribe", other.summary())),

@@ -1,4 +1,4 @@
-//! Tasks: made by the client's id, polled to their end, with a history of one kind or the other.
+//! Tasks: created with the client's id, polled to their end, with a history of states or of messages.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn task(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// The client makes the id, and the server uses it.
+/// The client chooses the id, and the server uses it.
 async fn own_id(bench: &Bench) -> Done {
     let id = fresh_id();
     let say = Say::text(COMPLETE).member("taskId", json!(id));
@@ -75,7 +75,7 @@ async fn session(bench: &Bench) -> Done {
     }
 }
 
-/// The case names the kind of part by its behaviour.
+/// The case's test phrase determines the kind of part.
 async fn part(bench: &Bench) -> Done {
     let prefix = bench.case().test.requires_behaviors.first().map_or(COMPLETE, String::as_str);
     let now = without_nulls(&bench.ended_with(&Say::text(prefix)).await?);
@@ -100,7 +100,7 @@ async fn part(bench: &Bench) -> Done {
     Err(differs(expected, show(&now["artifacts"])))
 }
 
-/// Six states and `unknown`: what later generations added is told in these words.
+/// 0.1 has six states and `unknown`: later states must be written as one of these.
 async fn states(bench: &Bench) -> Done {
     for prefix in &bench.case().test.requires_behaviors {
         let task = match bench.call(Operation::SendMessage, &Say::text(prefix).params(bench)).await? {
@@ -118,7 +118,7 @@ async fn states(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The texts have two codes for it, and some servers others: that it is refused is what counts.
+/// The documents have two codes for it, and some servers use others: only the refusal is checked.
 async fn refuses_messages(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     let params = Say::text("something else").to(&task).params(bench);
@@ -133,7 +133,7 @@ async fn refuses_messages(bench: &Bench) -> Done {
     }
 }
 
-/// A history of states, or of messages: what is there is well-formed, and in order.
+/// A history of states or of messages must be well-formed and in order.
 fn history_faults(task: &Value) -> Vec<Mismatch> {
     let history = list(task, "history");
     let of_states = history.iter().any(|entry| entry.get("state").is_some());
@@ -223,7 +223,7 @@ async fn content_type(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Asks with an id of our own choice; the body as it came.
+/// Sends a request with a given id; returns the raw body.
 async fn with_id(bench: &Bench, operation: Operation, params: &Value, id: &Value) -> Done<Value> {
     let mut request = bench.request(operation, params).map_err(|none| skip(none.0))?;
     let mut body: Value =
@@ -239,7 +239,7 @@ async fn with_id(bench: &Bench, operation: Operation, params: &Value, id: &Value
     body.ok_or_else(|| differs("a JSON-RPC response", answer.summary()))
 }
 
-/// What is wrong with the frame of a response; null counts as not there.
+/// Faults of a response's envelope; null counts as absent.
 pub(super) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if envelope["jsonrpc"] != "2.0" {
@@ -278,7 +278,7 @@ async fn ids(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// Asked for by several cases: a task that has come to a question.
+/// A task that waits for input, for several cases.
 pub(super) async fn asking(bench: &Bench) -> Done<Value> {
     let task = bench.task(&Say::text("tck-input-required")).await?;
     let task = bench.settled(&task).await?;

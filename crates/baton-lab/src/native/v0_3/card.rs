@@ -1,4 +1,4 @@
-//! What the card says, and whether it is true.
+//! The content of the card, and whether it is correct.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ async fn shape(bench: &Bench) -> Done {
     judge(faults(&shapes::CARD, &read(bench).await?, ""))
 }
 
-/// 0.2 and 0.3 are spoken the same way; a card that says something else sends its clients away.
+/// 0.2 and 0.3 have the same wire form; clients refuse a card with another version.
 async fn version(bench: &Bench) -> Done {
     let card = read(bench).await?;
     let said = card["protocolVersion"].as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn skill_faults(card: &Value) -> Vec<Mismatch> {
     for (index, skill) in skills.iter().enumerate() {
         let place = format!("skills[{index}]");
         found.extend(faults(&shapes::SKILL, skill, &place));
-        // A skill without modes of its own has the card's.
+        // A skill without its own modes uses the card's.
         for (own, general) in [("inputModes", "defaultInputModes"), ("outputModes", "defaultOutputModes")] {
             if list(skill, own).is_empty() && list(card, general).is_empty() {
                 let wanted = format!("its own modes, or the card's {general}");
@@ -151,7 +151,7 @@ async fn complete(bench: &Bench) -> Done {
     }
 }
 
-/// Every address speaks what it is declared for.
+/// Every address must support the transport that it is declared for.
 async fn all_answer(bench: &Bench) -> Done {
     let card = read(bench).await?;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! One agent, two bindings: the same tasks, errors and streams through both.
+//! One agent, two bindings: both must show the same tasks, errors and streams.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn other(bench: &Bench) -> Done<Bench> {
     bench.on(Binding::Rest).ok_or_else(|| skip("the card declares no HTTP+JSON interface to compare with"))
 }
 
-/// What both bindings can say of a task. Types of parts, references and metadata get lost in one of them or the other.
+/// The members of a task that both bindings have. Types of parts, references and metadata are lost in one of them.
 fn common(task: &Value) -> Value {
     let parts = |object: &Value| -> Value {
         let one = |part: &Value| json!({"kind": part["kind"], "text": part["text"], "file": part["file"], "data": part["data"]});
@@ -63,7 +63,7 @@ async fn errors(bench: &Bench) -> Done {
         ("TaskNotCancelableError", Operation::CancelTask, &id),
     ] {
         let (one, two) = (bench.refusal(operation, params).await?, rest.refusal(operation, params).await?);
-        // Which error it is, other cases say; here it is that both say the same.
+        // Other cases check which error it is; here both must be equal.
         if one.name != two.name && bench.is_named(&one, name) != rest.is_named(&two, name) {
             let expected = format!("{} in both", one.summary());
             found.push(Mismatch { path: operation.name().to_owned(), expected, actual: two.summary() });
@@ -96,7 +96,7 @@ async fn canceled(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The same work, streamed through both: the same kinds of events, and the same states.
+/// The same work, streamed through both bindings, must give the same kinds of events and states.
 async fn stream(bench: &Bench) -> Done {
     let rest = other(bench)?;
     let say = Say::text("tck-stream-basic");
@@ -114,7 +114,7 @@ fn tale_faults(one: &[Value], two: &[Value]) -> Vec<Mismatch> {
     vec![fault("events", &format!("{one:?}, as in JSON-RPC"), Some(&json!(two)))]
 }
 
-/// What is told, without what depends on the moment: how much of it the first task holds already.
+/// The kinds and states of the events, without the first task, whose content depends on the moment.
 fn tale(events: &[Value]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for event in events.iter().filter(|event| event["kind"] != "task") {

@@ -1,4 +1,5 @@
-//! 0.3 beside other generations on one agent: a task may be read in each, and is told in the words of who asks.
+//! 0.3 together with other generations on one agent: a task may be read in each, in the form of the caller's
+//! generation.
 
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ pub(in crate::native) async fn asked(
     answer.map_err(|error| fail(format!("no answer: {error}")))
 }
 
-/// The same, in another generation's JSON-RPC; skipped where the agent has none.
+/// The same over another generation's JSON-RPC; skipped if the agent does not have it.
 pub(in crate::native) async fn in_generation(
     bench: &Bench,
     generation: Generation,
@@ -45,7 +46,8 @@ pub(in crate::native) async fn in_generation(
     asked(bench, generation, &request).await
 }
 
-/// A task as another generation tells it. An agent may keep its generations apart; one that does not spells them well.
+/// Judges a task that was read in another generation. An agent may keep the tasks of its generations separate;
+/// otherwise the form must be correct.
 pub(in crate::native) fn judge_foreign(answer: Answer, id: &Value, shape: &Shape) -> Done {
     match answer {
         Answer::Reply { root: Some(root), .. } => {
@@ -62,7 +64,7 @@ pub(in crate::native) fn judge_foreign(answer: Answer, id: &Value, shape: &Shape
     }
 }
 
-/// 0.3 has no version header, so no 0.3 client sends one.
+/// 0.3 clients send no version header, since 0.3 has none.
 async fn without_version(bench: &Bench) -> Done {
     for (operation, params) in [
         (Operation::SendMessage, Say::text(COMPLETE).params(bench)),
@@ -83,7 +85,8 @@ async fn without_version(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// A method of 1.0 without its header is no request of 0.3: unknown, or refused for its version. Some servers take it.
+/// A 1.0 method without the header is not a valid 0.3 request: unknown, or refused for its version. Some servers accept
+/// it.
 async fn newer_method(bench: &Bench) -> Done {
     let id = fresh_id();
     let body = json!({"jsonrpc": "2.0", "id": id, "method": "GetTask", "params": {"id": fresh_id()}});

@@ -1,7 +1,7 @@
 //! Checks of 0.3, one file per area. Each is named in a document of `suites/v0_3`.
 //!
-//! Answers over HTTP+JSON reach them in the generation's own JSON (see `wire/proto_json.rs`); what is about the spelling
-//! itself is in [`rest`], which reads the bytes.
+//! They get answers over HTTP+JSON converted to 0.3 JSON (see `wire/proto_json.rs`); checks of the wire form itself are
+//! in [`rest`], which reads the bytes.
 
 pub(super) mod auth;
 pub(super) mod card;

@@ -1,4 +1,4 @@
-//! What comes back: its shape, and that it is the task that was asked for.
+//! The form of replies, and that they contain the right task.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn task(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// The case names the kind of part by its behaviour.
+/// The case's test phrase determines the kind of part.
 async fn part(bench: &Bench) -> Done {
     let prefix = bench.case().test.requires_behaviors.first().map_or(COMPLETE, String::as_str);
     let made = bench.ended_with(&Say::text(prefix)).await?;
@@ -89,7 +89,7 @@ async fn message(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// The server makes the ids, and never the same twice.
+/// The server generates the ids, and never the same twice.
 async fn ids(bench: &Bench) -> Done {
     let (one, two) = (bench.task(&Say::text(COMPLETE)).await?, bench.task(&Say::text(COMPLETE)).await?);
     for task in [&one, &two] {
@@ -101,7 +101,7 @@ async fn ids(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// A context goes on: what is sent into it makes a task of its own there.
+/// A second message in a context makes a new task in the same context.
 async fn context(bench: &Bench) -> Done {
     let one = bench.task(&Say::text(COMPLETE)).await?;
     let Some(context) = filled(&one, "contextId") else {
@@ -153,7 +153,7 @@ async fn rejected(bench: &Bench) -> Done {
     }
 }
 
-/// A task that needs somebody to sign in says how, and goes on with the next message.
+/// A task in auth-required explains what to do, and continues with the next message.
 async fn sign_in(bench: &Bench) -> Done {
     let task = bench.task(&Say::text("tck-auth-required")).await?;
     let task = bench.settled(&task).await?;
@@ -190,7 +190,7 @@ async fn cancel_twice(bench: &Bench) -> Done {
     }
 }
 
-/// Never more than asked for, and the latest.
+/// Never more messages than requested, and the latest ones.
 async fn history(bench: &Bench) -> Done {
     let first = bench.task(&Say::text("tck-multi-turn")).await?;
     for text in ["second turn", "done"] {

@@ -1,4 +1,4 @@
-//! The objects of 0.3 over HTTP+JSON: ProtoJSON of `a2a.v1`, which is what every SDK reads and writes there.
+//! The objects of 0.3 over HTTP+JSON: ProtoJSON of `a2a.v1`, which all SDKs read and write there.
 
 use crate::native::shape::shapes;
 
@@ -8,7 +8,7 @@ const STATES: &[&str] = &[
     "TASK_STATE_WORKING",
     "TASK_STATE_COMPLETED",
     "TASK_STATE_FAILED",
-    // With two Ls in this generation.
+    // `CANCELLED` has two `L` in this generation.
     "TASK_STATE_CANCELLED",
     "TASK_STATE_INPUT_REQUIRED",
     "TASK_STATE_REJECTED",

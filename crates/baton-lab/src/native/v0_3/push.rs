@@ -32,10 +32,10 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.push.silent-after-delete" => silent_after_delete,
 };
 
-/// How long a deleted config must keep silent.
+/// How long a deleted webhook must not be called.
 const SILENCE: Duration = Duration::from_millis(2000);
 
-/// A webhook nobody calls in the cases about configs alone.
+/// A webhook address for cases that only test configs.
 fn nowhere() -> String {
     format!("https://example.com/webhook/{}", fresh_id())
 }
@@ -44,7 +44,7 @@ fn params(task: &Value, config: &Value) -> Value {
     json!({"taskId": task["id"], "pushNotificationConfig": config})
 }
 
-/// Texts and SDKs disagree on what HTTP+JSON has around a config: all of the request, or the config alone.
+/// Specification and SDKs disagree on the body over HTTP+JSON: the whole request, or the config alone.
 async fn asked_to_set(bench: &Bench, task: &Value, config: &Value) -> Done<Answer> {
     let params = params(task, config);
     let answer = bench.call(Operation::CreatePushConfig, &params).await?;
@@ -57,7 +57,7 @@ async fn asked_to_set(bench: &Bench, task: &Value, config: &Value) -> Done<Answe
     request.body = Some(whole["config"].to_string().into_bytes());
     let again = bench.ask(Operation::CreatePushConfig, &request).await;
     let again = again.map_err(|error| fail(format!("no answer: {error}")))?;
-    // Refused for another reason than its form: this form is the one that was read.
+    // Refused for another reason than its form, so this form was understood.
     let understood = match &again {
         Answer::Error(error) => error.name.as_deref().is_some_and(|name| name != "InvalidParamsError"),
         other => matches!(other, Answer::Reply { .. }),
@@ -76,7 +76,7 @@ async fn create(bench: &Bench, task: &Value, config: Value) -> Done<Value> {
     }
 }
 
-/// The id a config got; a task's own id is what many servers take for the first.
+/// The id of a config; many servers use the task's id for the first one.
 fn id_of(made: &Value, task: &Value) -> Value {
     made["pushNotificationConfig"]
         .get("id")
@@ -114,7 +114,7 @@ async fn configs(bench: &Bench, task: &Value) -> Done<Vec<Value>> {
     let root = bench.reply(Operation::ListPushConfigs, &json!({"id": task["id"]})).await?;
     match root {
         Value::Array(configs) => Ok(configs),
-        // ProtoJSON leaves an empty list out.
+        // ProtoJSON omits an empty list.
         Value::Object(members) if members.is_empty() && bench.binding() == Binding::Rest => Ok(Vec::new()),
         other => Err(differs("a list of configs", show(&other))),
     }
@@ -183,7 +183,7 @@ const ALL: [Operation; 4] = [
     Operation::DeletePushConfig,
 ];
 
-/// A request of every kind but the first, about a task and a config.
+/// The params of every operation but the first, for a task and a config.
 fn about(operation: Operation, task: &str) -> Value {
     match operation {
         Operation::ListPushConfigs => json!({ "id": task }),
@@ -202,7 +202,7 @@ async fn refused(bench: &Bench, operation: Operation, task: &str) -> Done<WireEr
     }
 }
 
-/// The text names TaskNotFoundError for reading and deleting; setting for nobody's task is the same mistake.
+/// The specification names TaskNotFoundError for reading and deleting; it is expected for setting, too.
 async fn unknown_task(bench: &Bench) -> Done {
     for operation in [Operation::CreatePushConfig, Operation::GetPushConfig] {
         let error = refused(bench, operation, &fresh_id()).await?;
@@ -229,7 +229,7 @@ async fn not_offered(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// How long a call may take to come.
+/// How long to wait for a call.
 fn patience(bench: &Bench) -> Duration {
     SOON.min(bench.probe().timeout() / 2)
 }
@@ -241,7 +241,7 @@ async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
         config.extend(more);
     }
-    // It ends by itself: whether somebody who cancels is told what they did is the server's choice.
+    // A task that ends by itself: a server need not notify about a cancel to the client that canceled.
     let task = bench.task(&Say::text("tck-stream-basic").at_once()).await?;
     if let Answer::Error(error) = asked_to_set(bench, &task, &config).await? {
         return Err(skip(format!("the agent refuses the webhook {} ({})", receiver.url, error.summary())));
@@ -253,7 +253,7 @@ async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     Ok((task, receiver.calls()))
 }
 
-/// The text shows the whole task; servers of other generations send events.
+/// The task in a call: the specification shows the whole task; some servers send events.
 fn told(call: &Call) -> Value {
     let body = call.json().unwrap_or_default();
     body.get("result").cloned().unwrap_or(body)

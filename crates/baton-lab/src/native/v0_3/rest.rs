@@ -1,7 +1,7 @@
-//! HTTP+JSON of 0.3: paths, verbs, statuses, and the spelling on the wire.
+//! HTTP+JSON of 0.3: paths, verbs, statuses, and the wire form.
 //!
-//! The prose asks for JSON that is "structurally equivalent" to the generation's own; the SDKs put ProtoJSON of the
-//! `.proto` on the wire. An answer may be in either, but in one of them wholly.
+//! The specification asks for JSON that is "structurally equivalent" to 0.3 JSON; the SDKs send ProtoJSON. An answer
+//! may be in either form, but not in a mixture.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v0_3.rest.list" => list_of_tasks,
 };
 
-/// The body as it came.
+/// The raw body.
 fn body_of(answer: Answer) -> Done<Value> {
     match answer {
         Answer::Reply { body: Some(body), .. } => Ok(body),
@@ -38,14 +38,14 @@ fn body_of(answer: Answer) -> Done<Value> {
     }
 }
 
-/// The faults of one of two spellings: that with fewer, so that a report is about what was meant.
+/// The faults in the one of two forms that has fewer, since that is probably the intended form.
 fn either(proto: Vec<Mismatch>, own: Vec<Mismatch>) -> Vec<Mismatch> {
     if own.len() < proto.len() { own } else { proto }
 }
 
 fn reply_faults(body: &Value) -> Vec<Mismatch> {
     let inner = |name: &str| body.get(name).map(|inner| kind_faults(&shapes::REPLY, inner, name));
-    // The prose has the wrapper, too; a bare object is what JSON-RPC has.
+    // The specification has the wrapper, too; JSON-RPC has a bare object.
     let own =
         inner("task").or_else(|| inner("message")).unwrap_or_else(|| kind_faults(&shapes::REPLY, body, ""));
     either(faults(&proto_shapes::SEND_RESPONSE, body, ""), own)
@@ -127,7 +127,7 @@ async fn error_content_type(bench: &Bench) -> Done {
     }
 }
 
-/// Several different mistakes, answered.
+/// The errors for several different mistakes.
 async fn mistakes(bench: &Bench) -> Done<Vec<(&'static str, WireError)>> {
     let none = json!({ "id": fresh_id() });
     Ok(vec![
@@ -153,7 +153,7 @@ async fn asked(bench: &Bench, request: &Request) -> Done<Answer> {
     answer.map_err(|error| fail(format!("no answer: {error}")))
 }
 
-/// The places where an error's text may be: the generation does not say which, only that it is always the same.
+/// The members where an error's text may be: 0.3 does not say which, only that it is always the same.
 fn forms(body: Option<&Value>) -> Vec<&'static str> {
     let Some(body) = body else { return Vec::new() };
     let places = [
@@ -199,7 +199,7 @@ async fn not_found(bench: &Bench) -> Done {
     if error.status == 404 { Ok(()) } else { Err(differs("HTTP 404 for an unknown task", error.summary())) }
 }
 
-/// The client's mistakes are 4xx.
+/// Mistakes of the client must be answered with 4xx.
 async fn bad_bodies(bench: &Bench) -> Done {
     for body in ["{", "", "[]", "{}", "{\"message\":7}"] {
         let error = posted(bench, body.as_bytes().to_vec()).await?;
@@ -238,7 +238,7 @@ async fn unknown_path(bench: &Bench) -> Done {
     }
 }
 
-/// Lists are in a table of the prose and not in the `.proto`: an agent may have them.
+/// Lists are in a table of the specification and not in the `.proto`: they are optional.
 async fn list_of_tasks(bench: &Bench) -> Done {
     let made = bench.ended().await?;
     let answer = asked(bench, &request(bench, "GET", "/v1/tasks")).await?;

@@ -1,5 +1,5 @@
-//! The objects of 0.3, member by member, as its JSON schema has them. Written down here once more on purpose: the
-//! server's own types must not be able to vouch for themselves.
+//! The objects of 0.3, member by member, according to its JSON schema. Written separately on purpose: the lab must not
+//! use the types of the server that it tests.
 
 use crate::native::shape::{Kind, shapes};
 
@@ -103,7 +103,7 @@ shapes! {
         May credentials Text;
     }
 
-    /// The card itself; skills, interfaces and security have shapes, and cases, of their own.
+    /// The card itself; skills, interfaces and security have shapes and cases of their own.
     pub(super) CARD {
         Filled protocolVersion Text, name Text, url Text, version Text;
         There description Text, capabilities (CAPABILITIES), defaultInputModes [Text],
@@ -178,7 +178,7 @@ shapes! {
         May oauth2MetadataUrl Text;
     }
 
-    /// Several may stand side by side.
+    /// There may be several.
     FLOWS {
         May authorizationCode (AUTHORIZATION_CODE), clientCredentials (TOKEN_ONLY), implicit (IMPLICIT),
             password (TOKEN_ONLY);

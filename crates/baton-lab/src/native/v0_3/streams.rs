@@ -1,4 +1,4 @@
-//! Streams: what each event is, in which order, and that the last one says so.
+//! Streams: the kinds of events, their order, and `final` on the last one.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn ids(bench: &Bench) -> Done {
     judge(foreign_ids(&seen.events))
 }
 
-/// All events are about one task, in one context.
+/// All events must belong to one task and one context.
 fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
     let own = |event: &Value| if event["kind"] == "task" { "id" } else { "taskId" };
     let Some(first) = events.first() else { return vec![fault("events", "at least one event", None)] };

@@ -1,4 +1,4 @@
-//! Headers that save clients from fetching the same card again.
+//! Caching headers of the card.
 
 use super::talk::skip;
 use crate::native::{Checks, Done, checks, differs};

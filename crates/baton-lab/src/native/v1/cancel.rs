@@ -1,4 +1,4 @@
-//! CancelTask, where more than one answer is right.
+//! CancelTask, where more than one answer is correct.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.cancel.twice" => twice,
 };
 
-/// Asked to cancel right after the start. A quick agent may be done by then: that is no failure.
+/// Cancels right after the start. A fast agent may be done by then, which is not a failure.
 pub(in crate::native) async fn any_agent(bench: &Bench) -> Done {
     let knows = bench.target().behaviours == Behaviours::Prefixes;
     let say = Say::text(if knows { "tck-cancel" } else { COMPLETE }).at_once();

@@ -1,4 +1,4 @@
-//! What the card says, and whether it says it in the right form.
+//! The content and form of the card.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 };
 
 impl Bench {
-    /// The card and the answer it came in, fetched anew.
+    /// Fetches the card again; returns it with the whole answer.
     pub(super) async fn card(&self) -> Done<(Answer, Value)> {
         self.card_by(self.probe(), Vec::new()).await
     }
@@ -71,7 +71,7 @@ async fn interfaces(bench: &Bench) -> Done {
     )
 }
 
-/// HTTP bindings need a whole URL; gRPC has `host:port` in some texts and a URL in others.
+/// HTTP bindings need a complete URL; for gRPC some documents have `host:port`, others a URL.
 fn odd_url(entry: &Value, place: &str) -> Option<Mismatch> {
     let url = entry["url"].as_str()?;
     let http = matches!(entry["protocolBinding"].as_str(), Some("JSONRPC" | "HTTP+JSON"));
@@ -116,7 +116,7 @@ fn skill_faults(card: &Value, skills: &[Value]) -> Vec<Mismatch> {
     for (index, skill) in skills.iter().enumerate() {
         let place = format!("skills[{index}]");
         found.extend(faults(&shapes::SKILL, skill, &place));
-        // A skill without modes of its own has the card's.
+        // A skill without its own modes uses the card's.
         for (own, general) in [("inputModes", "defaultInputModes"), ("outputModes", "defaultOutputModes")] {
             if list(skill, own).is_empty() && list(card, general).is_empty() {
                 let wanted = format!("its own modes, or the card's {general}");

@@ -1,5 +1,4 @@
-//! What the card says about security: schemes that can be used, addresses that are encrypted, nothing that is secret,
-//! signatures that can be read.
+//! Security in the card: usable schemes, encrypted addresses, no secrets, readable signatures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -53,7 +52,7 @@ fn security_faults(card: &Value) -> Vec<Mismatch> {
     found
 }
 
-/// Plain HTTP is for one's own machine.
+/// Plain HTTP is allowed for local addresses only.
 async fn encrypted(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
     let entries = list(&card, "supportedInterfaces").iter().enumerate();
@@ -69,7 +68,7 @@ async fn encrypted(bench: &Bench) -> Done {
     )
 }
 
-/// Is the address on this machine or in a private network, where there may be no certificate?
+/// True if the address is on this machine or in a private network, where certificates are not expected.
 pub(super) fn is_local(url: &str) -> bool {
     let host = host_of(url);
     if host.eq_ignore_ascii_case("localhost") || host.ends_with(".localhost") || !host.contains(['.', ':']) {
@@ -99,7 +98,7 @@ fn host_of(url: &str) -> &str {
     }
 }
 
-/// A card is public: whatever it holds, everybody has.
+/// A card is public, so it must not contain secrets.
 async fn secrets(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
     let mut found = Vec::new();
@@ -124,7 +123,7 @@ fn find_secrets(value: &Value, path: &str, found: &mut Vec<Mismatch>) {
                 let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 let plain = name.to_ascii_lowercase().replace(['_', '-'], "");
                 if member.as_str().is_some_and(|text| !text.is_empty()) && NAMES.contains(&plain.as_str()) {
-                    // The value itself is not repeated: reports are public, too.
+                    // The value itself is not reported: reports may be public, too.
                     found.push(Mismatch {
                         path: place,
                         expected: "no secrets in a public card".to_owned(),
@@ -201,7 +200,7 @@ mod tests {
             "securitySchemes": {
                 "k": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}},
                 "o": {"oauth2SecurityScheme": {"flows": {"clientCredentials": {"tokenUrl": "https://t"}}}},
-                // A card for two generations in one.
+                // A card for two generations has members of both.
                 "h": {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "bearer"}}},
             "securityRequirements": [{"schemes": {"k": {}}}]});
         assert_eq!(places(security_faults(&good)), [""; 0]);

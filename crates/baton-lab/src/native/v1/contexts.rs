@@ -1,4 +1,4 @@
-//! Contexts: whose id it is, and that it is never silently another one.
+//! Contexts: who chooses the id, and that it is never replaced silently.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ async fn kept_or_refused(bench: &Bench) -> Done {
     }
 }
 
-/// A context the agent makes is told in the reply, not only later.
+/// The reply must already contain a context that the agent created.
 async fn generated(bench: &Bench) -> Done {
     let task = bench.task(&Say::text(COMPLETE)).await?;
     let now = bench.get(&task["id"]).await?;
@@ -57,7 +57,7 @@ async fn generated(bench: &Bench) -> Done {
     ))
 }
 
-/// A message names a task only if there is one.
+/// A message may name only an existing task.
 async fn message_task(bench: &Bench) -> Done {
     let Said::Message(message) = bench.say(&Say::text("tck-message-response")).await? else {
         return Err(skip("the agent answers with a task"));

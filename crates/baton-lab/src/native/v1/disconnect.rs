@@ -1,4 +1,4 @@
-//! A client that goes away: the work goes on, and nobody else notices.
+//! A client disconnects: the work goes on, and other clients are not affected.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.disconnect.blocking-send" => blocking_send,
 };
 
-/// The task can still be read, and the next ten calls are fine.
+/// The task can still be read, and the next ten calls work.
 async fn task_stays(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
     let first = watch.event().await?;
@@ -43,7 +43,7 @@ async fn work_goes_on(bench: &Bench) -> Done {
     if state(&now) == "COMPLETED" { Ok(()) } else { Err(differs("COMPLETED after all", state(&now))) }
 }
 
-/// A blocking send whose client does not wait for the answer makes its task all the same.
+/// A blocking send creates its task even if the client does not wait for the answer.
 async fn blocking_send(bench: &Bench) -> Done {
     let context = bench.ended().await?["contextId"].clone();
     if !context.is_string() {
@@ -55,7 +55,7 @@ async fn blocking_send(bench: &Bench) -> Done {
         let page = bench.reply(Operation::ListTasks, &list).await?;
         Ok(page["tasks"].as_array().cloned().unwrap_or_default())
     };
-    // The client leaves when the task is there: who leaves earlier may have asked for nothing yet.
+    // The client disconnects after the task exists: earlier, the request might not have arrived yet.
     let there = async {
         loop {
             let tasks = listed().await?;

@@ -1,4 +1,4 @@
-//! Every address a card declares answers, in the generation and binding it is declared for.
+//! Every address in a card must answer, in the generation and binding that is declared for it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.endpoints.all-answer" => all_answer,
 };
 
-/// Long enough for a connection to be refused or made.
+/// Long enough for a connection to be accepted or refused.
 const CONNECT: Duration = Duration::from_secs(5);
 
 async fn all_answer(bench: &Bench) -> Done {
@@ -52,7 +52,7 @@ async fn answers(bench: &Bench, entry: &Value) -> Result<(), (String, String)> {
     }
 }
 
-/// Asked for a task nobody has, an A2A endpoint says so in its own words; a web server's plain 404 is something else.
+/// For an unknown task, an A2A endpoint sends an A2A error; a web server's plain 404 is not one.
 pub(in crate::native) async fn speaks(
     bench: &Bench,
     generation: Generation,
@@ -85,7 +85,7 @@ fn is_from_an_agent(binding: Binding, error: &WireError) -> bool {
     }
 }
 
-/// gRPC is not spoken here; that somebody listens is what can be told.
+/// The lab does not support gRPC; it only checks that the port accepts connections.
 async fn connects(url: &str) -> Result<(), (String, String)> {
     let address = url.split_once("://").map_or(url, |(_, rest)| rest);
     let address = address.split('/').next().unwrap_or_default();

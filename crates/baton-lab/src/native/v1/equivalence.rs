@@ -1,4 +1,4 @@
-//! One agent, two bindings: the same tasks, lists, errors and streams through both.
+//! One agent, two bindings: both must show the same tasks, lists, errors and streams.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn task(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Where two objects are not the same.
+/// The differences between two objects.
 pub(in crate::native) fn differences(one: &Value, two: &Value, path: &str) -> Vec<Mismatch> {
     match (one, two) {
         (Value::Object(a), Value::Object(b)) => {
@@ -97,8 +97,8 @@ async fn errors(bench: &Bench) -> Done {
     let mut found = Vec::new();
     for (name, operation, params) in asked {
         let (one, two) = (bench.refusal(operation, params).await?, rest.refusal(operation, params).await?);
-        // Which error it is, other cases say; here it is that both say the same.
-        // HTTP+JSON has no names for JSON-RPC's own errors.
+        // Other cases check which error it is; here both must be equal. HTTP+JSON has no names for JSON-RPC's own
+        // errors.
         let alike = one.name == two.name || one.name.as_deref().is_some_and(|name| rest.is_named(&two, name));
         if !(alike || bench.is_named(&one, name) && rest.is_named(&two, name)) {
             let (one, two) = (one.summary(), two.summary());
@@ -130,7 +130,7 @@ async fn stream(bench: &Bench) -> Done {
     let (mut one, mut two) = match (one, two) {
         (Ok(one), Ok(two)) => (one, two),
         (Err(refused), _) | (_, Err(refused)) => {
-            // An ended task is rightly refused, in either binding.
+            // An ended task may be refused, in either binding.
             let ended = has_ended(&bench.get(&task["id"]).await?);
             let quicker = "the agent had ended the task before both streams were open".to_owned();
             return Err(if ended { Verdict::Inconclusive(quicker) } else { refused });
@@ -156,7 +156,8 @@ async fn canceled(bench: &Bench) -> Done {
 async fn auth(bench: &Bench) -> Done {
     let rest = other(bench)?;
     for one in [bench, &rest] {
-        super::auth::refuses_strangers(one, Operation::GetTask, &json!({ "id": fresh_id() })).await?;
+        crate::native::callers::refuses_strangers(one, Operation::GetTask, &json!({ "id": fresh_id() }))
+            .await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Errors: their numbers, their details, their words.
+//! Errors: their codes, their details, their messages.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn unsupported(bench: &Bench) -> Done<WireError> {
     bench.refusal(Operation::SendMessage, &Say::text(COMPLETE).to(&task).params(bench)).await
 }
 
-/// A refusal of a wrong `pageSize`; none from an agent that takes it, which is another case's matter.
+/// The error for a wrong `pageSize`; `None` if the agent accepts it, which another case checks.
 async fn invalid(bench: &Bench) -> Done<WireError> {
     match bench.call(Operation::ListTasks, &json!({"pageSize": 1000})).await? {
         Answer::Error(error) => Ok(error),
@@ -83,7 +83,7 @@ async fn version_not_supported(bench: &Bench) -> Done {
     }
 }
 
-/// The numbers the table gives an error in this binding.
+/// Checks the code or status of an error against the specification's table.
 fn row(bench: &Bench, name: &str, error: &WireError) -> Done {
     match bench.binding() {
         Binding::Jsonrpc => {
@@ -108,7 +108,7 @@ fn row(bench: &Bench, name: &str, error: &WireError) -> Done {
 }
 
 impl Bench {
-    /// The name, where the body tells one; that it must is another case.
+    /// The name, if the body has one; another case checks that it must.
     fn expect_named_or_bare(&self, error: &WireError, name: &str) -> Done {
         match errors::reason_in(&error.details) {
             Some(_) => self.expect_named(error, name),
@@ -117,7 +117,7 @@ impl Bench {
     }
 }
 
-/// What can be provoked; an agent without tasks has only the first.
+/// Errors that can be provoked; for an agent without tasks only the first.
 async fn several(bench: &Bench) -> Done<Vec<(&'static str, WireError)>> {
     let mut all = vec![("TaskNotFoundError", not_found(bench).await?)];
     add(bench, &mut all, "TaskNotCancelableError", not_cancelable(bench).await)?;
@@ -191,7 +191,7 @@ fn info_faults(name: &str, details: &Value) -> Vec<Mismatch> {
     found
 }
 
-/// A number alone helps nobody.
+/// An error must have a message, not only a code.
 async fn said(bench: &Bench) -> Done {
     let mut all = several(bench).await?;
     add(bench, &mut all, "InvalidParamsError", invalid(bench).await)?;

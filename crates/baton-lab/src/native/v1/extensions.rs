@@ -1,4 +1,4 @@
-//! Extensions: those an agent requires, those it has, and those nobody knows.
+//! Extensions: required, supported and unknown ones.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn with_extensions(mut request: Request, uris: &[&str]) -> Request {
     request
 }
 
-/// What the answer's header says is active.
+/// The active extensions according to the answer's header.
 fn active(answer: &Answer) -> Vec<String> {
     let named = answer.headers().iter().filter(|(name, _)| name.eq_ignore_ascii_case(HEADER));
     named.flat_map(|(_, value)| value.split(',')).map(|uri| uri.trim().to_owned()).collect()

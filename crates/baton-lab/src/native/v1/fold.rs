@@ -1,4 +1,4 @@
-//! Streams folded into a task: what the events add up to is what GetTask shows.
+//! The events of a stream must add up to the task that GetTask shows.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn same(bench: &Bench, prefix: &str) -> Done<Vec<Value>> {
     Ok(events)
 }
 
-/// The parts of each artifact after all events. Neighbouring texts are one text: an agent may join chunks in its store.
+/// The parts of each artifact after all events. Adjacent texts are joined, since an agent may join chunks in its store.
 pub(super) fn fold(events: &[Value]) -> Result<Value, String> {
     let mut artifacts: Vec<Value> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -86,7 +86,7 @@ fn parts_by_id(artifacts: &[Value]) -> Value {
                 _ => parts.push(part.clone()),
             }
         }
-        // Only content counts; names, metadata and types are said once, with the first chunk or with each.
+        // Only content is compared; names, metadata and types may come with the first chunk or with each.
         let content = |part: &Value| {
             let known = ["text", "raw", "url", "data"];
             known

@@ -1,4 +1,4 @@
-//! `historyLength`: never more than asked for, and the latest.
+//! `historyLength`: never more messages than requested, and the latest ones.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn latest(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// At most `length` messages, all of them from the end and in order. Fewer are allowed.
+/// At most `length` messages: the latest ones, in order. Fewer are allowed.
 fn is_tail(all: &[Value], got: &[Value], length: usize) -> Done {
     if got.len() > length {
         return Err(differs(

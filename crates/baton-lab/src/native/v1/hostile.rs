@@ -1,5 +1,5 @@
-//! Input nobody should send. The agent may refuse it as it likes, but it answers, it does not blame itself, and it is
-//! there for the next one: after each there is a call that must work.
+//! Malformed input. The agent may refuse it in any way, but it must answer, must not report an internal error, and must
+//! keep working: after each input there is a call that must succeed.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.hostile.duplicate-members" => duplicate_members,
 };
 
-/// A body as it is, to where messages are sent.
+/// Sends a raw body to the address for messages.
 async fn post(bench: &Bench, content_type: Option<&str>, body: Vec<u8>) -> Done<Answer> {
     let params = Say::text(COMPLETE).params(bench);
     let mut request: Request = bench.request(Operation::SendMessage, &params).map_err(|none| skip(none.0))?;
@@ -38,7 +38,7 @@ async fn post(bench: &Bench, content_type: Option<&str>, body: Vec<u8>) -> Done<
     ask(bench, &request).await
 }
 
-/// Largest answer that is looked into; refusals are short, and an echo of what was sent tells nothing.
+/// Largest part of an answer that is examined; refusals are short, and an echo of the input is not interesting.
 const MOST_READ: usize = 256 * 1024;
 
 async fn ask(bench: &Bench, request: &Request) -> Done<Answer> {
@@ -52,9 +52,9 @@ async fn ask(bench: &Bench, request: &Request) -> Done<Answer> {
     Ok(answer::read(bench.generation(), bench.binding(), &open.received, &body))
 }
 
-/// The whole request around a message, as the binding has it.
+/// A complete request with a message, in the form of the binding.
 fn framed(bench: &Bench, message: &str) -> Vec<u8> {
-    // Not to wait for an agent that takes it and thinks.
+    // Asks for an immediate reply, in case the agent accepts it and works for a long time.
     framed_with(bench, &format!("{{\"message\":{message},\"configuration\":{{\"returnImmediately\":true}}}}"))
 }
 
@@ -72,11 +72,11 @@ fn message(parts: &str, more: &str) -> String {
     format!("{{\"messageId\":\"{}\",\"role\":\"ROLE_USER\",\"parts\":{parts}{more}}}", fresh_id())
 }
 
-/// Does it still work? Asked for a task nobody has, it says so.
+/// Checks that the agent still works: it must report an unknown task.
 async fn works(bench: &Bench, after: &str) -> Done {
     let mut answer = bench.call(Operation::GetTask, &json!({ "id": fresh_id() })).await;
     if answer.is_err() {
-        // A server may close the connection after what it did not like, just as it is used again.
+        // A server may close the connection after bad input, at the moment when it is reused.
         answer = bench.call(Operation::GetTask, &json!({ "id": fresh_id() })).await;
     }
     match answer {
@@ -88,7 +88,7 @@ async fn works(bench: &Bench, after: &str) -> Done {
     }
 }
 
-/// The agent says that the client is at fault, not itself.
+/// True if the error is reported as the client's mistake.
 fn blames_the_client(answer: &Answer) -> bool {
     match answer {
         Answer::Error(error) => error.status < 500 && error.name.as_deref() != Some("InternalError"),
@@ -96,7 +96,7 @@ fn blames_the_client(answer: &Answer) -> bool {
     }
 }
 
-/// JSON-RPC has batches: a list is answered with a list, with an error for each entry that is no request.
+/// JSON-RPC has batches: the answer to a list is a list, with an error for each invalid entry.
 fn is_refused_batch(binding: Binding, answer: &Answer) -> bool {
     let Answer::Reply { body: Some(Value::Array(answers)), .. } = answer else { return false };
     let refused = |answer: &Value| matches!(answer["error"]["code"].as_i64(), Some(code) if code != -32603);
@@ -165,7 +165,7 @@ async fn not_utf8(bench: &Bench) -> Done {
     }
 }
 
-/// Deeper than any recursion that nobody bounded.
+/// Deep enough to overflow the stack of an unbounded recursion.
 const DEPTH: usize = 50_000;
 
 async fn deep(bench: &Bench) -> Done {
@@ -182,7 +182,7 @@ async fn deep(bench: &Bench) -> Done {
         let answer = post(bench, Some("application/json"), body).await?;
         works(bench, name).await?;
         if !is_sane(&answer) {
-            // A limit of its own that was met; the agent is there, and nothing was taken.
+            // The agent reached a limit of its own; it still works, and did not accept the input.
             bench.note(format!("{name} is refused, but as the agent's own mistake: {}", answer.summary()));
         }
     }
@@ -209,7 +209,7 @@ async fn huge(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The body with 1 MiB in the place of the mark, made in one piece: it is large here, too.
+/// The body with 1 MiB of text in place of the marker, built in one allocation because of its size.
 fn lengthened(body: &[u8]) -> Vec<u8> {
     let at = body.windows(LONG.len()).position(|window| window == LONG.as_bytes()).unwrap_or(body.len());
     let mut long = Vec::with_capacity(body.len() + MEBIBYTE);
@@ -277,7 +277,7 @@ async fn content_types(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Ids that could mean something to a file system, a router or a database.
+/// Ids with special characters for file systems, routers or databases.
 pub(in crate::native) async fn odd_ids(bench: &Bench) -> Done {
     let long = "i".repeat(4000);
     for id in [
@@ -322,8 +322,10 @@ async fn long_header(bench: &Bench) -> Done {
 }
 
 async fn half_requests(bench: &Bench) -> Done {
-    let (address, path) = raw_socket::plain(&bench.interface().url)?;
+    let url = &bench.interface().url;
+    let (address, path, tls) = raw_socket::parts(url)?;
     let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n");
+    const HELLO: &str = "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}";
     let halves = [
         String::new(),
         "POST ".to_owned(),
@@ -331,19 +333,25 @@ async fn half_requests(bench: &Bench) -> Done {
         format!("{head}Content-Length: 1000\r\n\r\n{{\"jsonrpc\":"),
         format!("{head}Content-Length: nonsense\r\n\r\n{{}}"),
         format!("{head}Transfer-Encoding: chunked\r\n\r\nffff\r\n{{"),
-        "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}".to_owned(),
+        HELLO.to_owned(),
         "GET http://[ HTTP/9.9\r\n\r\n".to_owned(),
     ];
     for round in 0..3 {
         for half in &halves {
-            raw_socket::write_and_leave(&bench.probe().way_to(&address), half.as_bytes()).await?;
+            raw_socket::write_and_leave(bench.probe(), url, half.as_bytes()).await?;
+        }
+        if tls {
+            // Half handshakes, and a request without one.
+            for half in ["", HELLO, "GET / HTTP/1.1\r\n\r\n"] {
+                raw_socket::write_bare_and_leave(bench.probe(), url, half.as_bytes()).await?;
+            }
         }
         works(bench, &format!("round {} of half requests", round + 1)).await?;
     }
     Ok(())
 }
 
-/// Words of a stack trace, in many languages.
+/// Typical text of stack traces in many programming languages.
 const INTERNALS: &[&str] = &[
     "Traceback (most recent call last)",
     ".py\\\", line ",

@@ -1,4 +1,4 @@
-//! Tasks that stop to ask: for input, or for somebody to sign in.
+//! Tasks that wait for input or for authentication.
 
 use serde_json::Value;
 
@@ -23,8 +23,8 @@ async fn auth_stream(bench: &Bench) -> Done {
     through(bench, "tck-auth-required", "AUTH_REQUIRED").await
 }
 
-/// The stream tells of the question. Sections disagree on whether it closes then: either is fine, but one that stays
-/// open tells of what comes after the answer, and closes at the end.
+/// The stream must show the question. Sections of the specification disagree on whether it closes then: both are
+/// accepted, but a stream that stays open must show what follows the answer, and close at the end.
 async fn through(bench: &Bench, prefix: &str, wanted: &str) -> Done {
     let mut watch = bench.send_stream(&Say::text(prefix)).await?;
     let what = format!("{wanted} on the stream");
@@ -79,7 +79,7 @@ async fn auth_answer(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Two answers to one question, at the same time: each is taken or refused, and the task survives.
+/// Two answers to one question at the same time: each is accepted or refused, and the task goes on.
 async fn follow_up_at_once(bench: &Bench) -> Done {
     let task = bench.task(&Say::text("tck-multi-turn")).await?;
     let (one, two) = (Say::text("one").to(&task), Say::text("two").to(&task));

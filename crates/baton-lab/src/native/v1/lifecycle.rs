@@ -1,4 +1,4 @@
-//! From the first state to the last, and nothing after it.
+//! The states of a task from first to last, and that nothing follows.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 /// Most skills whose examples are tried.
 const MOST_SKILLS: usize = 5;
 
-/// Each skill's first example phrase leads somewhere: to a result, an answer, or a question.
+/// The first example phrase of each skill must lead to a result, an answer, or a question.
 pub(in crate::native) async fn examples(bench: &Bench) -> Done {
     let skills = bench.target().skills().iter();
     let phrases: Vec<(&str, &str)> = skills
@@ -46,7 +46,7 @@ pub(in crate::native) async fn examples(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Polled while it works, a task never goes back, and at the end it stays.
+/// While it is polled, a task never returns to an earlier state, and a terminal state does not change.
 pub(in crate::native) async fn polled(bench: &Bench) -> Done {
     let knows = bench.target().behaviours == Behaviours::Prefixes;
     let say = Say::text(if knows { "tck-stream-basic" } else { COMPLETE }).at_once();
@@ -76,7 +76,7 @@ fn backward(states: &[String]) -> Option<(String, String)> {
     Some((pair[0].clone(), pair[1].clone()))
 }
 
-/// A message and a cancellation are refused, and leave the task as it was.
+/// A message and a cancel to an ended task are refused, and do not change the task.
 pub(in crate::native) async fn is_final(bench: &Bench) -> Done {
     let task = bench.ended().await?;
     let before = bench.get(&task["id"]).await?;
@@ -92,7 +92,7 @@ pub(in crate::native) async fn is_final(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Every way to end refuses what comes after. The case names the phrase by its behaviour.
+/// After each terminal state, messages are refused. The case's test phrase determines the state.
 async fn refuses_messages(bench: &Bench) -> Done {
     let prefix = bench.case().test.requires_behaviors.first().map_or(COMPLETE, String::as_str);
     let mut task = bench.task(&Say::text(prefix).at_once()).await?;
@@ -107,7 +107,7 @@ async fn refuses_messages(bench: &Bench) -> Done {
     bench.expect_named(&error, "UnsupportedOperationError")
 }
 
-/// A task that is refused: by its state, or by an error.
+/// A task is rejected by its state, or by an error.
 async fn rejected(bench: &Bench) -> Done {
     match bench.call(Operation::SendMessage, &Say::text("tck-reject-task").params(bench)).await? {
         Answer::Reply { root: Some(root), .. } if state(&root) == "REJECTED" => Ok(()),
@@ -119,7 +119,7 @@ async fn rejected(bench: &Bench) -> Done {
     }
 }
 
-/// Somebody who polls sees that the work has begun.
+/// Polling shows that the work has begun.
 async fn seen_working(bench: &Bench) -> Done {
     let task = bench.running().await?;
     let (started, mut now) = (Instant::now(), task.clone());

@@ -1,4 +1,4 @@
-//! ListTasks: pages without loss, filters that filter, the newest first.
+//! ListTasks: complete pages, working filters, newest first.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.lists.token-is-bound" => token_is_bound,
 };
 
-/// Tasks in one context: other cases run at the same time, and their tasks are none of ours.
+/// Makes tasks in one context, since other cases run at the same time.
 async fn several(bench: &Bench, count: usize) -> Done<(Value, Vec<Value>)> {
     let first = bench.ended().await?;
     let context = first.get("contextId").filter(|context| context.is_string()).cloned();
@@ -123,7 +123,7 @@ async fn sorted(bench: &Bench) -> Done {
 
 fn newest_first(tasks: &[Value]) -> Done {
     let times: Vec<&str> = tasks.iter().filter_map(|task| task["status"]["timestamp"].as_str()).collect();
-    // Times in UTC with equally long fractions sort as texts.
+    // Times in UTC with fractions of equal length can be sorted as text.
     if times.windows(2).all(|pair| pair[0].len() != pair[1].len() || pair[0] >= pair[1]) {
         return Ok(());
     }
@@ -148,7 +148,7 @@ async fn by_state(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The bound is inclusive, in spite of its name.
+/// The bound is inclusive, despite its name.
 async fn by_time(bench: &Bench) -> Done {
     let (context, made) = several(bench, 1).await?;
     let task = bench.get(&made[0]["id"]).await?;
@@ -192,7 +192,7 @@ async fn artifacts(bench: &Bench) -> Done {
     }
 }
 
-/// Nothing asked for: the default size, and all four members.
+/// Without parameters: the default page size, and all four members.
 async fn first_page(bench: &Bench) -> Done {
     let page = bench.reply(Operation::ListTasks, &json!({"historyLength": 0})).await?;
     for member in ["tasks", "nextPageToken", "pageSize", "totalSize"] {
@@ -207,7 +207,7 @@ async fn first_page(bench: &Bench) -> Done {
     if count > 50 { Err(differs("at most 50 tasks", format!("{count}"))) } else { Ok(()) }
 }
 
-/// A token made up by somebody is refused, not taken for the first page.
+/// A made-up token must be refused, not treated as the first page.
 async fn token_is_bound(bench: &Bench) -> Done {
     let params = json!({"pageToken": "bm8gc3VjaCB0b2tlbg", "pageSize": 1});
     let error = bench.refusal(Operation::ListTasks, &params).await?;

@@ -1,4 +1,4 @@
-//! Many clients at once: every answer belongs to its question.
+//! Many clients at once: each must get its own answer.
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -19,10 +19,10 @@ pub(in crate::native) const CHECKS: Checks = checks! {
 };
 
 const CLIENTS: usize = 20;
-/// Where every answer may cost somebody money.
+/// Fewer, since the answers of a model may cost money.
 const FEW_CLIENTS: usize = 5;
 
-/// One client's question and what it got.
+/// One client's message and its answer.
 struct Talk {
     message_id: Value,
     request_id: Value,
@@ -64,7 +64,7 @@ async fn one(bench: &Bench, number: usize) -> Done<Talk> {
     })
 }
 
-/// Answers with the same id, or with the history of another client.
+/// Finds answers with the same id, or with the history of another client.
 fn crossed(talks: &[Talk]) -> Vec<Mismatch> {
     let mut found = Vec::new();
     for (index, talk) in talks.iter().enumerate() {

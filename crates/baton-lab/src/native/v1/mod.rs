@@ -1,7 +1,6 @@
 //! Checks of 1.0, one file per area. Each is named in a document of `suites/v1`.
 //!
-//! They talk to the agent through [`super::talk`]; what they judge by is in pure functions with tests of their own, so that
-//! each can be seen to fail.
+//! They talk to the agent through [`super::talk`]; the judgements are pure functions with tests of their own.
 
 pub(super) mod auth;
 pub(super) mod caching;
@@ -30,8 +29,9 @@ mod same;
 pub(super) mod send;
 pub(super) mod shapes;
 pub(super) mod streams;
+pub(super) mod tls;
 pub(super) mod versions;
 pub(super) mod watchers;
 
-// What all generations use; `super::talk` in the areas is this.
+// Shared by all generations, so that the areas can use `super::talk`.
 use super::{receiver, shape, talk};

@@ -1,4 +1,4 @@
-//! How members are spelled: camelCase at every level, except where users choose the names.
+//! Member names: camelCase at every level, except in members with free content.
 
 use serde_json::{Value, json};
 
@@ -16,9 +16,9 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.names.errors" => errors,
 };
 
-/// Everything below these is the user's.
+/// Members with free content at every level.
 const FREE: &[&str] = &["metadata", "data", "params", "header"];
-/// The names right below these are the user's, what they hold is not.
+/// Members whose direct names are free, but not their content.
 const MAPS: &[&str] = &["securitySchemes", "schemes", "scopes"];
 
 /// Members that are not in camelCase.
@@ -78,7 +78,7 @@ async fn errors(bench: &Bench) -> Done {
     let error = bench.refusal(Operation::GetTask, &json!({ "id": id })).await?;
     let body = error.body.unwrap_or_default();
     let inner = match bench.binding() {
-        // `data` is the user's everywhere else; in a JSON-RPC error it holds the details.
+        // `data` has free content, except in a JSON-RPC error, where it contains the details.
         Binding::Jsonrpc => {
             let mut error = body.get("error").cloned().unwrap_or_default();
             let details = error.get("data").cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Objects as they come from the agent, held against the tables of [`shapes`](super::shapes).
+//! Compares the agent's objects with the tables of [`shapes`](super::shapes).
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn has_milliseconds(time: &str) -> bool {
     })
 }
 
-/// Messages inside a task do not name another task or context.
+/// Messages inside a task must not name another task or context.
 async fn messages_belong(bench: &Bench) -> Done {
     let task = bench.task(&Say::text(COMPLETE)).await?;
     judge(strangers(&bench.get(&task["id"]).await?))

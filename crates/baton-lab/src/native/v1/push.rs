@@ -39,10 +39,10 @@ const ALL: [Operation; 4] = [
     Operation::DeletePushConfig,
 ];
 
-/// How long a deleted config must keep silent.
+/// How long a deleted webhook must not be called.
 const SILENCE: Duration = Duration::from_millis(1500);
 
-/// A webhook nobody calls in the cases about configs alone.
+/// A webhook address for cases that only test configs.
 fn nowhere() -> String {
     format!("https://example.com/webhook/{}", fresh_id())
 }
@@ -108,7 +108,7 @@ async fn deleted(bench: &Bench) -> Done {
     }
 }
 
-/// Any 2xx, any result: null, an empty object, or nothing.
+/// Accepts any 2xx and any result: null, an empty object, or nothing.
 async fn delete(bench: &Bench, id: &Value) -> Done {
     match bench.call(Operation::DeletePushConfig, id).await? {
         Answer::Reply { .. } => Ok(()),
@@ -126,7 +126,7 @@ async fn deleted_twice(bench: &Bench) -> Done {
     again
 }
 
-/// The specification names TaskNotFoundError; that it is refused at all is what counts.
+/// The specification names TaskNotFoundError; only the refusal is checked.
 fn refused(error: &WireError) -> Done {
     if error.status >= 500 || error.name.as_deref() == Some("InternalError") {
         return Err(differs("an error that says the config is not there", error.summary()));
@@ -151,7 +151,7 @@ async fn unknown_task(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// The members an operation has; others would end up in the query.
+/// The members of an operation; others would end up in the query.
 fn only(operation: Operation, mut params: Value) -> Value {
     if let Some(members) = params.as_object_mut() {
         if operation != Operation::CreatePushConfig {
@@ -174,7 +174,7 @@ async fn not_offered(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Registers the receiver. An agent that refuses loopback addresses is careful, not wrong.
+/// Registers the receiver. An agent may refuse loopback addresses for safety; then the case is skipped.
 async fn register(bench: &Bench, task: &Value, receiver: &Receiver, more: Value) -> Done {
     let mut params = json!({"taskId": task["id"], "url": receiver.url});
     if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
@@ -195,7 +195,7 @@ async fn register(bench: &Bench, task: &Value, receiver: &Receiver, more: Value)
     }
 }
 
-/// A task with a webhook, canceled, so that there is something to tell; the calls about its end.
+/// Cancels a task with a webhook; returns the calls about its end.
 async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
     let receiver = Receiver::open(bench).await?;
     let task = bench.running().await?;
@@ -207,7 +207,7 @@ async fn deliveries(bench: &Bench, more: Value) -> Done<(Value, Vec<Call>)> {
             "none",
         ));
     };
-    // Those that belong to the same moment; a case about the end waits for that itself.
+    // Only calls that arrive at the same time; a case about the end waits for it separately.
     receiver.wait(SILENCE, tells_an_end).await;
     Ok((task, receiver.calls()))
 }
@@ -246,7 +246,7 @@ async fn tells_the_end(bench: &Bench) -> Done {
     Err(differs("a call that tells the terminal state", format!("{} calls without", calls.len())))
 }
 
-/// The config comes with the message, before there is a task.
+/// The config is sent with the message, before there is a task.
 async fn with_send(bench: &Bench) -> Done {
     let receiver = Receiver::open(bench).await?;
     let config = json!({ "url": receiver.url });

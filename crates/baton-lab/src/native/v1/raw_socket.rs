@@ -1,34 +1,30 @@
-//! Bytes on a bare socket, for what no HTTP client would send.
-
-use std::time::Duration;
+//! Sends raw bytes over a socket, for requests that no HTTP client would send.
 
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
 
-use super::talk::skip;
 use crate::native::{Done, fail};
+use crate::wire::{Probe, detour};
 
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// Host and path of a plain HTTP address.
-pub(super) fn plain(url: &str) -> Done<(String, String)> {
-    let Some(rest) = url.strip_prefix("http://") else {
-        return Err(skip("half requests are only sent without TLS"));
-    };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let port = if authority.ends_with(']') || !authority.contains(':') { ":80" } else { "" };
-    Ok((format!("{authority}{port}"), if path.is_empty() { "/".to_owned() } else { path.to_owned() }))
+/// Host with port, and path, of an address; and whether it is TLS.
+pub(super) fn parts(url: &str) -> Done<(String, String, bool)> {
+    let (authority, tls) = detour::place_of(url).ok_or_else(|| fail(format!("{url} is no address")))?;
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').map_or("/", |at| &rest[at..]);
+    Ok((authority, path.to_owned(), tls))
 }
 
-/// Connects, writes, and leaves.
-pub(super) async fn write_and_leave(address: &str, bytes: &[u8]) -> Done {
-    let connected = tokio::time::timeout(CONNECT, TcpStream::connect(address)).await;
-    let mut stream = match connected {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Err(fail(format!("no connection to {address}: {error}"))),
-        Err(_) => return Err(fail(format!("no connection to {address} within 5 s"))),
-    };
-    // The agent may hang up first; that is its right.
+/// Connects, writes, and disconnects; over TLS if the address says so.
+pub(super) async fn write_and_leave(probe: &Probe, url: &str, bytes: &[u8]) -> Done {
+    let mut stream = probe.connect(url).await.map_err(|error| fail(error.why))?;
+    // The agent may close the connection first.
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.flush().await;
+    Ok(())
+}
+
+/// The same without TLS, whatever the address says.
+pub(super) async fn write_bare_and_leave(probe: &Probe, url: &str, bytes: &[u8]) -> Done {
+    let mut stream = probe.connect_bare(url).await.map_err(|error| fail(error.why))?;
     let _ = stream.write_all(bytes).await;
     Ok(())
 }
@@ -39,9 +35,11 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart() {
-        assert_eq!(plain("http://h:1/a/b").unwrap(), ("h:1".to_owned(), "/a/b".to_owned()));
-        assert_eq!(plain("http://h").unwrap(), ("h:80".to_owned(), "/".to_owned()));
-        assert_eq!(plain("http://[::1]/").unwrap(), ("[::1]:80".to_owned(), "/".to_owned()));
-        plain("https://h/").unwrap_err();
+        let place = |authority: &str, path: &str, tls| (authority.to_owned(), path.to_owned(), tls);
+        assert_eq!(parts("http://h:1/a/b").unwrap(), place("h:1", "/a/b", false));
+        assert_eq!(parts("http://h").unwrap(), place("h:80", "/", false));
+        assert_eq!(parts("http://[::1]/").unwrap(), place("[::1]:80", "/", false));
+        assert_eq!(parts("https://h/").unwrap(), place("h:443", "/", true));
+        parts("ftp://h/").unwrap_err();
     }
 }

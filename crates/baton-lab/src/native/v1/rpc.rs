@@ -1,4 +1,4 @@
-//! The frame of JSON-RPC and HTTP around an answer.
+//! The JSON-RPC envelope and HTTP headers of an answer.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(in crate::native) const CHECKS: Checks = checks! {
     "v1.rpc.stream-content-type" => stream_content_type,
 };
 
-/// Asks with an id of our own choice; the body as it came.
+/// Sends a request with a given id; returns the raw body.
 async fn with_id(bench: &Bench, operation: Operation, params: &Value, id: &Value) -> Done<Value> {
     let mut request = bench.request(operation, params).map_err(|none| skip(none.0))?;
     let mut body: Value =
@@ -51,7 +51,7 @@ pub(in crate::native) async fn envelope(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// Ids come back as they were: a number is no text.
+/// Ids must be returned unchanged: a number must not become text.
 pub(in crate::native) async fn ids(bench: &Bench) -> Done {
     let mut found = Vec::new();
     for id in [json!(7), json!("7"), json!("ä / \u{1f3c3}"), json!(2_147_483_648_u64), json!(0), json!(-1)] {

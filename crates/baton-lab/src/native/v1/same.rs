@@ -1,11 +1,11 @@
-//! Two spellings of one object: JSON may leave members at their default out, or write them.
+//! Compares objects regardless of default values, which JSON may omit or contain.
 
 use serde_json::{Map, Value};
 
-/// Below these everything is the user's, and nothing is a default.
+/// Members with free content, in which no value is a default.
 const FREE: &[&str] = &["metadata", "data", "params", "header"];
 
-/// The object without members that say nothing.
+/// The object without members that have a default value.
 pub(super) fn plain(value: &Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(

@@ -1,4 +1,4 @@
-//! SendMessage, beyond what a document can say.
+//! SendMessage, beyond what a document can express.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn task_or_message(bench: &Bench) -> Done {
     bench.say(&Say::text(COMPLETE)).await.map(|_| ())
 }
 
-/// Without `returnImmediately` a task comes back when nothing more happens to it by itself.
+/// Without `returnImmediately`, the reply has a task that has ended or waits for input.
 async fn blocks(bench: &Bench) -> Done {
     match bench.say(&Say::text(COMPLETE)).await? {
         Said::Message(_) => Ok(()),
@@ -52,7 +52,7 @@ async fn reply_is_latest(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// Each kind of part is taken, or refused for its type; anything else means it was not understood.
+/// Each kind of part must be accepted, or refused because of its type; any other result is a failure.
 async fn part_kinds(bench: &Bench) -> Done {
     let kinds = [
         ("raw", json!({"raw": "aGVsbG8=", "mediaType": "text/plain", "filename": "hello.txt"})),
@@ -76,10 +76,10 @@ async fn part_kinds(bench: &Bench) -> Done {
     Ok(())
 }
 
-/// A type no agent has.
+/// A media type that no agent supports.
 const UNKNOWN_TYPE: &str = "application/x-baton-lab-unknown";
 
-/// Does a card say that anything may be sent?
+/// True if the card accepts every media type.
 fn takes_everything(card: &Value) -> bool {
     let skills = card["skills"].as_array().into_iter().flatten().map(|skill| &skill["inputModes"]);
     let modes = skills.chain([&card["defaultInputModes"]]).filter_map(Value::as_array).flatten();
@@ -116,7 +116,7 @@ async fn output_modes(bench: &Bench) -> Done {
     }
 }
 
-/// What was sent is what the history shows, letter by letter.
+/// The history must contain the message's text unchanged.
 pub(in crate::native) async fn text_survives(bench: &Bench) -> Done {
     let text = "äöü ŽŇ 漢字 🏃‍♀️ \"quoted\" back\\slash\ttab\nline\r\nline\u{2028}end";
     let say = Say::parts(json!([{ "text": COMPLETE }, { "text": text }]));
@@ -132,7 +132,7 @@ pub(in crate::native) async fn text_survives(bench: &Bench) -> Done {
     }
 }
 
-/// Sending the same message twice is allowed to be recognised. Either way is fine; an accident is not.
+/// An agent may or may not recognise a repeated message; only an internal error is a failure.
 async fn repeated(bench: &Bench) -> Done {
     let say = Say::text(COMPLETE).member("messageId", json!(fresh_id()));
     let id = |said: Said| match said {

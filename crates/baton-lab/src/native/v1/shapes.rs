@@ -1,5 +1,5 @@
-//! The objects of 1.0, member by member, as its `.proto` has them. Written down here once more on purpose: the server's
-//! own types must not be able to vouch for themselves.
+//! The objects of 1.0, member by member, according to its `.proto`. Written separately on purpose: the lab must not use
+//! the types of the server that it tests.
 
 use super::shape::shapes;
 
@@ -75,11 +75,11 @@ shapes! {
         May credentials Text;
     }
 
-    /// The card itself; interfaces, skills and security have shapes, and cases, of their own.
+    /// The card itself; interfaces, skills and security have shapes and cases of their own.
     pub(super) CARD {
         Filled name Text, description Text, version Text, supportedInterfaces [Free], defaultInputModes [Text],
             defaultOutputModes [Text];
-        // REQUIRED lists are not empty, says one section; another shows a card with `skills: []`.
+        // One section says that REQUIRED lists are not empty; another shows a card with `skills: []`.
         There capabilities (CAPABILITIES), skills [Free];
         May provider (PROVIDER), documentationUrl Text, iconUrl Text, securitySchemes Free,
             securityRequirements [Free], signatures [Free];

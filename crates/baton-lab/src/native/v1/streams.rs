@@ -1,4 +1,4 @@
-//! One stream, from its head to its end.
+//! Single streams, from the response head to the end.
 
 use serde_json::{Value, json};
 
@@ -34,13 +34,13 @@ async fn sequence(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// Whatever an agent does with its own phrase: a message alone, or a task and its updates up to an end or a question.
+/// For the agent's own example phrase: a message alone, or a task and its updates up to the end or a question.
 async fn any_agent(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text(COMPLETE)).await?;
     let mut events = vec![watch.event().await?];
     loop {
         let stops = events.last().and_then(state_of).is_some_and(|state| state.ends_with("_REQUIRED"));
-        // A question may keep the stream open for as long as nobody answers.
+        // At a question the stream may stay open until there is an answer.
         let patience = if stops { SOON / 10 } else { bench.probe().timeout() };
         match watch.within(patience).await? {
             Next::Event(event) => events.push(event),
@@ -54,7 +54,7 @@ async fn any_agent(bench: &Bench) -> Done {
     judge(sequence_faults(&events).0)
 }
 
-/// What is wrong with the order of kinds; and what is unusual, but allowed.
+/// Faults in the order of event kinds, and notes on what is unusual but allowed.
 fn sequence_faults(events: &[Value]) -> (Vec<Mismatch>, Vec<String>) {
     let (mut found, mut notes) = (Vec::new(), Vec::new());
     let kinds: Vec<String> = events.iter().map(kind_of).collect();
@@ -83,7 +83,7 @@ fn sequence_faults(events: &[Value]) -> (Vec<Mismatch>, Vec<String>) {
                 );
             }
             "message" if index == 0 => {}
-            // A snapshot taken a moment late already tells what the update after it tells again.
+            // If the task's snapshot was taken a moment late, it already contains the following update.
             "statusUpdate" if index == 1 && state_of(event) == state_of(&events[0]) => {
                 notes.push(
                     "the task is terminal in the first event, and the update says so once more".to_owned(),
@@ -97,7 +97,7 @@ fn sequence_faults(events: &[Value]) -> (Vec<Mismatch>, Vec<String>) {
     (found, notes)
 }
 
-/// The case names the phrase by its behaviour, so that each way to end has a case of its own.
+/// The case's test phrase determines the terminal state, so that each has a case of its own.
 async fn ends(bench: &Bench) -> Done {
     let prefix = bench.case().test.requires_behaviors.first().map_or(COMPLETE, String::as_str);
     let events = match bench.call(Operation::SendStreamingMessage, &Say::text(prefix).params(bench)).await? {
@@ -114,7 +114,7 @@ async fn ends(bench: &Bench) -> Done {
     }
 }
 
-/// The first event comes while the work goes on: what waits for the end is no stream.
+/// The first event must arrive while the work goes on, not at its end.
 async fn prompt(bench: &Bench) -> Done {
     let mut watch = bench.send_stream(&Say::text("tck-cancel")).await?;
     let first = watch.event().await?;
@@ -158,7 +158,7 @@ fn foreign_ids(events: &[Value]) -> Vec<Mismatch> {
     found
 }
 
-/// JSON-RPC: each event is a whole response to the request that opened the stream.
+/// JSON-RPC: each event must be a complete response to the request that opened the stream.
 pub(in crate::native) async fn envelopes(bench: &Bench) -> Done {
     let params = Say::text(COMPLETE).params(bench);
     let request = bench.request(Operation::SendStreamingMessage, &params).map_err(|none| skip(none.0))?;
@@ -177,7 +177,7 @@ pub(in crate::native) async fn envelopes(bench: &Bench) -> Done {
     judge(found)
 }
 
-/// What is wrong with the frame of a JSON-RPC response.
+/// Faults of a JSON-RPC envelope.
 pub(in crate::native) fn envelope_faults(envelope: &Value, id: &Value, place: &str) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if envelope["jsonrpc"] != "2.0" {
@@ -193,7 +193,7 @@ pub(in crate::native) fn envelope_faults(envelope: &Value, id: &Value, place: &s
     found
 }
 
-/// A status told later is not older.
+/// The timestamps of statuses must not go back.
 async fn times(bench: &Bench) -> Done {
     let events = events_of(bench, "tck-stream-basic").await?;
     let times: Vec<(usize, &str)> = events
@@ -207,7 +207,7 @@ async fn times(bench: &Bench) -> Done {
     judge(backward(&times))
 }
 
-/// Times in UTC with the same number of digits sort as texts; the fraction is padded for those without.
+/// Times in UTC with the same number of digits can be sorted as text; shorter fractions are padded.
 fn backward(times: &[(usize, &str)]) -> Vec<Mismatch> {
     let key = |time: &str| {
         let plain = time.trim_end_matches('Z');
@@ -222,7 +222,7 @@ fn backward(times: &[(usize, &str)]) -> Vec<Mismatch> {
     .collect()
 }
 
-/// Line ends and other letters that could break a frame do not.
+/// Line breaks and other special characters in a text must not break a frame.
 async fn awkward_text(bench: &Bench) -> Done {
     let long = "x".repeat(100_000);
     let text = format!("data: a\r\nid: 7\n\nevent: b\r\r: c\u{2028}\u{2029}\u{85}{long}");
@@ -231,7 +231,7 @@ async fn awkward_text(bench: &Bench) -> Done {
     if events.is_empty() { Err(differs("events", "none")) } else { judge(sequence_faults(&events).0) }
 }
 
-/// An error before the first event is an error of the binding, or the one event of the stream.
+/// An error before the first event must be an error of the binding, or the only event of the stream.
 async fn refusal(bench: &Bench) -> Done {
     let say = Say::text(COMPLETE).member("taskId", json!(super::talk::fresh_id()));
     let error = bench.refusal(Operation::SendStreamingMessage, &say.params(bench)).await?;

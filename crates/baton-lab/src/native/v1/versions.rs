@@ -1,4 +1,4 @@
-//! Which version a request names, and what is done about it.
+//! The version of a request, and how the agent handles it.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) async fn asked(
     asked.map_err(|error| fail(format!("no answer: {error}")))
 }
 
-/// Asks for a task nobody has: whoever says so has understood the request.
+/// Requests an unknown task: an agent that reports it as missing has understood the request.
 async fn with(bench: &Bench, version: Option<&str>) -> Done<Answer> {
     asked(bench, Operation::GetTask, &json!({ "id": fresh_id() }), version).await
 }
@@ -77,7 +77,7 @@ async fn nonsense(bench: &Bench) -> Done {
     }
 }
 
-/// 1.0.7 is 1.0: patch numbers do not count.
+/// 1.0.7 must be treated as 1.0: patch numbers are ignored.
 async fn patch(bench: &Bench) -> Done {
     let answer = with(bench, Some("1.0.7")).await?;
     if is_understood(bench, &answer) {
@@ -86,7 +86,7 @@ async fn patch(bench: &Bench) -> Done {
     Err(differs("version 1.0.7 to be taken for 1.0", answer.summary()))
 }
 
-/// No version means 0.3. An agent may be lenient, or not speak 0.3; an accident it may not have.
+/// No version means 0.3. An agent may accept it as 1.0, or not support 0.3; only an internal error is a failure.
 async fn absent(bench: &Bench) -> Done {
     let answer = with(bench, None).await?;
     if is_understood(bench, &answer) {

@@ -1,4 +1,4 @@
-//! Several streams of one task: the same events in the same order, none disturbed by another.
+//! Several streams of one task: the same events in the same order, independent of each other.
 
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ async fn sender_and_subscriber(bench: &Bench) -> Done {
     compare(&sent, &subscribed?)
 }
 
-/// After their first event, the later stream shows the end of what the earlier one shows.
+/// After the first event, the events of the later stream must be the end of those of the earlier one.
 pub(super) fn compare(one: &[Value], two: &[Value]) -> Done {
     for events in [one, two] {
         let first = events.first().map(kind_of).unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) fn compare(one: &[Value], two: &[Value]) -> Done {
             show(&json!(short)),
         ));
     }
-    // One that came later has what it missed in its first event; one that lost something has not.
+    // A later stream has the earlier updates in its first event; a stream that lost updates does not.
     let (one, two) = (fold(one).map_err(fail)?, fold(two).map_err(fail)?);
     if one == two {
         return Ok(());
@@ -110,7 +110,7 @@ async fn one_leaves(bench: &Bench) -> Done {
     stays.event().await?;
     leaves.event().await?;
     drop(leaves);
-    // The agent has noticed by then, or it never will.
+    // Enough time for the agent to notice the disconnect.
     let now = bench.get(&task["id"]).await?;
     if has_ended(&now) {
         return Err(differs("the task to go on after one of its streams was closed", state(&now)));
@@ -143,8 +143,8 @@ async fn comes_back(bench: &Bench) -> Done {
     ends(second).await
 }
 
-/// A task that waits for input can be subscribed to. Whether the stream stays open is left to the agent; if it does,
-/// it goes on with the task.
+/// A task that waits for input can be subscribed to. The agent may close the stream or keep it open; an open stream
+/// must continue with the task.
 async fn waits_at_a_question(bench: &Bench) -> Done {
     let task = bench.task(&Say::text("tck-input-required")).await?;
     if state(&task) != "INPUT_REQUIRED" {

@@ -258,4 +258,40 @@ pub(super) const ALL: &[Defect] = &[
         caught_by: &["V01-GEN-002"],
         ..USUAL
     },
+    Defect {
+        name: "v0.1-liars-believed",
+        wrong: "0.1 takes made-up credentials.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(Rule::BadCredentials, V0_1, Instead::Allow)],
+        caught_by: &["V01-AUTH-004"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.1-body-before-caller",
+        wrong: "In 0.1, the body is read before anybody asks who sends it.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Quirk(Quirk::ParsesFirst, V0_1)],
+        caught_by: &["V01-AUTH-005"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.1-foreign-task-forbidden",
+        wrong: "In 0.1, another user's task is forbidden, where a missing one is not found.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(
+            Rule::Foreign,
+            V0_1.of(&[Operation::GetTask]),
+            Instead::Refuse(Kind::Forbidden),
+        )],
+        caught_by: &["V01-AUTH-006"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.1-foreign-task-canceled",
+        wrong: "In 0.1, another user's task can be canceled.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(Rule::Foreign, V0_1.of(&[Operation::CancelTask]), Instead::Allow)],
+        caught_by: &["V01-AUTH-007"],
+        ..USUAL
+    },
 ];

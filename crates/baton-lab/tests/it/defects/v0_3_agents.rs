@@ -5,7 +5,7 @@ use baton_lab::wire::request::Operation;
 
 use super::{REST_V0_3, USUAL, V0_3, V1};
 use crate::mutant::edit::Edit;
-use crate::mutant::fault::{ALWAYS, Cut, Defect, Fault, Instead, Rule, What};
+use crate::mutant::fault::{ALWAYS, Cut, Defect, Fault, Instead, Quirk, Rule, What};
 use crate::mutant::profile::Profile;
 use crate::mutant::refusal::Kind;
 
@@ -231,6 +231,34 @@ pub(super) const ALL: &[Defect] = &[
             &[Edit::Set("status.state", r#""TASK_STATE_COMPLETED""#)],
         )],
         caught_by: &["V03-GEN-004"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.3-body-before-caller",
+        wrong: "In 0.3, the body is read before anybody asks who sends it.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Quirk(Quirk::ParsesFirst, V0_3)],
+        caught_by: &["V03-AUTH-005"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.3-foreign-task-forbidden",
+        wrong: "In 0.3, another user's task is forbidden, where a missing one is not found.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(
+            Rule::Foreign,
+            V0_3.of(&[Operation::GetTask]),
+            Instead::Refuse(Kind::Forbidden),
+        )],
+        caught_by: &["V03-AUTH-006"],
+        ..USUAL
+    },
+    Defect {
+        name: "v0.3-foreign-task-canceled",
+        wrong: "In 0.3, another user's task can be canceled.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(Rule::Foreign, V0_3.of(&[Operation::CancelTask]), Instead::Allow)],
+        caught_by: &["V03-AUTH-007"],
         ..USUAL
     },
 ];

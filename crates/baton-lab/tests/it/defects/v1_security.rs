@@ -23,6 +23,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Status(What::Refusal(Some(Kind::Unauthenticated)), V1, 403)],
         caught_by: &["V1-AUTH-002"],
+        related: &["V1-AUTH-008"],
         ..USUAL
     },
     Defect {
@@ -31,6 +32,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Header(What::Refusal(Some(Kind::Unauthenticated)), V1, "www-authenticate", None)],
         caught_by: &["V1-AUTH-003"],
+        related: &["V1-AUTH-008"],
         ..USUAL
     },
     Defect {
@@ -39,6 +41,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Rule(Rule::BadCredentials, V1, Instead::Allow)],
         caught_by: &["V1-AUTH-004"],
+        related: &["V1-AUTH-008"],
         ..USUAL
     },
     Defect {
@@ -55,6 +58,7 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Quirk(Quirk::ListShowsEverybodys, V1)],
         caught_by: &["V1-AUTH-006"],
+        related: &["V1-AUTH-010"],
         ..USUAL
     },
     Defect {
@@ -63,6 +67,54 @@ pub(super) const ALL: &[Defect] = &[
         profile: Profile::Guarded,
         faults: &[Fault::Rule(Rule::Foreign, V1.of(&[Operation::CancelTask]), Instead::Allow)],
         caught_by: &["V1-AUTH-007"],
+        ..USUAL
+    },
+    Defect {
+        name: "liars-forbidden",
+        wrong: "Made-up credentials get HTTP 403.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Rule(Rule::BadCredentials, V1, Instead::Refuse(Kind::Forbidden))],
+        caught_by: &["V1-AUTH-008"],
+        ..USUAL
+    },
+    Defect {
+        name: "body-before-caller",
+        wrong: "The body is read before anybody asks who sends it.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Quirk(Quirk::ParsesFirst, V1)],
+        caught_by: &["V1-AUTH-009"],
+        ..USUAL
+    },
+    Defect {
+        name: "foreign-page-shown",
+        wrong: "A list that is continued shows everybody's tasks.",
+        profile: Profile::Guarded,
+        faults: &[Fault::Quirk(Quirk::PageShowsEverybodys, V1)],
+        caught_by: &["V1-AUTH-010"],
+        ..USUAL
+    },
+    Defect {
+        name: "old-tls",
+        wrong: "TLS 1.1 and older are spoken.",
+        profile: Profile::Sealed,
+        faults: &[Fault::Quirk(Quirk::OldTls, V1)],
+        caught_by: &["V1-TLS-001"],
+        ..USUAL
+    },
+    Defect {
+        name: "no-tls-1.3",
+        wrong: "TLS 1.2 is the newest version.",
+        profile: Profile::Sealed,
+        faults: &[Fault::Quirk(Quirk::NoTls13, V1)],
+        caught_by: &["V1-TLS-002"],
+        ..USUAL
+    },
+    Defect {
+        name: "no-hsts",
+        wrong: "Answers over TLS come without HSTS.",
+        profile: Profile::Sealed,
+        faults: &[Fault::Quirk(Quirk::NoHsts, V1)],
+        caught_by: &["V1-TLS-003"],
         ..USUAL
     },
     Defect {

@@ -12,13 +12,15 @@ use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Agent;
 use super::fault::{Place, Quirk, What};
-use super::profile::TOKEN;
-use super::{card, rest, rpc};
+use super::profile::{Profile, TOKEN};
+use super::{card, rest, rpc, seal};
 
 /// Largest body that is read.
 const MOST: usize = 16 * 1024 * 1024;
@@ -64,16 +66,31 @@ impl Leaving {
     }
 }
 
-pub(super) async fn listen(listener: TcpListener, agent: Arc<Agent>, stop: CancellationToken) {
+pub(super) async fn listen(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    agent: Arc<Agent>,
+    stop: CancellationToken,
+) {
     while let Some(Ok((stream, _))) = stop.run_until_cancelled(listener.accept()).await {
-        let serving = serve(stream, Arc::clone(&agent));
+        let (agent, acceptor) = (Arc::clone(&agent), acceptor.clone());
+        let serving = async move {
+            // Small frames should not wait for each other.
+            let _ = stream.set_nodelay(true);
+            match acceptor {
+                None => serve(stream, agent).await,
+                Some(acceptor) => {
+                    if let Some(stream) = seal::open(stream, &acceptor, &agent).await {
+                        serve(stream, agent).await;
+                    }
+                }
+            }
+        };
         tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
     }
 }
 
-async fn serve(stream: TcpStream, agent: Arc<Agent>) {
-    // Small frames should not wait for each other.
-    let _ = stream.set_nodelay(true);
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, agent: Arc<Agent>) {
     let service = service_fn(move |request| {
         let agent = Arc::clone(&agent);
         async move { respond(&agent, request).await }
@@ -115,6 +132,9 @@ async fn respond(agent: &Arc<Agent>, request: hyper::Request<Incoming>) -> io::R
     };
     let leaving = route(agent, arrived).await.map_err(|HangUp| broken())?;
     let mut response = hyper::Response::builder().status(leaving.status);
+    if agent.profile == Profile::Sealed && !agent.has(Quirk::NoHsts, &anywhere) {
+        response = response.header("strict-transport-security", "max-age=31536000");
+    }
     for (name, value) in leaving.headers {
         response = response.header(name, value);
     }

@@ -426,4 +426,14 @@ pub(crate) enum Quirk {
     DeafAfterHalves,
     /// What the first read brings is taken for the whole body.
     OneRead,
+    /// The body is read before anybody asks who sends it.
+    ParsesFirst,
+    /// A list that is continued shows everybody's tasks.
+    PageShowsEverybodys,
+    /// Versions of TLS before 1.2 are spoken.
+    OldTls,
+    /// TLS 1.2 only.
+    NoTls13,
+    /// No `Strict-Transport-Security`.
+    NoHsts,
 }

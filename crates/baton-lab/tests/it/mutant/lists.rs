@@ -48,7 +48,10 @@ pub(super) fn list(agent: &Agent, ask: &Ask, place: &Place) -> Result<Value, Ref
     }
     agent.check_history_length(params.get("historyLength"), place)?;
     let mut found: Vec<Arc<Entry>> = agent.tasks();
-    found.retain(|entry| entry.owner == ask.owner || agent.has(Quirk::ListShowsEverybodys, place));
+    let continued = ask.params.get("pageToken").is_some();
+    let careless = agent.has(Quirk::ListShowsEverybodys, place)
+        || continued && agent.has(Quirk::PageShowsEverybodys, place);
+    found.retain(|entry| entry.owner == ask.owner || careless);
     if let Some(context) = text(params, "contextId").filter(|_| !agent.has(Quirk::ListIgnoresContext, place))
     {
         found.retain(|entry| entry.context == context);

@@ -26,6 +26,7 @@ pub(crate) mod refusal;
 mod rest;
 mod rpc;
 mod scripts;
+pub(crate) mod seal;
 mod send;
 mod spell;
 
@@ -37,19 +38,23 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use agent::Agent;
 use fault::{Defect, Fault, Quirk};
 use profile::Profile;
+use seal::Seal;
 
 /// An agent that listens until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mutant {
     pub(crate) url: String,
     agent: Arc<Agent>,
+    /// Its certificate, if it speaks TLS.
+    pub(crate) seal: Option<Arc<Seal>>,
     _stop: DropGuard,
 }
 
 impl Mutant {
     pub(crate) async fn start(profile: Profile, defect: Option<&'static Defect>) -> Self {
         let faults = defect.map_or(&[][..], |defect| defect.faults);
-        Self::listen(|url| Agent::new(profile, url, faults)).await
+        let seal = (profile == Profile::Sealed).then(|| Arc::new(Seal::new()));
+        Self::listen(seal, |url| Agent::new(profile, url, faults)).await
     }
 
     /// A second agent beside it, with what the defect says of that one.
@@ -57,19 +62,21 @@ impl Mutant {
         let faults = defect.map_or(&[][..], |defect| defect.second);
         let shares = faults.iter().any(|fault| matches!(fault, Fault::Quirk(Quirk::SharesAll, _)));
         let first = &self.agent;
-        Self::listen(|url| {
+        Self::listen(self.seal.clone(), |url| {
             let agent = Agent::new(first.profile, url, faults);
             if shares { agent.sharing(first) } else { agent }
         })
         .await
     }
 
-    async fn listen(agent: impl FnOnce(String) -> Agent) -> Self {
+    async fn listen(seal: Option<Arc<Seal>>, agent: impl FnOnce(String) -> Agent) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
-        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let scheme = if seal.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr().expect("it is bound"));
         let agent = Arc::new(agent(url.clone()));
         let stop = CancellationToken::new();
-        tokio::spawn(door::listen(listener, Arc::clone(&agent), stop.clone()));
-        Mutant { url, agent, _stop: stop.drop_guard() }
+        let acceptor = seal.as_ref().map(|seal| seal.acceptor(&agent));
+        tokio::spawn(door::listen(listener, acceptor, Arc::clone(&agent), stop.clone()));
+        Mutant { url, agent, seal, _stop: stop.drop_guard() }
     }
 }

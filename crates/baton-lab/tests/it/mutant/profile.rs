@@ -1,4 +1,4 @@
-//! The right agent in three forms: no single card can show everything an agent may or may not offer.
+//! The right agent in four forms: no single card can show everything an agent may or may not offer.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Profile {
@@ -8,6 +8,8 @@ pub(crate) enum Profile {
     Guarded,
     /// Neither streams nor webhooks.
     Bare,
+    /// The open one over TLS.
+    Sealed,
 }
 
 /// The token that the lab's user has.
@@ -19,7 +21,7 @@ pub(crate) const EXTENSION: &str = "https://example.com/extensions/plain";
 pub(crate) const REQUIRED_EXTENSION: &str = "https://example.com/extensions/required";
 
 impl Profile {
-    pub(crate) const ALL: [Self; 3] = [Self::Open, Self::Guarded, Self::Bare];
+    pub(crate) const ALL: [Self; 4] = [Self::Open, Self::Guarded, Self::Bare, Self::Sealed];
 
     pub(crate) fn streams(self) -> bool {
         self != Self::Bare

@@ -24,6 +24,7 @@ pub(super) async fn answer(
         Ok(Some(call)) => handle(agent, arrived, call, &mut place).await,
         // A path nobody has, of an agent that does not mind.
         Ok(None) => return Ok(Leaving::json(200, "application/a2a+json", &json!({}))),
+        Err(refusal) if agent.has(Quirk::ParsesFirst, &place) => Err(refusal),
         Err(refusal) => Err(agent.owner(arrived, &place).err().unwrap_or(refusal)),
     };
     leave(agent, outcome, &place, |_, place, framed| match framed {

@@ -74,6 +74,7 @@ async fn through(
     let refused_at_door = streams_only && call.is_err();
     let outcome = match call {
         Ok(call) => handle(agent, arrived, call, &mut place).await,
+        Err(refusal) if agent.has(Quirk::ParsesFirst, &place) => Err(refusal),
         // Whoever may not ask learns nothing else.
         Err(refusal) => Err(agent.owner(arrived, &place).err().unwrap_or(refusal)),
     };

@@ -4,14 +4,14 @@ use std::io::Write as _;
 
 use super::Numbers;
 
-/// From here on not every whole number is a double.
+/// From 2^53 on, not every whole number is a double.
 const LARGE: f64 = 9_007_199_254_740_992.0;
 
 pub(super) fn write(out: &mut Vec<u8>, text: &str, numbers: Numbers) {
     if is_canonical(text) {
         return out.extend_from_slice(text.as_bytes());
     }
-    // The text was checked to be a number; what is too large for a double is infinite.
+    // The text is known to be a number; one that is too large for a double becomes infinite.
     let number: f64 = text.parse().unwrap_or(f64::INFINITY);
     if number.is_infinite() || (numbers == Numbers::LargeAsWritten && number.abs() >= LARGE) {
         return out.extend_from_slice(text.as_bytes());
@@ -19,7 +19,8 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str, numbers: Numbers) {
     write_double(out, number);
 }
 
-/// Most numbers are: of 15 digits or less no two are the same double, so these are the shortest for theirs.
+/// Fast check for most numbers: with 15 digits or less, different numbers are different doubles, so the text is already
+/// the shortest for its double.
 fn is_canonical(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
     if digits.len() > 16 {
@@ -32,7 +33,7 @@ fn is_canonical(text: &str) -> bool {
     }
     match fraction {
         None => whole.len() <= 15 && text != "-0",
-        // Below 0.000001 there is an exponent.
+        // Numbers below 0.000001 have an exponent.
         Some(fraction) => {
             fraction.last() != Some(&b'0')
                 && (whole != b"0" || fraction.iter().position(|byte| *byte != b'0').is_some_and(|at| at < 6))
@@ -54,7 +55,7 @@ pub(super) fn write_double(out: &mut Vec<u8>, number: f64) {
     let count = written.iter().take_while(|byte| **byte != b'e').filter(|byte| **byte != b'.').count();
     let mut even = [0; 32];
     if count >= 16 {
-        // Two shortest texts may be as near as each other. The even one counts, as it does where digits are rounded.
+        // Two shortest texts may be equally close. The even one is taken, as in rounding.
         let rounded = exponential(&mut even, number.abs(), Some(count - 1));
         let reads_back = std::str::from_utf8(rounded).ok().and_then(|text| text.parse::<f64>().ok());
         if reads_back == Some(number.abs()) {
@@ -63,7 +64,7 @@ pub(super) fn write_double(out: &mut Vec<u8>, number: f64) {
     }
     let e = written.iter().position(|byte| *byte == b'e').unwrap_or(written.len());
     let exponent = std::str::from_utf8(written.get(e + 1..).unwrap_or_default());
-    // Where the point stands, counted from before the first digit.
+    // The position of the decimal point, counted from before the first digit.
     let point = exponent.ok().and_then(|text| text.parse::<i32>().ok()).unwrap_or_default() + 1;
     let mut digits = [0_u8; 17];
     for (place, digit) in digits.iter_mut().zip(written[..e].iter().filter(|byte| **byte != b'.')) {
@@ -99,7 +100,7 @@ pub(super) fn write_double(out: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// As `d.ddde±x`: the shortest digits that read as this number, or so many after the point.
+/// As `d.ddde±x`: with the shortest digits that read as this number, or with a given number of digits after the point.
 fn exponential(room: &mut [u8; 32], number: f64, digits: Option<usize>) -> &[u8] {
     let mut rest = &mut room[..];
     let written = match digits {
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is taken for canonical without a look is what the long way writes.
+        /// The fast check must agree with the full algorithm.
         #[test]
         fn the_short_way_and_the_long_agree(text in "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,12})?(e-?[0-9])?") {
             if is_canonical(&text) {

@@ -1,4 +1,4 @@
-//! Path, query and body together are one call.
+//! Decodes a call from path, query and body.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ use crate::wire::v0_3::proto_json;
 use crate::wire::write::Object;
 use crate::wire::{Decoded, v1};
 
-/// Decodes the call behind a route. What the path says wins over the query and the body.
+/// Decodes the call of a route. Values in the path override the query and the body.
 pub fn call_of(route: &Route, query: Option<&str>, body: Option<&str>) -> Result<Decoded, Error> {
     let body = present(body);
     let mut decoded = match (route.operation, route.generation) {
         (Operation::SendMessage | Operation::SendStreamingMessage, _) => decode(route, body)?,
-        // The body of 0.3 wraps what it sets, and names the task in more than one place.
+        // The body of 0.3 wraps the config, and names the task in more than one place.
         (Operation::CreatePushConfig, Generation::V0_3 | Generation::V0_1) => decode(route, body)?,
         (Operation::CreatePushConfig | Operation::CancelTask | Operation::SubscribeToTask, _) => {
             decode(route, &merge(route, body))?
@@ -58,7 +58,7 @@ fn decode(route: &Route, params: &str) -> Result<Decoded, Error> {
     }
 }
 
-/// What a request calls the ids that the path gives: the task's, with the other names it has, and the config's.
+/// The member names for the ids in the path: the task's id with its aliases, and the config's id.
 struct IdNames {
     task: &'static str,
     aliases: &'static [&'static str],
@@ -87,8 +87,8 @@ fn write_ids(object: &mut Object<'_>, route: &Route) {
     object.optional(names.config, route.config_id.as_ref().map(|id| id.as_str()));
 }
 
-/// The body's members with the path's ids in place of its own. A body that is no object is left alone: its
-/// reader says what is wrong with it.
+/// The body's members, with the ids replaced by those of the path. A body that is not an object is not changed: its
+/// reader reports the error.
 fn merge<'a>(route: &Route, body: &'a str) -> Cow<'a, str> {
     let Some(Members(members)) = Members::of(body) else { return Cow::Borrowed(body) };
     let mut merged = Vec::with_capacity(body.len() + 64);

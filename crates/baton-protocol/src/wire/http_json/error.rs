@@ -13,8 +13,8 @@ pub fn http_status(generation: Generation, kind: ErrorKind) -> u16 {
     }
 }
 
-/// The body of an error. 0.3 leaves its shape open: JavaScript clients look for the JSON-RPC `code` at the top,
-/// Python ones for `type` and `message`, later ones for the 1.0 form, so 0.3 gets all of it.
+/// The body of an error. 0.3 does not define it: JavaScript clients look for the JSON-RPC `code` at the top level,
+/// Python clients for `type` and `message`, newer ones for the 1.0 form, so a 0.3 error has all of them.
 pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
     let reader = match generation {
         Generation::V1 => Dialect::V1,
@@ -36,7 +36,7 @@ pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
     object.end();
 }
 
-/// What 0.3 calls the error's type. Rows that 0.3 lacks are told by their nearest kin.
+/// The error's type in 0.3. For rows that 0.3 lacks, the most similar type.
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ParseError => "JSONParseError",

@@ -1,7 +1,7 @@
-//! From method and path to the operation.
+//! Maps method and path to an operation.
 //!
-//! A path is read strictly: segments stand as they are written (`%74asks` is not `tasks`), only ids are decoded,
-//! once. Anything that is not exactly a route is no route.
+//! Paths are compared strictly: segments are not decoded (`%74asks` is not `tasks`), only ids are, once. Anything that
+//! is not exactly a route is not found.
 
 use super::percent::decode_id;
 use crate::domain::{PushConfigId, TaskId};
@@ -12,7 +12,7 @@ use crate::operation::Operation;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     pub generation: Generation,
-    /// The prefix of a 1.0 path. It wins over what the query or the body say.
+    /// The prefix of a 1.0 path. It overrides the query and the body.
     pub tenant: Option<String>,
     pub operation: Operation,
     pub task_id: Option<TaskId>,
@@ -26,10 +26,10 @@ pub struct WrongMethod {
     pub allow: &'static str,
 }
 
-/// Finds the operation. `path` is raw, without the query; `asked` is what the version header says.
+/// Finds the operation. `path` is raw, without the query; `asked` is the requested version.
 ///
-/// The first segment `v1` means 0.3, unless the request says 1.0 and there is a tenant of that name. Other
-/// names that routes begin with cannot be tenants.
+/// The first segment `v1` means 0.3, unless the request asks for 1.0 and there is a tenant of that name. Other first
+/// segments of routes cannot be tenants.
 pub fn route(
     method: &str,
     path: &str,
@@ -42,7 +42,7 @@ pub fn route(
             find(Generation::V1, Some("v1"), rest)
         }
         ["v1", rest @ ..] => find(Generation::V0_3, None, rest),
-        // 0.2 and 0.3 servers in Python have the card here, beside JSON-RPC.
+        // Python servers of 0.2 and 0.3 have the card at this path.
         ["agent", "authenticatedExtendedCard"] => {
             Some(Found::new(Generation::V0_3, None, &[("GET", Operation::GetExtendedCard)]))
         }
@@ -54,21 +54,55 @@ pub fn route(
     found.map(|found| found.of_method(method)).transpose()
 }
 
-/// First segments that are ours: routes, the well-known folder, and what supervisors ask.
-const RESERVED: [&str; 8] =
-    [".", "..", ".well-known", "tasks", "extendedAgentCard", "healthz", "readyz", "metrics"];
+/// The generation of a client that asks for a path where nothing is. 0.3 clients append `/v1` to the agent's URL.
+pub fn generation_at(path: &str) -> Generation {
+    if path == "/v1" || path.starts_with("/v1/") { Generation::V0_3 } else { Generation::V1 }
+}
 
-/// A tenant as it may stand in a path: characters that need no escape, and none of the names that mean something
-/// else.
+/// Whether the server runs. This and the next two are about the server, not about an agent.
+pub const HEALTH_PATH: &str = "/healthz";
+/// Whether work should be sent to the server.
+pub const READY_PATH: &str = "/readyz";
+/// What the server counts.
+pub const METRICS_PATH: &str = "/metrics";
+
+/// First segments that cannot be tenants: those of routes, the well-known folder, and paths about the server.
+fn is_reserved(name: &str) -> bool {
+    let about_server = [HEALTH_PATH, READY_PATH, METRICS_PATH].into_iter().map(|path| &path[1..]);
+    [".", "..", ".well-known", "tasks", "extendedAgentCard"]
+        .into_iter()
+        .chain(about_server)
+        .any(|it| it == name)
+}
+
+/// The path of an operation in 1.0, below version prefix and tenant, with names in braces where ids stand. In 0.3 only
+/// that of the extended card is another.
+pub fn path_template(operation: Operation) -> &'static str {
+    match operation {
+        Operation::SendMessage => "/message:send",
+        Operation::SendStreamingMessage => "/message:stream",
+        Operation::GetTask => "/tasks/{id}",
+        Operation::ListTasks => "/tasks",
+        Operation::CancelTask => "/tasks/{id}:cancel",
+        Operation::SubscribeToTask => "/tasks/{id}:subscribe",
+        Operation::CreatePushConfig | Operation::ListPushConfigs => "/tasks/{id}/pushNotificationConfigs",
+        Operation::GetPushConfig | Operation::DeletePushConfig => {
+            "/tasks/{id}/pushNotificationConfigs/{configId}"
+        }
+        Operation::GetExtendedCard => "/extendedAgentCard",
+    }
+}
+
+/// True if a tenant can be used in a path: it needs no escaping and is not a reserved name.
 pub fn is_tenant(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !RESERVED.contains(&name)
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !is_reserved(name)
 }
 
 /// Longest path of the table, tenant included.
 const MOST_SEGMENTS: usize = 5;
 
-/// The segments of a path; one slash at the end is forgiven, empty segments are not.
+/// The segments of a path; one slash at the end is accepted, empty segments are not.
 fn segments(path: &str) -> Option<Vec<&str>> {
     let raw = |byte: u8| byte > b' ' && byte != 0x7f && !matches!(byte, b'\\' | b'?' | b'#');
     if !path.bytes().all(raw) {
@@ -94,7 +128,7 @@ impl Found {
         methods: &'static [(&'static str, Operation)],
     ) -> Self {
         let tenant = tenant.map(str::to_owned);
-        // Which of the operations it is, is not known before the method is looked at.
+        // A placeholder until `of_method` knows the HTTP method.
         let operation = methods[0].1;
         Found { route: Route { generation, tenant, operation, task_id: None, config_id: None }, methods }
     }
@@ -108,7 +142,7 @@ impl Found {
             [one, ..] => one,
             [] => "",
         };
-        // The same without the body, which is left out where answers are sent.
+        // HEAD is GET without the body, which is left out when the answer is sent.
         let method = if method == "HEAD" { "GET" } else { method };
         let (_, operation) =
             self.methods.iter().find(|(name, _)| *name == method).ok_or(WrongMethod { allow })?;
@@ -117,7 +151,7 @@ impl Found {
     }
 }
 
-/// The table, without version prefix and tenant.
+/// The table, without version prefix and tenant. Takes what [`path_template`] writes, and older spellings.
 fn find(generation: Generation, tenant: Option<&str>, segments: &[&str]) -> Option<Found> {
     use Operation::*;
     let found = |methods| Some(Found::new(generation, tenant, methods));
@@ -134,7 +168,7 @@ fn find(generation: Generation, tenant: Option<&str>, segments: &[&str]) -> Opti
         ["tasks"] => found(&[("GET", ListTasks)]),
         ["tasks", id] => match id.rsplit_once(':') {
             Some((id, "cancel")) => of_task(id, &[("POST", CancelTask)]),
-            // The protobuf annotations say GET, the prose POST.
+            // The protobuf annotations say GET, the specification's text says POST.
             Some((id, "subscribe")) => of_task(id, &[("GET", SubscribeToTask), ("POST", SubscribeToTask)]),
             _ => of_task(id, &[("GET", GetTask)]),
         },
@@ -150,7 +184,7 @@ fn find(generation: Generation, tenant: Option<&str>, segments: &[&str]) -> Opti
     }
 }
 
-/// The protobuf annotations of 0.3 once said `task` where `tasks` was meant, and clients are generated from them.
+/// An earlier proto file of 0.3 had `task` instead of `tasks`, and clients were generated from it.
 fn is_tasks(generation: Generation, segment: &str) -> bool {
     segment == "tasks" || segment == "task" && generation == Generation::V0_3
 }

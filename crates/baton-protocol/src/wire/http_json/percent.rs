@@ -1,6 +1,6 @@
-//! Percent-encoding, strict on the way in.
+//! Percent-encoding; decoding is strict.
 
-/// Decodes once. Broken escapes and bytes that are not UTF-8 are refused, not passed on.
+/// Decodes once. Broken escapes and bytes that are not UTF-8 are refused.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -24,7 +24,7 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Encodes everything but RFC 3986's unreserved characters. A colon, too: behind a raw one stands a verb.
+/// Encodes everything but RFC 3986's unreserved characters; also colons, since a raw colon starts a verb.
 pub(super) fn encode(out: &mut String, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -38,8 +38,8 @@ pub(super) fn encode(out: &mut String, text: &str) {
     }
 }
 
-/// An id as it stands in one segment of a path. Ids name store keys, never files; all the same, what could climb
-/// out of a folder behind some proxy that decodes once more is no id.
+/// Decodes an id in a path segment. Ids name store keys, never files; but an id that could be a path traversal, if a
+/// proxy decodes it once more, is refused.
 pub(super) fn decode_id(segment: &str) -> Option<String> {
     let id = decode(segment)?;
     let mut layer = id.clone();
@@ -55,11 +55,11 @@ pub(super) fn decode_id(segment: &str) -> Option<String> {
     None
 }
 
-/// Nobody escapes an id this often in good faith.
+/// An id that is escaped more often than this is refused.
 const MOST_LAYERS: usize = 4;
 
 fn climbs(text: &str) -> bool {
-    // Some servers cut a segment at `;`.
+    // Some servers ignore what follows `;` in a segment.
     let up = |piece: &str| matches!(piece.split(';').next(), Some("." | ".."));
     text.chars().any(|it| it == '\\' || it.is_control()) || text.split('/').any(up)
 }

@@ -6,10 +6,10 @@ use crate::generation::VERSION_HEADER;
 use crate::operation::Operation;
 use crate::wire::write::Object;
 
-/// How a parameter's text becomes JSON.
+/// How a parameter's text is written as JSON.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Numbers, too: readers take them as strings.
+    /// A string; also for numbers, since readers accept numbers as strings.
     Text,
     Flag,
     States,
@@ -23,7 +23,7 @@ const HISTORY_LENGTH: Member = ("historyLength", "history_length", Kind::Text);
 const PAGE_SIZE: Member = ("pageSize", "page_size", Kind::Text);
 const PAGE_TOKEN: Member = ("pageToken", "page_token", Kind::Text);
 
-/// What each operation takes from the query. What is not here is ignored, as unknown members are elsewhere.
+/// The parameters of each operation. Others are ignored, as unknown members are elsewhere.
 fn members(operation: Operation) -> &'static [Member] {
     match operation {
         Operation::GetTask => &[TENANT, HISTORY_LENGTH],
@@ -49,8 +49,9 @@ fn members(operation: Operation) -> &'static [Member] {
     }
 }
 
-/// Adds the parameters to a request's members. An empty value is an absent one. A parameter given twice is written
-/// twice, for the reader to refuse; only `status` may be repeated, or hold several states between commas.
+/// Adds the parameters to a request's members. An empty value counts as absent. A parameter that is given twice is
+/// written twice, so that the reader refuses it; only `status` may be repeated, or have several states separated by
+/// commas.
 pub(super) fn write_members(object: &mut Object<'_>, operation: Operation, query: &str) -> Result<(), Error> {
     let mut states = Vec::new();
     for pair in pairs(query) {
@@ -68,7 +69,7 @@ pub(super) fn write_members(object: &mut Object<'_>, operation: Operation, query
             None => {}
         }
     }
-    // One state may be `TASK_STATE_UNSPECIFIED`, a list may not hold it.
+    // A single state may be `TASK_STATE_UNSPECIFIED`; a list must not contain it.
     match states.as_slice() {
         [state] => object.string("status", state),
         states => object.strings_unless_empty("status", states),
@@ -76,11 +77,11 @@ pub(super) fn write_members(object: &mut Object<'_>, operation: Operation, query
     Ok(())
 }
 
-/// The version a query names, when there is no header.
+/// The version in a query, used if there is no header.
 pub fn version_in(query: &str) -> Option<String> {
     let named = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = named.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER))?;
-    // One that cannot be decoded is not missing: it is a version nobody speaks.
+    // A version that cannot be decoded is unknown, not missing.
     Some(form(value).unwrap_or_else(|| value.to_owned()))
 }
 
@@ -97,7 +98,7 @@ fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), Error>> {
     })
 }
 
-/// In a query, unlike in a path, a plus is a space.
+/// Decodes form encoding: unlike in a path, a plus means a space.
 fn form(text: &str) -> Option<String> {
     decode(&text.replace('+', " "))
 }

@@ -1,9 +1,10 @@
-//! The client's side: from a call to method, path, query and body.
+//! The client's side: writes a call as method, path, query and body.
 
+use super::path::path_template;
 use super::percent::{decode_id, encode};
 use crate::domain::{ContextId, JsonObject, ListFilter};
 use crate::generation::Generation;
-use crate::operation::{Call, CancelTask, GetTask, HistoryLength, ListTasks, SubscribeToTask};
+use crate::operation::{Call, CancelTask, GetTask, HistoryLength, ListTasks, Operation, SubscribeToTask};
 use crate::wire::v0_3::proto_json;
 use crate::wire::v1;
 use crate::wire::write::Object;
@@ -16,10 +17,10 @@ pub struct HttpRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// Builds the request of a call. None where the call has no path: in 0.1, for a push config without a task, and
-/// for ids that a proxy on the way might take for a way out of the folder (`..`).
+/// Builds the request of a call. `None` if the call has no path: in 0.1, for a push config without a task, and for ids
+/// that a proxy might take for a path traversal (`..`).
 pub fn path_of(generation: Generation, tenant: Option<&str>, call: &Call) -> Option<HttpRequest> {
-    let mut path = Path(match (generation, tenant) {
+    let prefix = match (generation, tenant) {
         (Generation::V0_1, _) => return None,
         (Generation::V0_3, _) => "/v1".to_owned(),
         (Generation::V1, None) => String::new(),
@@ -28,11 +29,16 @@ pub fn path_of(generation: Generation, tenant: Option<&str>, call: &Call) -> Opt
             encode(&mut prefix, tenant);
             prefix
         }
-    });
+    };
+    let template = match call.operation() {
+        Operation::GetExtendedCard if generation == Generation::V0_3 => "/card",
+        operation => path_template(operation),
+    };
+    let at = |ids: &[&str]| Path(prefix).filled(template, ids);
     let with_body = |path: Path| {
         let mut body = Vec::new();
         match generation {
-            // The path names the tenant.
+            // The tenant is in the path.
             Generation::V1 => v1::write_call(&mut body, None, call),
             Generation::V0_3 | Generation::V0_1 => proto_json::write_call(&mut body, None, call),
         }
@@ -40,68 +46,57 @@ pub fn path_of(generation: Generation, tenant: Option<&str>, call: &Call) -> Opt
     };
     let bare = |method, path: Path| HttpRequest { method, path_and_query: path.0, body: None };
     Some(match call {
-        Call::SendMessage(_) => with_body(path.and("/message:send")),
-        Call::SendStreamingMessage(_) => with_body(path.and("/message:stream")),
+        Call::SendMessage(_) | Call::SendStreamingMessage(_) => with_body(at(&[])?),
         Call::GetTask(GetTask { id, history_length }) => {
-            let mut path = path.and("/tasks").id(id.as_str())?;
+            let mut path = at(&[id.as_str()])?;
             path.history_length(*history_length);
             bare("GET", path)
         }
         Call::ListTasks(list) => {
-            path = path.and("/tasks");
+            let mut path = at(&[])?;
             path.list(list);
             bare("GET", path)
         }
         Call::CancelTask(CancelTask { id, metadata }) => {
-            let path = path.and("/tasks").id(id.as_str())?.and(":cancel");
             let mut body = Vec::new();
             let mut object = Object::begin(&mut body);
             object.optional_raw("metadata", metadata.as_ref().map(JsonObject::as_str));
             object.end();
-            HttpRequest { method: "POST", path_and_query: path.0, body: Some(body) }
+            HttpRequest { method: "POST", path_and_query: at(&[id.as_str()])?.0, body: Some(body) }
         }
-        Call::SubscribeToTask(SubscribeToTask { id }) => {
-            bare("GET", path.and("/tasks").id(id.as_str())?.and(":subscribe"))
-        }
-        Call::CreatePushConfig(config) => with_body(path.configs(config.task_id.as_ref()?.as_str())?),
+        Call::SubscribeToTask(SubscribeToTask { id }) => bare("GET", at(&[id.as_str()])?),
+        Call::CreatePushConfig(config) => with_body(at(&[config.task_id.as_ref()?.as_str()])?),
         Call::GetPushConfig { task_id, id } => {
-            // A config made without an id has the task's.
+            // A config that was created without an id has the task's id.
             let id = id.as_ref().map_or(task_id.as_str(), |id| id.as_str());
-            bare("GET", path.configs(task_id.as_str())?.id(id)?)
+            bare("GET", at(&[task_id.as_str(), id])?)
         }
         Call::ListPushConfigs { task_id, page_size, page_token } => {
-            let mut path = path.configs(task_id.as_str())?;
+            let mut path = at(&[task_id.as_str()])?;
             path.page(*page_size, page_token.as_deref());
             bare("GET", path)
         }
-        Call::DeletePushConfig { task_id, id } => {
-            bare("DELETE", path.configs(task_id.as_str())?.id(id.as_str())?)
-        }
-        Call::GetExtendedCard if generation == Generation::V1 => bare("GET", path.and("/extendedAgentCard")),
-        Call::GetExtendedCard => bare("GET", path.and("/card")),
+        Call::DeletePushConfig { task_id, id } => bare("DELETE", at(&[task_id.as_str(), id.as_str()])?),
+        Call::GetExtendedCard => bare("GET", at(&[])?),
     })
 }
 
-/// A path being written, then its query.
+/// Writes a path, then its query.
 struct Path(String);
 
 impl Path {
-    fn and(mut self, text: &str) -> Self {
-        self.0.push_str(text);
-        self
-    }
-
-    /// One more segment. Whether it reads back is asked of the reader itself.
-    fn id(mut self, id: &str) -> Option<Self> {
-        self.0.push('/');
-        let start = self.0.len();
-        encode(&mut self.0, id);
-        decode_id(&self.0[start..])?;
-        Some(self)
-    }
-
-    fn configs(self, task_id: &str) -> Option<Self> {
-        Some(self.and("/tasks").id(task_id)?.and("/pushNotificationConfigs"))
+    /// With the template behind it, an id for each name in braces. Whether an id reads back is asked of the reader itself.
+    fn filled(mut self, template: &str, ids: &[&str]) -> Option<Self> {
+        let mut pieces = template.split(['{', '}']);
+        self.0.push_str(pieces.next()?);
+        for id in ids {
+            let (_name, behind) = (pieces.next()?, pieces.next()?);
+            let start = self.0.len();
+            encode(&mut self.0, id);
+            decode_id(&self.0[start..])?;
+            self.0.push_str(behind);
+        }
+        pieces.next().is_none().then_some(self)
     }
 
     fn parameter(&mut self, name: &str, value: &str) {

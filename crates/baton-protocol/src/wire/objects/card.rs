@@ -1,4 +1,4 @@
-//! The pieces of an agent card that every generation spells alike, both ways.
+//! Reads and writes the parts of an agent card that are the same in every generation.
 
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -26,7 +26,7 @@ pub(crate) fn write_extension(out: &mut Vec<u8>, extension: &AgentExtension) {
     object.end();
 }
 
-/// A skill; what it requires of its callers is the caller's to write.
+/// Writes a skill; `security` writes its security requirements.
 pub(crate) fn write_skill(out: &mut Vec<u8>, skill: &AgentSkill, security: impl FnOnce(&mut Object<'_>)) {
     let mut object = Object::begin(out);
     object.string("id", &skill.id);

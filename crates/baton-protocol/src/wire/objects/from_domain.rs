@@ -1,5 +1,5 @@
-//! From domain values to the shared objects. Members stand in the order of the protobuf fields; defaults without
-//! presence are dropped, REQUIRED members are always there.
+//! Writes domain values as the shared objects. Members are in the order of the protobuf fields; default values without
+//! presence are left out, REQUIRED members are always written.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn write_status<G: Spelling>(out: &mut Vec<u8>, state: TaskState, message: Optio
     object.end();
 }
 
-/// Whether a task shows its artifacts.
+/// Whether a task is written with its artifacts.
 pub(crate) enum Artifacts {
     IfAny,
     Always,
@@ -123,7 +123,7 @@ pub(crate) fn write_artifact_event<G: Spelling>(
     object.end();
 }
 
-/// An object whose only member tells what it holds.
+/// An object with one member, whose name says what it contains.
 pub(crate) fn wrapped(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
     let mut object = Object::begin(out);
     write(object.member(name));
@@ -143,7 +143,7 @@ pub(crate) fn write_listed_task<G: Spelling>(out: &mut Vec<u8>, task: &Task, wit
     write_task_with::<G>(out, task, artifacts);
 }
 
-/// What a page says beside its tasks.
+/// The members of a page after its tasks.
 pub(crate) fn write_page_end(
     object: &mut Object<'_>,
     next_page_token: &str,

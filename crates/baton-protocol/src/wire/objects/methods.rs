@@ -1,4 +1,4 @@
-//! Request parameters that 0.3 and 1.0 spell alike.
+//! Request parameters that are the same in 0.3 and 1.0.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::wire::read::{FromWire, Subject, Twin, optional, or_default, read, tex
 use crate::wire::scalars::{NotBefore, maybe_id};
 use crate::wire::write::{Object, list, string};
 
-/// Absent or `null` parameters are an empty object, so that what is missing is named member by member.
+/// Absent or `null` parameters are read as an empty object, so that errors name the missing members.
 pub(crate) fn present(params: Option<&str>) -> &str {
     params.map(str::trim).filter(|text| !text.is_empty() && *text != "null").unwrap_or("{}")
 }
@@ -41,7 +41,7 @@ struct ListTasksTwin<G> {
     page_token: Option<String>,
     #[serde(default, alias = "history_length", deserialize_with = "or_default::<G, _, _>")]
     history_length: HistoryLength,
-    /// `lastUpdatedAfter` is what it was called before 1.0.
+    /// Its name before 1.0 was `lastUpdatedAfter`.
     #[serde(
         default,
         alias = "status_timestamp_after",
@@ -78,8 +78,8 @@ pub(crate) fn write_list<G: Spelling>(object: &mut Object<'_>, call: &ListTasks)
     match states.as_slice() {
         [] => {}
         [state] => object.string("status", G::state_name(*state)),
-        // No generation has a filter by several states. A peer that refuses the list is better than one that
-        // is asked for the wrong tasks.
+        // No generation has a filter by several states. It is better that a peer refuses the list than that it returns
+        // the wrong tasks.
         several => list(object.member("status"), several, |out, state| string(out, G::state_name(*state))),
     }
     write_page_request(object, call.page_size, call.page_token.as_deref());
@@ -97,7 +97,7 @@ pub(crate) fn write_page_request(object: &mut Object<'_>, page_size: Option<i32>
     object.optional("pageToken", page_token);
 }
 
-/// Left out where it would be read as something else.
+/// Left out if the reader would misunderstand it.
 pub(crate) fn write_history_length<G: Spelling>(object: &mut Object<'_>, length: HistoryLength) {
     match length {
         HistoryLength::Last(most) if G::history_length(most) == length => {

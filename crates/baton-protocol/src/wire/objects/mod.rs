@@ -1,6 +1,6 @@
-//! The objects that 0.3 and 1.0 spell alike, written once over a [`Spelling`] of what they spell apart.
+//! The objects that are nearly the same in 0.3 and 1.0, generic over a [`Spelling`] for the differences.
 //!
-//! The legacy generation is not one of them: its tasks have no contexts and its artifacts no ids.
+//! 0.1 is not included: its tasks have no contexts and its artifacts no ids.
 
 mod card;
 mod from_domain;
@@ -31,10 +31,10 @@ pub(crate) use self::security::{
 pub(crate) use self::to_domain::{AnyState, Sent};
 pub(crate) use self::types::at_least_one;
 
-/// An enum value as the wire gives it: a name, or the protobuf number.
+/// An enum value in JSON: a name, or the protobuf number.
 pub(crate) type EnumValue<'a> = Result<&'a str, u64>;
 
-/// How one generation, in one encoding, spells what the others spell otherwise.
+/// What differs between generations and encodings.
 pub(crate) trait Spelling: Sized {
     /// For error messages.
     const ROLES: &'static str;
@@ -52,15 +52,15 @@ pub(crate) trait Spelling: Sized {
     fn read_part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error>;
     fn write_part(out: &mut Vec<u8>, part: &Part);
 
-    /// The parts of a message by their other name; an unknown member where there is none.
+    /// Reads the parts of a message from the member `content`; ignored if the generation has no such member.
     fn read_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Part>>, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| None)
     }
 
-    /// Says which kind of object this is, where the encoding has a member for it.
+    /// Writes the object's kind, if the encoding has a member for it.
     fn write_kind(_: &mut Object<'_>, _: &str) {}
 
-    /// Says whether a status is the last of its stream, where the generation has a member for it.
+    /// Writes whether a status is the last of its stream, if the generation has a member for it.
     fn write_final(_: &mut Object<'_>, _: TaskState) {}
 
     fn history_length(most: u32) -> HistoryLength {

@@ -1,5 +1,5 @@
-//! Security schemes and requirements of a card, both ways: the ProtoJSON forms, which 0.3 and 1.0 share, and the
-//! OpenAPI form of 0.3, told apart by a [`SchemeStyle`].
+//! Reads and writes the security schemes and requirements of a card: the ProtoJSON forms, which 0.3 and 1.0 share, and
+//! the OpenAPI form of 0.3, selected by a [`SchemeStyle`].
 
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -10,12 +10,12 @@ use crate::domain::security::{
 use crate::wire::read::{FromWire, Pairs, Twin, from_str, one, optional, or_default, text, twin};
 use crate::wire::write::{Object, string};
 
-/// How a generation writes schemes, and what its OAuth flows can say.
+/// How a generation writes schemes, and what its OAuth flows support.
 pub(crate) struct SchemeStyle {
-    /// Told apart by `type`, as in OpenAPI, rather than by the name of a wrapping member.
+    /// Distinguished by `type`, as in OpenAPI, instead of by the name of a wrapping member.
     pub(crate) typed: bool,
-    /// Otherwise the flows are alternatives of a oneof, and a strict reader refuses two: of several the first
-    /// in the specification's order is told.
+    /// If false, the flows are alternatives of a oneof, and strict readers refuse two: only the first in the
+    /// specification's order is written.
     pub(crate) several_flows: bool,
     pub(crate) device_code: bool,
     pub(crate) pkce: bool,
@@ -81,7 +81,7 @@ fn write_flows(out: &mut Vec<u8>, flows: &OAuthFlows, style: &SchemeStyle) {
     const AUTHORIZATION: &str = "authorizationUrl";
     const DEVICE: &str = "deviceAuthorizationUrl";
     const TOKEN: &str = "tokenUrl";
-    // In the specification's order, each with the URLs it has.
+    // In the specification's order, each with its URLs.
     let known: [(&str, &Option<OAuthFlow>, &[&str]); 5] = [
         ("authorizationCode", &flows.authorization_code, &[AUTHORIZATION, TOKEN]),
         ("clientCredentials", &flows.client_credentials, &[TOKEN]),
@@ -117,7 +117,7 @@ fn write_flows(out: &mut Vec<u8>, flows: &OAuthFlows, style: &SchemeStyle) {
 /// A requirement in its ProtoJSON form: a message that holds a map of messages that hold a list.
 pub(crate) fn write_named_requirement(out: &mut Vec<u8>, requirement: &SecurityRequirement) {
     let mut outer = Object::begin(out);
-    // No schemes at all is a requirement, too: none.
+    // A requirement without schemes is valid: it requires nothing.
     if !requirement.schemes.is_empty() {
         let mut schemes = Object::begin(outer.member("schemes"));
         for (name, scopes) in &requirement.schemes {
@@ -130,7 +130,7 @@ pub(crate) fn write_named_requirement(out: &mut Vec<u8>, requirement: &SecurityR
     outer.end();
 }
 
-/// A scheme in its ProtoJSON form: the one member that is set tells which.
+/// A scheme in its ProtoJSON form: exactly one member is set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrappedScheme {
@@ -262,7 +262,7 @@ impl<G> FromWire<G> for OAuthFlows {
     }
 }
 
-/// All flows at once: which URLs a flow needs is for whoever uses it to say.
+/// The members of all flows; which URLs a flow requires is not checked here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FlowTwin {

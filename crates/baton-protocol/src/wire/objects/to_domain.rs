@@ -1,4 +1,4 @@
-//! From the shared objects to domain values: the rules that one member alone cannot decide.
+//! Converts the shared objects to domain values: rules that need more than one member.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
 use crate::wire::stream_item::{ArtifactEvent, StatusEvent, StreamItem};
 
-/// The time of a status that came without one: the domain has no clock to ask.
+/// The time of a status without a timestamp, since this crate has no clock.
 const NO_TIME: i64 = 0;
 
 impl<G: Spelling> FromWire<G> for Message {
@@ -80,7 +80,7 @@ impl<G: Spelling> FromWire<G> for ListedTask {
     }
 }
 
-/// An agent need not have contexts. A task without one is taken as a context of its own.
+/// Agents need not have contexts. A task without one is treated as a context of its own.
 fn own_context(context_id: Option<ContextId>, task_id: &TaskId) -> ContextId {
     context_id.unwrap_or_else(|| ContextId::parse(task_id.as_str()).expect("every id follows the same rules"))
 }
@@ -124,7 +124,7 @@ impl<G: Spelling> FromWire<G> for StreamItem {
     }
 }
 
-/// What a send that does not stream answers.
+/// The reply to a send that does not stream.
 pub(crate) struct Sent(pub(crate) Reply);
 
 impl<G: Spelling> FromWire<G> for Sent {
@@ -185,7 +185,7 @@ impl<G: Spelling> FromWire<G> for TaskState {
     }
 }
 
-/// A state, or the name for none in particular, which as a filter means any.
+/// A state, or "unspecified" (`None`), which in a filter means any state.
 pub(crate) struct AnyState(pub(crate) Option<TaskState>);
 
 impl<G: Spelling> FromWire<G> for AnyState {
@@ -195,7 +195,7 @@ impl<G: Spelling> FromWire<G> for AnyState {
 }
 
 impl AnyState {
-    /// By protobuf number; 0 is none in particular.
+    /// By protobuf number; 0 is "unspecified".
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         match u8::try_from(number).ok()? {
             0 => Some(AnyState(None)),

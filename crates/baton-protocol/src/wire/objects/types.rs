@@ -1,7 +1,7 @@
-//! The shared objects as serde reads them. Members hold domain values already; what needs more than one member
-//! to decide is decided in `to_domain`.
+//! The shared objects as serde reads them. Members are already domain values; rules that need more than one member are
+//! in `to_domain`.
 //!
-//! Every member is accepted under its proto name, too, as ProtoJSON asks of readers.
+//! Every member is also accepted under its proto name, as ProtoJSON requires of readers.
 
 use std::marker::PhantomData;
 
@@ -43,7 +43,7 @@ pub(super) struct MessageTwin<G> {
     pub(super) spelling: PhantomData<G>,
 }
 
-/// The parts of a message whose member for them is there.
+/// Reads the parts of a message, which must not be empty.
 pub(crate) fn at_least_one<'de, G: Spelling, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<Part>>, D::Error> {
@@ -95,7 +95,7 @@ pub(super) struct TaskTwin<G> {
     pub(super) context_id: Option<ContextId>,
     #[serde(deserialize_with = "one::<G, _, _>")]
     pub(super) status: Status,
-    /// Kept apart from empty: in a list it tells whether artifacts were asked for.
+    /// `None` differs from empty: in a list it shows whether artifacts were requested.
     #[serde(default, deserialize_with = "optional::<G, _, _>")]
     pub(super) artifacts: Option<Vec<Artifact>>,
     #[serde(default, deserialize_with = "or_default::<G, _, _>")]

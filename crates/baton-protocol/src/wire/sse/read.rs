@@ -6,39 +6,39 @@ use std::mem;
 /// One dispatched event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The last event id as of this event: it stays from event to event until another `id:` changes it.
-    /// `None` if there was none yet or an empty `id:` reset it.
+    /// The last event id at this event: it stays the same until another `id:` changes it. `None` if there was none yet
+    /// or an empty `id:` reset it.
     pub id: Option<String>,
-    /// `None` stands for the default type, `message`.
+    /// `None` means the default type, `message`.
     pub event: Option<String>,
     /// The `data:` lines joined with `\n`.
     pub data: String,
-    /// The latest valid `retry:` since the event before, be it in this block or in one without data.
+    /// The latest valid `retry:` since the previous event, also from a block without data.
     pub retry: Option<u64>,
 }
 
-/// The stream held an event longer than the parser's limit; the parser takes nothing more.
+/// An event is longer than the parser's limit; the parser accepts nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("server-sent event larger than {limit} bytes")]
 pub struct SseTooLarge {
     pub limit: usize,
 }
 
-/// Takes bytes with [`feed`](Self::feed), gives events with [`next_event`](Self::next_event).
+/// [`feed`](Self::feed) takes bytes, [`next_event`](Self::next_event) returns events.
 ///
-/// Each byte is looked at once. What the stream leaves unfinished at its end is never dispatched, so the end
-/// needs no call. Drain the events after each feed; those not taken are kept.
+/// Each byte is processed once. An unfinished event at the end of the stream is never dispatched, so the end needs no
+/// call. Take all events after each `feed`; those not taken are kept.
 #[derive(Debug)]
 pub struct SseParser {
     limit: usize,
     too_large: bool,
-    /// The front of a line whose end has not come yet.
+    /// The beginning of a line whose end was not received yet.
     line: Vec<u8>,
-    /// The line before ended with `\r`, so a `\n` that follows belongs to it, even in the next chunk.
+    /// The previous line ended with `\r`, so a following `\n` belongs to it, even in the next chunk.
     after_cr: bool,
-    /// A byte order mark may stand before the first line only.
+    /// A byte order mark is allowed only before the first line.
     first_line: bool,
-    /// Length of the lines of the event so far; comments are not kept and do not count.
+    /// Length of the event's lines so far; comments are not counted.
     held: usize,
     data: Option<String>,
     event: String,
@@ -51,10 +51,10 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// A large line's buffer is let go once used; streams live for hours.
+    /// A larger line buffer is freed after use, since streams live for hours.
     const LINE_KEPT: usize = 64 * 1024;
 
-    /// `max_event_bytes` bounds the lines of one event (field names included, line ends not), and any line.
+    /// `max_event_bytes` limits the lines of one event (with field names, without line ends), and every single line.
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
             limit: max_event_bytes,
@@ -72,7 +72,7 @@ impl SseParser {
         }
     }
 
-    /// Events complete before the one that is too large can still be taken after an error.
+    /// After an error, events that were complete before the too large one can still be taken.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
         while !bytes.is_empty() {
             if mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
@@ -108,8 +108,8 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    /// What to send as `Last-Event-ID` when connecting again. Unlike the last event's own id it also follows
-    /// blocks that had an id and no data.
+    /// The value for `Last-Event-ID` when reconnecting. Unlike the last event's own id it also includes ids of blocks
+    /// without data.
     pub fn last_event_id(&self) -> Option<&str> {
         Some(self.last_id.as_str()).filter(|id| !id.is_empty())
     }
@@ -154,7 +154,7 @@ impl SseParser {
             }
             b"event" => self.event = String::from_utf8_lossy(value).into_owned(),
             b"id" if !value.contains(&0) => self.id = String::from_utf8_lossy(value).into_owned(),
-            // `parse` alone would take a plus sign. More digits than a u64 has are no time to wait either.
+            // `parse` alone would accept a plus sign. A number that does not fit `u64` is ignored.
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let millis = str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
                 self.retry = millis.or(self.retry);
@@ -163,7 +163,7 @@ impl SseParser {
         }
     }
 
-    /// At a blank line. Without a `data:` line nothing is dispatched, but the id holds.
+    /// Called at a blank line. Without a `data:` line nothing is dispatched, but the id is kept.
     fn dispatch(&mut self) {
         self.held = 0;
         self.last_id.clone_from(&self.id);

@@ -1,12 +1,13 @@
-//! Frames go into a buffer of the caller's, so that many small events leave in one write.
+//! Frames are written to the caller's buffer, so that many small events can be sent in one write.
 
 use bytes::{BufMut, BytesMut};
+use memchr::memchr2;
 
-/// One frame. The slices of `data` are concatenated on one `data:` line, so a stored event can be framed
-/// inside an envelope without being copied together first.
+/// Writes one frame. The slices of `data` are concatenated on one `data:` line, so a stored event can be framed inside
+/// an envelope without another copy.
 ///
-/// Minified JSON has no line break. Should one be there all the same, it becomes several `data:` lines, which
-/// a reader joins again with `\n`: a blank line in the data would otherwise end the event.
+/// Minified JSON has no line breaks. If there is one anyway, the data is written as several `data:` lines, which
+/// readers join with `\n`: otherwise a blank line in the data would end the event.
 pub fn write_event(out: &mut BytesMut, id: Option<u64>, event: Option<&str>, data: &[&[u8]]) {
     debug_assert!(!data.iter().any(|piece| breaks_line(piece)), "SSE data must be minified");
     debug_assert!(!event.is_some_and(|name| breaks_line(name.as_bytes())), "SSE event names are one line");
@@ -16,7 +17,7 @@ pub fn write_event(out: &mut BytesMut, id: Option<u64>, event: Option<&str>, dat
         put_number(out, "id: ", id);
     }
     if let Some(name) = event {
-        // A name has no way to continue on a second line, so it ends at the break.
+        // A name cannot continue on a second line, so it is cut at the line break.
         let name = name.split(['\n', '\r']).next().unwrap_or_default();
         out.put_slice(b"event: ");
         out.put_slice(name.as_bytes());
@@ -26,8 +27,8 @@ pub fn write_event(out: &mut BytesMut, id: Option<u64>, event: Option<&str>, dat
     out.put_u8(b'\n');
 }
 
-/// A comment, which readers ignore; the usual keep-alive. It ends with a blank line so that clients which
-/// split the stream on blank lines do not find it glued to the next event.
+/// Writes a comment, which readers ignore; used as keep-alive. It ends with a blank line, so that clients that split
+/// the stream at blank lines do not see it as part of the next event.
 pub fn write_comment(out: &mut BytesMut, text: &str) {
     put_lines(out, b": ", &[text.as_bytes()]);
     out.put_u8(b'\n');
@@ -39,27 +40,17 @@ pub fn write_retry(out: &mut BytesMut, millis: u64) {
     out.put_u8(b'\n');
 }
 
-/// By hand: the formatting machinery would be a good part of what a small event costs.
-fn put_number(out: &mut BytesMut, field: &str, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
+fn put_number(out: &mut BytesMut, field: &str, number: u64) {
     out.put_slice(field.as_bytes());
-    out.put_slice(&digits[from..]);
+    serde_json::to_writer((&mut *out).writer(), &number)
+        .expect("an integer always has a JSON form and memory takes every byte");
     out.put_u8(b'\n');
 }
 
-/// The concatenated pieces as one line, or, where they hold line breaks (`\n`, `\r`, `\r\n`), as several.
+/// Writes the concatenated pieces as one line, or as several if they contain line breaks (`\n`, `\r`, `\r\n`).
 pub(super) fn put_lines(out: &mut BytesMut, field: &[u8], pieces: &[&[u8]]) {
     out.put_slice(field);
-    // Carried over pieces: a `\r` may end one and its `\n` begin the next.
+    // Kept across pieces: one may end with `\r` and the next begin with its `\n`.
     let mut after_cr = false;
     for piece in pieces {
         if !breaks_line(piece) {
@@ -82,10 +73,7 @@ pub(super) fn put_lines(out: &mut BytesMut, field: &[u8], pieces: &[&[u8]]) {
     out.put_u8(b'\n');
 }
 
-/// Would these bytes be more than one line of data?
-///
-/// Looks at all bytes in any case: without a way out the compiler takes many at once, and as a rule there is nothing
-/// to be found.
+/// True if these bytes contain a line break.
 pub fn breaks_line(bytes: &[u8]) -> bool {
-    bytes.iter().fold(0, |found, &byte| found | u8::from(byte == b'\n') | u8::from(byte == b'\r')) != 0
+    memchr2(b'\n', b'\r', bytes).is_some()
 }

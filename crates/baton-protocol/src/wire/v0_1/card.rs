@@ -1,7 +1,7 @@
-//! The agent card of 0.1, both ways.
+//! Reads and writes the agent card of 0.1.
 //!
-//! 0.1 names authentication schemes without describing them; the seeds put the two facts a client cannot do
-//! without (a token URL, a header's name) under `credentials`, and so does this card.
+//! 0.1 names authentication schemes without describing them. The protocol guide puts the two facts that a client needs
+//! (a token URL, a header's name) under `credentials`, and so does this card.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
@@ -15,16 +15,16 @@ use crate::generation::{AskedVersion, Generation};
 use crate::wire::read::{FromWire, one, optional, or_default, text, twin};
 use crate::wire::write::Object;
 
-/// What a legacy card says that the card of the domain does not.
+/// What a 0.1 card contains that the domain's card does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LegacyCardFacts {
-    /// Where JSON-RPC of the older generations is answered. Without it, the card's own interfaces are asked.
+    /// The JSON-RPC address of the older generations. If `None`, it is taken from the card's interfaces.
     pub url: Option<String>,
 }
 
 pub(in crate::wire) const JSONRPC: &str = "JSONRPC";
 
-/// The one URL of a legacy card: an interface of 0.1, else the nearest to one.
+/// The URL of a 0.1 card: that of a 0.1 interface, else of the most similar one.
 pub(in crate::wire) fn legacy_url<'a>(card: &'a AgentCard, facts: &'a LegacyCardFacts) -> &'a str {
     let of = |generation| {
         let spoken = AskedVersion::Known(generation);
@@ -71,7 +71,7 @@ pub fn write_card(out: &mut Vec<u8>, card: &AgentCard, facts: &LegacyCardFacts) 
     object.end();
 }
 
-/// The members of a skill. Its modes are always said: legacy readers know no fallback to the card's.
+/// The members of a skill. Its modes are always written: 0.1 readers do not fall back to the card's modes.
 fn write_skill(object: &mut Object<'_>, card: &AgentCard, skill: &AgentSkill) {
     fn own<'a>(modes: &'a [String], defaults: &'a [String]) -> &'a [String] {
         if modes.is_empty() { defaults } else { modes }
@@ -186,7 +186,7 @@ impl FromWire<V0_1> for AgentCard {
         card.provider = twin.provider;
         card.documentation_url = twin.documentation_url;
         card.capabilities = twin.capabilities;
-        // Any one of the schemes will do.
+        // A caller may use any one of the schemes.
         card.security_requirements = schemes
             .iter()
             .map(|(name, _)| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] })
@@ -293,7 +293,7 @@ struct AuthenticationTwin {
     credentials: Option<CredentialsTwin>,
 }
 
-/// The specification has a string here, which tells nothing about the schemes.
+/// The specification has a string here, which says nothing about the schemes.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum CredentialsTwin {
@@ -344,7 +344,7 @@ impl FromWire<V0_1> for Authentication {
     }
 }
 
-/// Samples of the time wrote `public` or `none` for an agent that asks nobody.
+/// 0.1 samples wrote `public` or `none` for an agent without authentication.
 fn scheme_kind(name: &str, header: &str, token_url: Option<&str>) -> Option<SchemeKind> {
     Some(match name.to_ascii_lowercase().as_str() {
         "" | "none" | "public" => return None,

@@ -1,5 +1,4 @@
-//! From domain values to 0.1 JSON. Members stand in the order of the schema; what is optional and empty is left
-//! out.
+//! Writes domain values as 0.1 JSON. Members are in the order of the schema; optional empty members are left out.
 
 use super::LegacyOptions;
 use super::names::{role_name, state_name};
@@ -48,7 +47,8 @@ fn write_file(object: &mut Object<'_>, part: &Part, write_content: impl FnOnce(&
     file.end();
 }
 
-/// 0.1 has objects, and in its prose arrays. Any other value is put into an object, as later SDKs do for 0.3.
+/// 0.1 has objects, and according to its text arrays. Any other value is wrapped in an object, as later SDKs do for
+/// 0.3.
 fn write_data(out: &mut Vec<u8>, data: &JsonText) {
     match data.kind() {
         JsonKind::Object | JsonKind::Array => out.extend_from_slice(data.as_str().as_bytes()),
@@ -60,10 +60,10 @@ fn write_data(out: &mut Vec<u8>, data: &JsonText) {
     }
 }
 
-/// Where an artifact is told.
+/// Where an artifact is written.
 enum Chunk {
     InTask,
-    /// Flags are always said: clients take an unsaid `lastChunk` for true.
+    /// Flags are always written: clients take a missing `lastChunk` for true.
     InEvent {
         append: bool,
         last_chunk: bool,
@@ -84,7 +84,7 @@ fn write_artifact(out: &mut Vec<u8>, artifact: &Artifact, index: u32, chunk: Chu
     object.end();
 }
 
-/// A task made up for a message has no time to tell.
+/// `at` is `None` for a task that is made from a message.
 fn write_status(out: &mut Vec<u8>, state: TaskState, message: Option<&Message>, at: Option<Timestamp>) {
     let mut object = Object::begin(out);
     object.string("state", state_name(state));
@@ -134,7 +134,7 @@ fn last<T>(items: &[T], length: HistoryLength) -> &[T] {
     }
 }
 
-/// A reply without a task, told as a task that is done: 0.1 knows no other reply.
+/// Writes a message reply as a completed task: 0.1 has no other reply.
 fn write_answered(out: &mut Vec<u8>, message: &Message, options: &LegacyOptions) {
     let mut object = Object::begin(out);
     object.string("id", answered_id(options.task_id.as_ref(), message));
@@ -147,7 +147,7 @@ fn answered_id<'a>(asked: Option<&'a TaskId>, message: &'a Message) -> &'a str {
     asked.or(message.task_id.as_ref()).map_or(message.id.as_str(), TaskId::as_str)
 }
 
-/// The first frame of a stream: the task as it stands.
+/// The first frame of a stream: the task's current status.
 pub fn write_stream_task(out: &mut Vec<u8>, task: &Task) {
     let status = &task.status;
     write_status_event(
@@ -160,7 +160,7 @@ pub fn write_stream_task(out: &mut Vec<u8>, task: &Task) {
     );
 }
 
-/// A message in place of a task is the whole stream. `asked` is the task the caller named.
+/// A stream that consists of one message. `asked` is the task that the caller named.
 pub fn write_stream_message(out: &mut Vec<u8>, asked: Option<&TaskId>, message: &Message) {
     let id = answered_id(asked, message);
     write_status_event(out, id, TaskState::Completed, Some(message), None, None);
@@ -182,7 +182,7 @@ fn write_status_event(
     let mut object = Object::begin(out);
     object.string("id", task_id);
     write_status(object.member("status"), state, message, at);
-    // In this generation a stream ends whenever the next word is not the agent's.
+    // In 0.1 a stream ends whenever the task waits for the client, too.
     object.flag("final", state.is_terminal() || state.is_interrupted());
     write_metadata(&mut object, metadata);
     object.end();
@@ -219,8 +219,8 @@ pub(super) fn write_webhook(out: &mut Vec<u8>, config: &PushConfig) {
     object.end();
 }
 
-/// The `result` of a call that does not stream. Replies of operations that 0.1 lacks are `null`: no request of
-/// this generation leads to one.
+/// The `result` of a call that does not stream. Replies of operations that 0.1 lacks are written as `null`: no 0.1
+/// request has such a reply.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply, options: &LegacyOptions) {
     match reply {
         Reply::SentTask(task) | Reply::Task(task) => write_task(out, task, options),

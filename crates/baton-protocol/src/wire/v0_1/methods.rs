@@ -17,7 +17,7 @@ use crate::wire::read::{FromWire, Subject, Twin, one, optional, or_default, read
 use crate::wire::scalars::maybe_id;
 use crate::wire::write::Object;
 
-/// The operation behind a method name of 0.1.
+/// The operation of a 0.1 method.
 pub fn operation_of(method: &str) -> Option<Operation> {
     FACTS.iter().find(|facts| facts.v0_1 == Some(method)).map(|facts| facts.operation)
 }
@@ -27,8 +27,8 @@ pub fn method_of(operation: Operation) -> Option<&'static str> {
     operation.facts().v0_1
 }
 
-/// Decodes the parameters of a call. Absent or `null` parameters are an empty object, so that what is missing is
-/// named member by member. There are no tenants in this generation.
+/// Decodes the parameters of a call. Absent or `null` parameters are read as an empty object, so that errors name the
+/// missing members. 0.1 has no tenants.
 pub fn decode_call(operation: Operation, params: Option<&str>) -> Result<Decoded, Error> {
     let params = present(params);
     let call = match operation {
@@ -64,7 +64,7 @@ pub fn decode_call(operation: Operation, params: Option<&str>) -> Result<Decoded
 
 fn send(params: &str) -> Result<SendMessage, Error> {
     let Twin(twin) = read::<V0_1, Twin<SendTwin>>(params, Subject::PARAMS)?;
-    // A placeholder: whoever stores the message gives it an id of its own, since a task has several messages.
+    // A placeholder: the engine gives the stored message an id, since a task has several messages.
     let mut message = twin.message.into_message(message_id(&twin.id));
     message.context_id = twin.session_id;
     Ok(SendMessage {
@@ -73,7 +73,7 @@ fn send(params: &str) -> Result<SendMessage, Error> {
         client_task_id: Some(twin.id),
         accepted_output_modes: twin.accepted_output_modes,
         history_length: twin.history_length,
-        // `tasks/send` answers as soon as the task is stored; skills run on their own.
+        // `tasks/send` answers as soon as the task is stored; the skill runs afterwards.
         return_immediately: true,
         metadata: twin.metadata,
     })
@@ -147,7 +147,8 @@ pub fn write_call(out: &mut Vec<u8>, call: &Call) {
 }
 
 fn write_send(object: &mut Object<'_>, send: &SendMessage) {
-    // The client chooses the task; one that did not means a new task, and a message id is as unique.
+    // The client chooses the task's id. If the call names none, it is a new task, and the message's id is unique
+    // enough.
     let task_id = send.client_task_id.as_ref().or(send.message.task_id.as_ref());
     object.string("id", task_id.map_or(send.message.id.as_str(), TaskId::as_str));
     object.optional("sessionId", send.message.context_id.as_ref().map(ContextId::as_str));

@@ -1,8 +1,7 @@
-//! The JSON of 0.1, the legacy generation. JSON-RPC only.
+//! The JSON encoding of 0.1, the legacy generation. JSON-RPC only.
 //!
-//! Messages have no ids, artifacts are told apart by their place, events carry no context, and clients choose
-//! the task's id. `null` stands for an absent member everywhere. What 0.1 cannot say is listed in
-//! `docs/generations.md`.
+//! Messages have no ids, artifacts are identified by their position, events have no context, and clients choose the
+//! task's id. `null` means an absent member everywhere. `docs/generations.md` lists what 0.1 cannot express.
 
 mod card;
 mod from_domain;
@@ -26,18 +25,18 @@ pub use self::from_domain::{
 pub use self::methods::{decode_call, method_of, operation_of, write_call};
 pub use self::names::{parse_state, state_name};
 
-/// What a reply depends on beside the value replied.
+/// What the encoding of a reply depends on besides its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LegacyOptions {
-    /// `history` is the list of states the task went through; otherwise it is the messages.
+    /// `history` is the list of the task's states; otherwise the list of messages.
     pub state_history: bool,
-    /// Trims whichever list is shown.
+    /// Trims the list that is written.
     pub history_length: HistoryLength,
-    /// The task the caller named: a skill that answers with a message alone has none of its own.
+    /// The task that the caller named: a reply with only a message has no task of its own.
     pub task_id: Option<TaskId>,
 }
 
-/// The SSE event name of a log entry, if it has a frame at all. A task's first frame is a `status`.
+/// The SSE event name of an event, if it has a frame. A task's first frame is a `status`.
 pub fn event_name(kind: EventKind) -> Option<&'static str> {
     match kind {
         EventKind::Status(_) => Some(STATUS_EVENT),
@@ -76,7 +75,7 @@ pub fn read_task(text: &str) -> Result<Task, Error> {
     read::<V0_1, _>(text, Subject::reply("task"))
 }
 
-/// A status or an artifact event. The context of both is the task itself: 0.1 does not say it.
+/// A status or an artifact event. Their context is the task's id, since 0.1 has none.
 pub fn read_stream_item(text: &str) -> Result<StreamItem, Error> {
     read::<V0_1, _>(text, Subject::reply("stream event"))
 }
@@ -85,5 +84,5 @@ pub fn read_card(text: &str) -> Result<AgentCard, Error> {
     read::<V0_1, _>(text, Subject::reply("agent card"))
 }
 
-/// Marks this generation's spelling among the readers.
+/// The marker type of this generation.
 struct V0_1;

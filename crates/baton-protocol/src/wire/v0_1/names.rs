@@ -5,7 +5,7 @@ use crate::domain::{Role, TaskState};
 /// For error messages.
 pub(super) const STATES: &str = "a task state, such as working";
 
-/// 0.1 has six states of our eight. A rejected task has failed; one that waits for credentials waits for input.
+/// 0.1 has six of the eight states: rejected is written as failed, auth-required as input-required.
 pub fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "submitted",
@@ -17,7 +17,7 @@ pub fn state_name(state: TaskState) -> &'static str {
     }
 }
 
-/// Also takes the British spelling, and the two states that later generations added.
+/// Also accepts the spelling `cancelled`, and the two states of later generations.
 pub fn parse_state(name: &str) -> Option<TaskState> {
     match name {
         "submitted" => Some(TaskState::Submitted),

@@ -1,5 +1,5 @@
-//! From 0.1 JSON to domain values. What 0.1 does not say is filled with what is nearest: the task's id stands for
-//! the ids its messages lack, the artifact's place for the artifact's id.
+//! Converts 0.1 JSON to domain values. What 0.1 lacks is filled in: the task's id is used as the id of its messages,
+//! the artifact's position as its id.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::domain::{
 use crate::wire::StreamItem;
 use crate::wire::read::{FromWire, from_str, twin};
 
-/// The time of a status that came without one: the domain has no clock to ask.
+/// The time of a status without a timestamp, since this crate has no clock.
 const NO_TIME: i64 = 0;
 
 const SAME_RULES: &str = "every id follows the same rules";
 
-/// The task's id as the id of something that 0.1 leaves nameless.
+/// The task's id as the id of a message, which has none in 0.1.
 pub(super) fn message_id(task_id: &TaskId) -> MessageId {
     MessageId::parse(task_id.as_str()).expect(SAME_RULES)
 }
 
-/// 0.1 knows one webhook per task, so that setting it again replaces it.
+/// 0.1 has one webhook per task, so setting it again replaces it.
 pub(super) fn push_config_id(task_id: &TaskId) -> PushConfigId {
     PushConfigId::parse(task_id.as_str()).expect(SAME_RULES)
 }
@@ -38,7 +38,7 @@ fn time(timestamp: Option<Timestamp>) -> Timestamp {
     timestamp.unwrap_or(Timestamp::from_millis(NO_TIME))
 }
 
-/// A message that still lacks its id.
+/// A message without an id.
 pub(super) struct Said {
     role: Role,
     parts: Vec<Part>,
@@ -110,7 +110,7 @@ pub(super) struct File {
 impl FromWire<V0_1> for File {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let FileTwin { name, mime_type, bytes, uri } = twin(deserializer)?;
-        // Writers that print every member send the one they do not mean as an empty string.
+        // Some clients write every member, and the unused one as an empty string.
         let content = match (bytes, uri) {
             (Some(bytes), None) => PartContent::Raw(bytes.0),
             (None, Some(uri)) => PartContent::Url(uri),
@@ -122,7 +122,7 @@ impl FromWire<V0_1> for File {
     }
 }
 
-/// An artifact with the index it stated, if any, and its chunk flags.
+/// An artifact with its index, if it has one, and its chunk flags.
 pub(super) struct Placed(ArtifactTwin);
 
 impl Placed {
@@ -139,7 +139,7 @@ impl FromWire<V0_1> for Placed {
     }
 }
 
-/// Agents that never think of `index` leave 0 on every artifact: where two are the same, the order counts.
+/// Some agents write index 0 on every artifact: if an index occurs twice, the order in the list is used.
 fn place(artifacts: Vec<Placed>) -> Vec<Arc<Artifact>> {
     let mut stated: Vec<_> = artifacts.iter().filter_map(|placed| placed.0.index).collect();
     stated.sort_unstable();
@@ -154,7 +154,7 @@ fn place(artifacts: Vec<Placed>) -> Vec<Arc<Artifact>> {
         .collect()
 }
 
-/// A status whose message still lacks its id.
+/// A status whose message has no id.
 pub(super) struct SaidStatus {
     state: TaskState,
     message: Option<Said>,
@@ -168,7 +168,7 @@ impl FromWire<V0_1> for SaidStatus {
     }
 }
 
-/// An entry of `history`, which is one of two lists.
+/// An entry of `history`: a message or a change of state.
 pub(super) enum Happened {
     Said(Said),
     Changed(Transition),
@@ -231,7 +231,7 @@ impl FromWire<V0_1> for StreamItem {
     }
 }
 
-/// An event kind a webhook can ask for.
+/// An event kind that a webhook can ask for.
 pub(super) struct EventName;
 
 impl FromWire<V0_1> for EventName {
@@ -260,7 +260,7 @@ impl FromWire<V0_1> for PushAuthentication {
     }
 }
 
-/// A webhook under the task it belongs to.
+/// A webhook with its task.
 pub(super) struct TaskPushConfig(pub(super) PushConfig);
 
 impl FromWire<V0_1> for TaskPushConfig {

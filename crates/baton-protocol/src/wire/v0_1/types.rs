@@ -1,4 +1,4 @@
-//! The objects of 0.1 as serde reads them. What needs more than one member to decide is decided in `to_domain`.
+//! The objects of 0.1 as serde reads them. Rules that need more than one member are in `to_domain`.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::wire::read::{one, optional, or_default, text};
 use crate::wire::scalars::{Bytes, maybe_id};
 
-/// A message. It has no id of its own.
+/// A message. 0.1 messages have no id.
 #[derive(Deserialize)]
 pub(super) struct MessageTwin {
     #[serde(deserialize_with = "one::<V0_1, _, _>")]
@@ -29,7 +29,7 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>,
     }
 }
 
-/// `type` was optional at first, so it is only looked at when the members leave a choice.
+/// `type` was optional in early versions, so it may be missing.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartTwin {
@@ -58,7 +58,7 @@ pub(super) struct FileTwin {
     pub(super) uri: Option<String>,
 }
 
-/// Chunk flags stand inside the artifact; in a task they mean nothing.
+/// In 0.1 the chunk flags are inside the artifact; in a task they are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArtifactTwin {
@@ -106,7 +106,7 @@ pub(super) struct TaskTwin {
     pub(super) metadata: Option<JsonObject>,
 }
 
-/// An entry of `history`: a message where it has a role, a status where it has a state.
+/// An entry of `history`: a message if it has a role, a status if it has a state.
 #[derive(Deserialize)]
 pub(super) struct HappenedTwin {
     #[serde(default, deserialize_with = "optional::<V0_1, _, _>")]
@@ -121,7 +121,7 @@ pub(super) struct HappenedTwin {
     pub(super) metadata: Option<JsonObject>,
 }
 
-/// `TaskStatusUpdateEvent` and `TaskArtifactUpdateEvent`, told apart by what they hold.
+/// `TaskStatusUpdateEvent` and `TaskArtifactUpdateEvent`, distinguished by their members.
 #[derive(Deserialize)]
 pub(super) struct StreamTwin {
     #[serde(deserialize_with = "one::<V0_1, _, _>")]

@@ -1,4 +1,4 @@
-//! The agent card, both ways. `url` must be there when read: a card without it is of another generation.
+//! Reads and writes the agent card. `url` is required: a card without it is of another generation.
 
 use std::marker::PhantomData;
 
@@ -18,7 +18,7 @@ use crate::wire::write::Object;
 
 const PROTOCOL_VERSION: &str = "0.3.0";
 
-/// What a card that does not say it uses.
+/// The default of `preferredTransport`.
 const DEFAULT_TRANSPORT: &str = "JSONRPC";
 
 pub(super) fn write_card<G: Dialect>(out: &mut Vec<u8>, card: &AgentCard) {
@@ -30,7 +30,7 @@ pub(super) fn write_card<G: Dialect>(out: &mut Vec<u8>, card: &AgentCard) {
     if let Some(preferred) = interfaces.first() {
         object.string("url", &preferred.url);
         object.string("preferredTransport", &preferred.protocol_binding);
-        // All of them: the list should repeat the preferred one.
+        // The list should repeat the preferred interface, so it has all of them.
         object.list("additionalInterfaces", &interfaces, |out, interface| write_interface(out, interface));
     }
     if let Some(url) = &card.icon_url {
@@ -171,7 +171,7 @@ impl<G: Dialect> FromWire<G> for AgentCard {
     }
 }
 
-/// The domain's versions have no patch number.
+/// Versions in the domain have no patch number.
 fn major_minor(version: &str) -> String {
     let mut numbers = version.splitn(3, '.');
     match (numbers.next(), numbers.next()) {
@@ -180,7 +180,7 @@ fn major_minor(version: &str) -> String {
     }
 }
 
-/// The preferred interface, then the others. The list usually repeats the preferred one, in any place.
+/// The preferred interface, then the others. The list usually repeats the preferred one, at any position.
 fn all_interfaces(
     version: &str,
     url: String,

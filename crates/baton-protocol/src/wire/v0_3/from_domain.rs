@@ -1,4 +1,4 @@
-//! From domain values to 0.3 JSON.
+//! Writes domain values as 0.3 JSON.
 
 use super::Dialect;
 use super::to_domain::COMPAT;
@@ -8,7 +8,7 @@ use crate::operation::Reply;
 use crate::wire::objects::{self, wrapped, write_metadata};
 use crate::wire::write::{Object, list};
 
-/// What 0.3 has no member for (the media type and name of text and data) is left out.
+/// The media type and name of text and data parts are left out, since 0.3 has no members for them.
 pub(super) fn write_part<G: Dialect>(out: &mut Vec<u8>, part: &Part) {
     let mut object = Object::begin(out);
     match &part.content {
@@ -45,7 +45,7 @@ fn write_file<G: Dialect>(out: &mut Vec<u8>, part: &Part) {
     object.end();
 }
 
-/// Data is an object in 0.3; what is none becomes the `value` of one.
+/// Data is an object in 0.3; other values are wrapped as `{"value": …}`.
 fn write_data<G: Dialect>(out: &mut Vec<u8>, data: &JsonText) {
     let write = |out: &mut Vec<u8>| match data.kind() {
         JsonKind::Object => out.extend_from_slice(data.as_str().as_bytes()),
@@ -54,7 +54,7 @@ fn write_data<G: Dialect>(out: &mut Vec<u8>, data: &JsonText) {
     if G::PROTO { wrapped(out, "data", write) } else { write(out) }
 }
 
-/// Metadata with the mark that says how to undo what was done to the data.
+/// Metadata with the marker that the data was wrapped.
 fn write_marked(out: &mut Vec<u8>, metadata: Option<&JsonObject>) {
     let mut object = Object::begin(out);
     for (key, value) in metadata.into_iter().flat_map(JsonObject::members).filter(|(key, _)| key != COMPAT) {

@@ -20,7 +20,7 @@ use crate::wire::read::{Subject, Twin, one, optional, or_default, read, text};
 use crate::wire::scalars::maybe_id;
 use crate::wire::write::Object;
 
-/// What a method is called beside its name: in the protocol guide, and in a slip of the specification's pen.
+/// Other names of methods: from the protocol guide, and from a mistake in the specification.
 const ALIASES: &[(&str, Operation)] = &[
     ("tasks/subscribe", Operation::SubscribeToTask),
     ("tasks/pushNotificationConfig/create", Operation::CreatePushConfig),
@@ -28,7 +28,7 @@ const ALIASES: &[(&str, Operation)] = &[
     ("agent/authenticatedExtendedCard", Operation::GetExtendedCard),
 ];
 
-/// The operation behind a JSON-RPC method of 0.3.
+/// The operation of a 0.3 JSON-RPC method.
 pub fn operation_of(method: &str) -> Option<Operation> {
     let named = FACTS.iter().find(|facts| facts.v0_3 == Some(method)).map(|facts| facts.operation);
     named.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == method).map(|(_, operation)| *operation))
@@ -65,7 +65,7 @@ pub(super) fn decode_call<G: Dialect>(operation: Operation, params: Option<&str>
         }
         Operation::ListPushConfigs => {
             let target = Target::read::<G>(params, "parent")?;
-            // The reply of JSON-RPC is a bare list, which has no room for the next page's token.
+            // The JSON-RPC reply is a bare list, which cannot have a token for the next page.
             let (page_size, page_token) =
                 if G::PROTO { (target.page_size, target.page_token) } else { (None, None) };
             Call::ListPushConfigs { task_id: target.task_id, page_size, page_token }
@@ -95,7 +95,7 @@ fn send<G: Dialect>(params: &str) -> Result<SendMessage, Error> {
     let Twin(SendMessageTwin::<G> { message, configuration, metadata, .. }) =
         read::<G, _>(params, Subject::PARAMS)?;
     let configuration = configuration.map(|Twin(configuration)| configuration).unwrap_or_default();
-    // JSON-RPC leaves open what an absent flag means, and its SDKs wait; in the proto absent is false.
+    // In JSON-RPC the meaning of an absent flag is undefined, and SDKs wait; in the proto, absent is false.
     let blocking = configuration.blocking.unwrap_or(!G::PROTO);
     Ok(SendMessage {
         message,
@@ -151,7 +151,7 @@ impl<G> Default for ConfigurationTwin<G> {
     }
 }
 
-/// `null` parameters, and whatever else is not asked for.
+/// Parameters of which nothing is needed, also `null`.
 #[derive(Deserialize)]
 struct NothingTwin {}
 
@@ -166,7 +166,7 @@ struct Target {
 }
 
 impl Target {
-    /// `resource` is the member that names the task in the proto.
+    /// `resource` is the proto's member that names the task.
     fn read<G: Dialect>(params: &str, resource: &'static str) -> Result<Self, Error> {
         let Twin(twin) = read::<G, Twin<TargetTwin<G>>>(params, Subject::PARAMS)?;
         let (named_task, named_config) = match twin.name.or(twin.parent) {
@@ -281,7 +281,7 @@ fn write_send<G: Dialect>(object: &mut Object<'_>, send: &SendMessage) {
         );
     }
     write_history_length::<G>(&mut inner, send.history_length);
-    // Always said: what its absence means differs from agent to agent.
+    // Always written: agents interpret its absence differently.
     inner.flag("blocking", !send.return_immediately);
     inner.end();
     write_metadata(object, send.metadata.as_ref());

@@ -1,8 +1,7 @@
-//! The JSON of 0.3, in its two dialects: objects that tell their `kind` for JSON-RPC (this module), and ProtoJSON
-//! of `a2a.v1` for HTTP+JSON ([`proto_json`]). Both have the functions of [`v1`](super::v1) under the same names.
+//! The JSON encoding of 0.3, in its two dialects: objects with a `kind` member for JSON-RPC (this module), and
+//! ProtoJSON of `a2a.v1` for HTTP+JSON ([`proto_json`]). Both have the same functions as [`v1`](super::v1).
 //!
-//! Writers follow the specification to the letter. Readers take what deployed clients send beside it: see
-//! `docs/generations.md`.
+//! Writers follow the specification exactly. Readers also accept what deployed clients send: see `docs/generations.md`.
 
 mod card;
 mod from_domain;
@@ -37,7 +36,7 @@ macro_rules! dialect_functions {
             $crate::wire::v0_3::methods::decode_call::<$dialect>(operation, params)
         }
 
-        /// Writes the parameters of a call: the client's side of [`decode_call`]. A tenant cannot be told.
+        /// Writes the parameters of a call: the client's side of [`decode_call`]. 0.3 has no tenant.
         pub fn write_call(out: &mut Vec<u8>, _tenant: Option<&str>, call: &Call) {
             $crate::wire::v0_3::methods::write_call::<$dialect>(out, call);
         }
@@ -76,7 +75,7 @@ macro_rules! dialect_functions {
             <$dialect>::wrapped(out, "message", |out| write_message(out, message));
         }
 
-        /// `final` is told from the event alone: every stream closes at an end and at input-required.
+        /// `final` follows from the state: every stream closes at a terminal state and at input-required.
         pub fn write_stream_status(
             out: &mut Vec<u8>,
             task_id: &TaskId,
@@ -104,8 +103,8 @@ macro_rules! dialect_functions {
             $crate::wire::v0_3::to_domain::read_item::<$dialect>(text, Subject::reply("stream event"))
         }
 
-        /// Holds the interfaces of this generation only. Without any it has no `url` and is no valid card: whoever
-        /// serves it checks that first.
+        /// Contains only the interfaces of 0.3. Without any it has no `url` and is not a valid card; the server checks
+        /// that before it serves one.
         pub fn write_card(out: &mut Vec<u8>, card: &AgentCard) {
             $crate::wire::v0_3::card::write_card::<$dialect>(out, card);
         }
@@ -125,7 +124,7 @@ trait Dialect: Spelling {
     /// ProtoJSON of `a2a.v1`.
     const PROTO: bool;
 
-    /// Tells what an object is from outside, where the encoding has no member for it inside.
+    /// Wraps an object in a member that names its kind, if the encoding has no `kind` member.
     fn wrapped(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>));
 }
 

@@ -17,7 +17,7 @@ pub(super) fn state_name(state: TaskState) -> &'static str {
     }
 }
 
-/// `unknown` is the name for none in particular.
+/// `unknown` means "unspecified".
 pub(super) fn parse_state(name: &str) -> Option<AnyState> {
     match name {
         "unknown" => Some(AnyState(None)),
@@ -30,7 +30,7 @@ pub(super) fn parse_state(name: &str) -> Option<AnyState> {
 
 const PROTO_CANCELED: &str = "TASK_STATE_CANCELLED";
 
-/// As in 1.0, but for the second `L` of `CANCELLED`.
+/// As in 1.0, except that `CANCELLED` has two `L`.
 pub(super) fn proto_state_name(state: TaskState) -> &'static str {
     if state == TaskState::Canceled { PROTO_CANCELED } else { v1::state_name(state) }
 }
@@ -75,7 +75,7 @@ pub(super) fn parse_proto_role(value: EnumValue<'_>) -> Option<Role> {
     }
 }
 
-/// In 0.3 every stream closes when the task ends or waits for input.
+/// In 0.3 every stream closes if the task ends or waits for input.
 pub(super) fn is_final(state: TaskState) -> bool {
     state.is_terminal() || state == TaskState::InputRequired
 }

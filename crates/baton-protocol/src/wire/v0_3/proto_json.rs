@@ -61,7 +61,7 @@ impl Spelling for Proto {
         object.flag_if_set("final", names::is_final(state));
     }
 
-    /// A number without presence: 0 is what a client sends that has said nothing.
+    /// A proto number without presence: 0 and "not set" are the same.
     fn history_length(most: u32) -> HistoryLength {
         if most == 0 { HistoryLength::All } else { HistoryLength::Last(most) }
     }

@@ -1,5 +1,5 @@
-//! Security schemes and requirements of a card: as in OpenAPI in the `kind` dialect, as in 1.0 in ProtoJSON. Cards
-//! for several generations hold both in one object; `type` is looked at first.
+//! Security schemes and requirements of a card: as in OpenAPI in the `kind` dialect, as in 1.0 in ProtoJSON. Cards for
+//! several generations have both in one object; then `type` takes precedence.
 
 use std::marker::PhantomData;
 
@@ -106,8 +106,8 @@ impl<G: Dialect> FromWire<G> for SecurityScheme {
     }
 }
 
-/// What stands under a name in a requirement: the scopes of the scheme of that name, or, under `schemes`, all of
-/// it in its ProtoJSON form.
+/// The value of a member of a requirement: the scopes of the scheme of that name, or, for `schemes`, the whole
+/// requirement in its ProtoJSON form.
 enum Required {
     Scopes(Vec<String>),
     Schemes(NamedSchemes),

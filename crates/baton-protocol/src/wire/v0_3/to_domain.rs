@@ -1,4 +1,4 @@
-//! From 0.3 JSON to domain values: the rules that one member alone cannot decide.
+//! Converts 0.3 JSON to domain values: rules that need more than one member.
 
 use std::marker::PhantomData;
 
@@ -36,7 +36,7 @@ impl<G> FromWire<G> for PartKind {
     }
 }
 
-/// What a file part holds.
+/// The content of a file part.
 pub(super) struct File {
     content: PartContent,
     media_type: Option<String>,
@@ -65,7 +65,7 @@ fn file_content<E: serde::de::Error>(
     }
 }
 
-/// A part by its kind, or, without one, by the one member that is there.
+/// Reads a part by its kind, or, without a kind, by its only content member.
 pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D, proto: bool) -> Result<Part, D::Error> {
     let twin: PartTwin = twin(deserializer)?;
     let kind = twin.kind.or(twin.old_kind);
@@ -94,8 +94,8 @@ pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D, proto: bool) -> R
     }
 }
 
-/// `DataPart` is a message of its own in the proto, with the value in a member called `data` again. Anything
-/// else is a `kind` part that lost its kind.
+/// In the proto, `DataPart` is a message with the value in a member that is also called `data`. Anything else is a part
+/// of the `kind` dialect without its kind.
 fn unwrap_message(data: JsonObject) -> JsonObject {
     only_member(&data, "data").and_then(|inner| JsonObject::parse(inner).ok()).unwrap_or(data)
 }
@@ -108,7 +108,7 @@ fn only_member<'a>(object: &'a JsonObject, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Marks, in a part's metadata, data that was no object and had to be put into one.
+/// The marker, in a part's metadata, of data that was wrapped because it was not an object.
 pub(super) const COMPAT: &str = "data_part_compat";
 
 fn undo_compat(data: JsonObject, metadata: Option<JsonObject>) -> (JsonText, Option<JsonObject>) {
@@ -173,7 +173,7 @@ impl<G: Dialect> FromWire<G> for PushConfig {
     }
 }
 
-/// A webhook that does not say whose it is.
+/// A webhook without its task.
 pub(super) struct Settings(pub(super) PushConfig);
 
 impl<G> FromWire<G> for Settings {
@@ -221,7 +221,7 @@ impl<G: Dialect> FromWire<G> for PushConfigs {
     }
 }
 
-/// Reads what says its kind inside or outside, or else what its members make it.
+/// Reads an object by its `kind`, by the name of its wrapper, or else by its members.
 pub(super) fn read_item<G: Dialect>(text: &str, subject: Subject) -> Result<StreamItem, Error> {
     let task = || read::<G, Task>(text, subject).map(StreamItem::Task);
     let message = || read::<G, Message>(text, subject).map(StreamItem::Message);

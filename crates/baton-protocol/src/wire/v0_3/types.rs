@@ -1,5 +1,5 @@
-//! The objects only 0.3 spells so, as serde reads them: every spelling of either dialect at once. What needs more
-//! than one member to decide is decided in `to_domain`.
+//! The objects that differ in 0.3, as serde reads them, with the members of both dialects. Rules that need more than
+//! one member are in `to_domain`.
 
 use std::marker::PhantomData;
 
@@ -17,7 +17,7 @@ use crate::wire::scalars::{Bytes, maybe_id};
 pub(super) struct PartTwin {
     #[serde(default, deserialize_with = "optional::<(), _, _>")]
     pub(super) kind: Option<PartKind>,
-    /// What `kind` was called before 0.2. Some send both.
+    /// The name of `kind` before 0.2. Some clients send both.
     #[serde(default, rename = "type", deserialize_with = "optional::<(), _, _>")]
     pub(super) old_kind: Option<PartKind>,
     #[serde(default, deserialize_with = "optional::<(), _, _>")]
@@ -28,7 +28,7 @@ pub(super) struct PartTwin {
     pub(super) data: Option<JsonObject>,
     #[serde(default, deserialize_with = "optional::<(), _, _>")]
     pub(super) metadata: Option<JsonObject>,
-    // The rest is a file's that was not put into `file`.
+    // Members of a file that were not put into `file`.
     #[serde(default, deserialize_with = "optional::<(), _, _>")]
     pub(super) bytes: Option<Bytes>,
     #[serde(default, deserialize_with = "optional::<(), _, _>")]
@@ -42,7 +42,7 @@ pub(super) struct PartTwin {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileTwin {
-    /// The specification's own example says `data`.
+    /// An example in the specification uses `data`.
     #[serde(
         default,
         alias = "data",
@@ -64,27 +64,27 @@ pub(super) struct FileTwin {
     pub(super) name: Option<String>,
 }
 
-/// Which members an object has, to tell what it is.
+/// Which members an object has, to find out what it is.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ItemTwin {
     #[serde(default, deserialize_with = "text")]
     pub(super) kind: Option<String>,
-    // Of the wrappers.
+    // Wrappers.
     pub(super) task: Option<IgnoredAny>,
     pub(super) message: Option<IgnoredAny>,
     #[serde(alias = "status_update")]
     pub(super) status_update: Option<IgnoredAny>,
     #[serde(alias = "artifact_update")]
     pub(super) artifact_update: Option<IgnoredAny>,
-    // Of what they wrap.
+    // Members of the wrapped objects.
     pub(super) artifact: Option<IgnoredAny>,
     pub(super) status: Option<IgnoredAny>,
     pub(super) task_id: Option<IgnoredAny>,
     pub(super) role: Option<IgnoredAny>,
 }
 
-/// A task's webhook: alone, as JSON-RPC has it, or in the request that creates it, as the proto has it.
+/// A task's webhook: on its own in JSON-RPC, inside the create request in the proto.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "G: Dialect"))]
 pub(super) struct TaskPushConfigTwin<G> {
@@ -116,7 +116,7 @@ pub(super) struct SettingsTwin {
     pub(super) authentication: Option<PushAuthentication>,
 }
 
-/// `type` and `token` are the protocol guide's names for a scheme and its credentials.
+/// The protocol guide calls a scheme and its credentials `type` and `token`.
 #[derive(Deserialize)]
 pub(super) struct AuthenticationTwin {
     #[serde(default, deserialize_with = "or_default::<(), _, _>")]

@@ -1,6 +1,6 @@
-//! The agent card, both ways. REQUIRED strings must be there when read; REQUIRED lists may be left out, since
-//! ProtoJSON writers drop empty ones. `supportedInterfaces` is the exception: a card without it is of another
-//! generation, and reading it as an agent that listens nowhere would hide that.
+//! Reads and writes the agent card. REQUIRED strings must be present; REQUIRED lists may be missing, since ProtoJSON
+//! writers leave out empty ones. The exception is `supportedInterfaces`: a card without it is of another generation,
+//! and must not be read as an agent without interfaces.
 
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -24,7 +24,7 @@ pub fn write_card(out: &mut Vec<u8>, card: &AgentCard) {
     object.list("supportedInterfaces", &card.interfaces, write_interface);
     write_provider(&mut object, card.provider.as_ref());
     object.string("version", &card.version);
-    // These two have presence: a card that says `""` is signed with it.
+    // These two have presence: an empty string is part of a signed card.
     if let Some(url) = &card.documentation_url {
         object.string("documentationUrl", url);
     }

@@ -1,5 +1,5 @@
-//! Tasks of which less is shown than there is, for whoever has them as JSON already: what is left out is cut out of the
-//! text, and nothing of it is read.
+//! Trims stored task JSON without parsing it: removes history and artifacts that an answer does not include.
+//! A page of 50 tasks takes 320,000 instructions instead of 1,383,000 (row `list`).
 
 use memchr::memchr2;
 
@@ -9,8 +9,8 @@ use crate::operation::{HistoryLength, ListTasks};
 use crate::wire::objects::{Artifacts, write_listed_task, write_page_end};
 use crate::wire::write::Object;
 
-/// A task's JSON with less of its history, from what [`write_task`](super::write_task) made of it. `None`: it was not
-/// made by that.
+/// A task's JSON with a shorter history, from the output of [`write_task`](super::write_task). `None` if the text does
+/// not have that form.
 pub fn cut_history(json: &[u8], history_length: HistoryLength) -> Option<Vec<u8>> {
     let cuts = Cuts::of(json, history_length)?;
     let mut out = Vec::with_capacity(json.len());
@@ -18,7 +18,7 @@ pub fn cut_history(json: &[u8], history_length: HistoryLength) -> Option<Vec<u8>
     Some(out)
 }
 
-/// Is this a status update, as this crate writes them, without a message? `false` where that is not certain.
+/// True if this is a status update, written by this crate, without a message. `false` if that is not certain.
 pub fn status_says_nothing(json: &[u8]) -> bool {
     let mut scan = Scan { json, at: 0 };
     let mut read = || {
@@ -28,16 +28,16 @@ pub fn status_says_nothing(json: &[u8]) -> bool {
         scan.string()?;
         scan.take(b",\"status\":{\"state\":")?;
         scan.string()?;
-        // The message would stand before it.
+        // A message would come before the timestamp.
         scan.take(b",\"timestamp\":")?;
         scan.string()?;
-        // Nor is there metadata behind it.
+        // No metadata follows it.
         scan.take(b"}}}")
     };
     read().is_some()
 }
 
-/// A page being written, task by task.
+/// Writes a page of tasks, task by task.
 #[derive(Debug)]
 pub struct PageWriter {
     out: Vec<u8>,
@@ -47,7 +47,7 @@ pub struct PageWriter {
 }
 
 impl PageWriter {
-    /// The answer to a call, with room for so many bytes.
+    /// A page with capacity for this many bytes.
     pub fn new(list: &ListTasks, room: usize) -> Self {
         let mut out = Vec::with_capacity(room);
         out.extend_from_slice(b"{\"tasks\":[");
@@ -62,8 +62,8 @@ impl PageWriter {
         write_listed_task::<V1>(&mut self.out, &task, self.with_artifacts);
     }
 
-    /// The next task, from what [`write_task`](super::write_task) made of it. `false`: it was not made by that, and
-    /// nothing was written.
+    /// The next task, from the output of [`write_task`](super::write_task). `false` if the text does not have that
+    /// form; then nothing was written.
     pub fn stored(&mut self, json: &[u8]) -> bool {
         let Some(cuts) = Cuts::of(json, self.history_length) else { return false };
         self.comma();
@@ -72,7 +72,7 @@ impl PageWriter {
         true
     }
 
-    /// The whole page.
+    /// The complete page.
     pub fn end(mut self, next_page_token: &str, page_size: u32, total_size: u64) -> Vec<u8> {
         self.out.push(b']');
         let mut object = Object::resume(&mut self.out);
@@ -91,19 +91,19 @@ impl PageWriter {
 const ARTIFACTS: &[u8] = b",\"artifacts\":";
 const HISTORY: &[u8] = b",\"history\":";
 
-/// Where a task's JSON may be cut.
+/// Positions at which a task's JSON may be cut.
 struct Cuts {
     /// The end of `status`.
     status: usize,
-    /// The end of `artifacts`; that of `status` without any.
+    /// The end of `artifacts`, or of `status` if there are no artifacts.
     artifacts: usize,
     history: History,
 }
 
 enum History {
-    /// As it is.
+    /// Unchanged.
     All,
-    /// From the message at `first` on.
+    /// Only the messages from `first` on.
     From {
         first: usize,
         end: usize,
@@ -134,7 +134,7 @@ impl Cuts {
         Some(Cuts { status, artifacts, history })
     }
 
-    /// Copies what is between the cuts.
+    /// Copies the text between the cuts.
     fn write(&self, out: &mut Vec<u8>, json: &[u8], artifacts: Artifacts) {
         let Cuts { status, artifacts: artifacts_end, history } = self;
         out.extend_from_slice(&json[..*status]);
@@ -157,25 +157,25 @@ impl Cuts {
     }
 }
 
-/// Walks over JSON without whitespace that is known to be well-formed.
+/// Scans JSON that is known to be valid and without whitespace.
 struct Scan<'a> {
     json: &'a [u8],
     at: usize,
 }
 
 impl Scan<'_> {
-    /// Steps over what must stand here.
+    /// Skips an expected text.
     fn take(&mut self, expected: &[u8]) -> Option<()> {
         self.json[self.at..].starts_with(expected).then(|| self.at += expected.len())
     }
 
-    /// Steps over a string.
+    /// Skips a string.
     fn string(&mut self) -> Option<()> {
         self.take(b"\"")?;
         self.rest_of_string()
     }
 
-    /// Steps over a string whose first quotation mark is behind.
+    /// Skips the rest of a string after its opening quotation mark.
     fn rest_of_string(&mut self) -> Option<()> {
         loop {
             self.at += memchr2(b'"', b'\\', self.json.get(self.at..)?)? + 1;
@@ -186,7 +186,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Steps over an object or a list.
+    /// Skips an object or a list.
     fn nested(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {
@@ -204,7 +204,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Steps over the history, of which so many messages are wanted.
+    /// Skips the history and finds where its last messages begin.
     fn history(&mut self, most: usize) -> Option<History> {
         if self.take(HISTORY).is_none() {
             return Some(History::None { end: self.at });

@@ -4,12 +4,12 @@ use crate::error::{ERROR_DOMAIN, Error};
 use crate::wire::dialect::Dialect;
 use crate::wire::write::{Object, string};
 
-/// Is there anything to say beyond the message?
+/// True if the error has details in addition to its message.
 pub(crate) fn has_error_details(error: &Error) -> bool {
     error.kind().told_reason().is_some() || error.has_violations() || error.retry_after_seconds().is_some()
 }
 
-/// In the names of the reader.
+/// Writes the details with names of the reader's generation.
 pub fn write_error_details(out: &mut Vec<u8>, error: &Error, reader: Dialect) {
     let mut before = b'[';
     let mut detail = |out: &mut Vec<u8>| out.push(std::mem::replace(&mut before, b','));

@@ -1,5 +1,5 @@
-//! From domain values to 1.0 JSON. Members stand in the order of the protobuf fields; defaults without presence
-//! are dropped, REQUIRED members are always there.
+//! Writes domain values as 1.0 JSON. Members are in the order of the protobuf fields; default values without presence
+//! are left out, REQUIRED members are always written.
 
 use super::V1;
 use crate::domain::{
@@ -81,7 +81,7 @@ pub(super) fn write_tenant_push_config(out: &mut Vec<u8>, tenant: Option<&str>, 
     object.end();
 }
 
-/// What stands around the JSON of a task or a page in the `result`: nothing, or the wrapper of an answer to a message.
+/// The text before and after the JSON of a task or a page in `result`: nothing, or the wrapper of a reply to a send.
 pub fn around_stored_reply(sent: bool) -> (&'static [u8], &'static [u8]) {
     if sent { (b"{\"task\":", b"}") } else { (b"", b"") }
 }
@@ -96,7 +96,7 @@ pub fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::PushConfig(config) => write_push_config(out, config),
         Reply::PushConfigs { configs, next_page_token } => {
             let mut object = Object::begin(out);
-            // Not REQUIRED, but clients without a protobuf library loop over it unasked.
+            // Not REQUIRED, but clients without a protobuf library expect the list.
             object.list("configs", configs, write_push_config);
             object.string_unless_empty("nextPageToken", next_page_token);
             object.end();

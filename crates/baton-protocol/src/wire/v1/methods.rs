@@ -181,7 +181,7 @@ pub fn write_call(out: &mut Vec<u8>, tenant: Option<&str>, call: &Call) {
         Call::SubscribeToTask(SubscribeToTask { id }) => object.string("id", id.as_str()),
         Call::GetPushConfig { task_id, id } => {
             object.string("taskId", task_id.as_str());
-            // 1.0 always names the config; a config made without an id has the task's.
+            // 1.0 requires the config's id; a config that was created without an id has the task's id.
             object.string("id", id.as_ref().map_or(task_id.as_str(), |id| id.as_str()));
         }
         Call::DeletePushConfig { task_id, id } => {

@@ -1,7 +1,7 @@
-//! The JSON of 1.0: ProtoJSON of `lf.a2a.v1`, shared by JSON-RPC and HTTP+JSON.
+//! The JSON encoding of 1.0: ProtoJSON of `lf.a2a.v1`, shared by JSON-RPC and HTTP+JSON.
 //!
-//! Writers encode borrowed domain values and cannot fail. Readers ignore unknown members, take camelCase and
-//! proto names, and say in their errors which member is wrong and what it must be.
+//! Writers encode borrowed domain values and cannot fail. Readers ignore unknown members, accept camelCase and proto
+//! names, and their errors name the wrong member and what it must be.
 
 mod card;
 mod cut;
@@ -73,7 +73,7 @@ pub fn read_card(text: &str) -> Result<AgentCard, Error> {
     read::<V1, _>(text, Subject::reply("agent card"))
 }
 
-/// Marks this generation's spelling among the readers.
+/// The marker type of this generation.
 struct V1;
 
 impl Spelling for V1 {

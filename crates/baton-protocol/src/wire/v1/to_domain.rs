@@ -1,4 +1,4 @@
-//! From 1.0 JSON to domain values: the rules that one member alone cannot decide.
+//! Converts 1.0 JSON to domain values: rules that need more than one member.
 
 use serde::de::{Deserializer, Error as _};
 
@@ -20,7 +20,7 @@ pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D
     Ok(Part { content, filename, media_type, metadata })
 }
 
-/// A webhook with the tenant its wire form carries beside it.
+/// A webhook with the tenant of its wire form.
 pub(super) struct TenantPushConfig {
     pub(super) tenant: Option<String>,
     pub(super) config: PushConfig,

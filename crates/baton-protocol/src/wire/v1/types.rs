@@ -1,7 +1,7 @@
-//! The objects only 1.0 spells so, as serde reads them. Members hold domain values already; what needs more than one
-//! member to decide is decided in `to_domain`.
+//! The objects that differ in 1.0, as serde reads them. Members are already domain values; rules that need more than
+//! one member are in `to_domain`.
 //!
-//! Every member is accepted under its proto name, too, as ProtoJSON asks of readers.
+//! Every member is also accepted under its proto name, as ProtoJSON requires of readers.
 
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -30,7 +30,7 @@ pub(super) struct PartTwin {
     pub(super) media_type: Option<String>,
 }
 
-/// `data: null` is a value; only the member's absence is none.
+/// `data: null` is a value; only a missing member is `None`.
 fn set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JsonText>, D::Error> {
     one::<V1, JsonText, D>(deserializer).map(Some)
 }

@@ -1,9 +1,9 @@
-//! The end of a task, and the messages that wait for it.
+//! The end of a task with messages that its agent did not take.
 //!
-//! A message to a busy task is acknowledged as soon as it is noted. If the task ends before its agent takes it, it
-//! enters the log right before the end, with a mark. No look at the requests before an append could make sure of that,
-//! since one may be noted in between: so the store refuses an end that leaves a message out, and then the end is
-//! decided again here.
+//! A message to a busy task is acknowledged as soon as it is stored as a request. If the task ends before its agent takes
+//! the message, the message is written to the log right before the end, with a mark. Reading the requests before the append
+//! would not be enough, since another one may be stored in between. So the store refuses an end that leaves a message out,
+//! and this module then makes the end again with it.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use baton_protocol::domain::{
 };
 use baton_protocol::lifecycle::Refused;
 
-use super::{Prepared, write_down};
+use super::{Prepared, write_event};
 use crate::engine::{Inner, large};
 use crate::store::{Append, EventBatch, HeadState, PendingRequest, Settled, StoreError, StoreResult};
 
-/// The member of a message's metadata that is `true` where the task ended before its agent took the message. In the
-/// metadata of the status that ended the task, and so in the task's own, it lists all such messages: whoever reads the
-/// task without its history can tell, too.
+/// The member of a message's metadata that is `true` if the task ended before its agent took the message. In the metadata
+/// of the status that ended the task, and so in the task's own, it lists all such messages, for clients that read the task
+/// without its history.
 pub const NOT_TAKEN: &str = "urn:baton:not-taken:v1";
 
 impl Inner {
-    /// The same end with the messages that it left out. `None`: that is not why it was refused.
+    /// The same end with the messages that it left out. `None` if the write was refused for another reason.
     pub(super) async fn with_waiting_messages(
         &self,
         scope: &Scope,
@@ -40,14 +40,14 @@ impl Inner {
         if (loaded.head.version, loaded.head.current.fence) != (append.expected, append.fence) {
             return Ok(None);
         }
-        let damaged = |refused: Refused| StoreError::Damaged(format!("task {}: {refused}", append.task));
+        let damaged = |refused: Refused| StoreError::damaged(format!("task {}: {refused}", append.task));
         let (_, mut snapshot) = large::fold(loaded).await?;
         for event in before {
             snapshot.apply(event.decode()?).map_err(damaged)?;
         }
         let mut append = Append { events: before.to_vec(), ..append.clone() };
-        // Where the agent did not say that this is the end, the messages begin the next turn.
-        if !refused.may_go_on {
+        // If the agent did not end the task explicitly, it is not ended: the messages begin the next turn.
+        if !refused.unless_message_waits {
             let mut batch = EventBatch::with_room_for(pending.len() + 1);
             let mut end_body = end.decode()?.body;
             for request in &pending {
@@ -58,7 +58,7 @@ impl Inner {
                         continue;
                     };
                     let body = EventBody::UserMessage { message: not_taken(message), trace, details };
-                    event = Some(write_down(&mut snapshot, end.at, body, &mut batch).map_err(damaged)?);
+                    event = Some(write_event(&mut snapshot, end.at, body, &mut batch).map_err(damaged)?);
                     if let EventBody::Status(update) = &mut end_body {
                         list_last_message(update, &snapshot.task);
                     }
@@ -67,7 +67,7 @@ impl Inner {
                 }
                 append.settled.push(Settled { request: request.request, event });
             }
-            write_down(&mut snapshot, end.at, end_body, &mut batch).map_err(damaged)?;
+            write_event(&mut snapshot, end.at, end_body, &mut batch).map_err(damaged)?;
             append.events.extend(batch.finish());
         }
         let status_at = snapshot.task.status.timestamp;
@@ -75,9 +75,9 @@ impl Inner {
         Ok(Some(Prepared {
             append,
             snapshot: Arc::new(snapshot),
-            may_go_on: false,
+            unless_message_waits: false,
             since_snapshot: refused.since_snapshot,
-            snapshot_bytes: refused.snapshot_bytes.filter(|_| !refused.may_go_on),
+            snapshot_bytes: refused.snapshot_bytes.filter(|_| !refused.unless_message_waits),
             bell: refused.bell.clone(),
             stored: refused.stored,
         }))
@@ -88,7 +88,7 @@ fn is_left_out(append: &Append, request: &PendingRequest) -> bool {
     request.event.kind == EventKind::UserMessage && !append.writes(request.request)
 }
 
-/// The message with the mark; all else in its metadata stays.
+/// Adds the mark to the message's metadata.
 fn not_taken(mut message: Message) -> Message {
     let mut text = format!("{{\"{NOT_TAKEN}\":true");
     for (key, value) in message.metadata.iter().flat_map(JsonObject::members) {
@@ -104,12 +104,12 @@ fn not_taken(mut message: Message) -> Message {
     message
 }
 
-/// Adds the message that the task's history ends with to those that the end lists as not taken. Messages of 0.1 have no
-/// id that their sender knows: `number` counts the user's messages in this task.
+/// Adds the last message of the task's history to the list of messages that were not taken. Senders of 0.1 messages do not
+/// know their ids, so the list also has `number`, which counts the user's messages in this task.
 fn list_last_message(end: &mut StatusUpdate, task: &Task) {
     let Some(message) = task.history.last() else { return };
     let id = JsonText::from_string_value(message.id.as_str());
-    let number = task.history.iter().filter(|said| said.role == Role::User).count();
+    let number = task.history.iter().filter(|message| message.role == Role::User).count();
     let listed = end.metadata.as_ref().and_then(|metadata| metadata.get(NOT_TAKEN));
     let listed = listed.map_or("[".to_owned(), |listed| format!("{},", listed.trim_end_matches(']')));
     let text = format!("{{\"{NOT_TAKEN}\":{listed}{{\"messageId\":{},\"number\":{number}}}]}}", id.as_str());

@@ -1,10 +1,10 @@
-//! When the folded task is kept beside its log.
+//! When a snapshot (the folded task) is stored with an append.
 //!
-//! A snapshot spares readers the log, and costs as many bytes as the task has. Written at every rest, all of them
-//! together grow by the square of the task: 40 turns of 4 MiB wrote 6.8 GB. So beyond a few KiB a snapshot has to be
-//! earned by what was appended since the last one. Readers fold what comes after it, which then is not much more than
-//! the task itself. The same holds for an ended task, whose log is dropped as far as its last snapshot goes: what stays
-//! is that snapshot and at most twice the task's bytes of events.
+//! With a snapshot, readers need not fold the log; but it has as many bytes as the task. If one were written at every rest,
+//! their total would grow with the square of the task's size: 40 turns of 4 MiB wrote 6.8 GB. So for a task of more than a
+//! few KiB a snapshot is written only after as many bytes of events as the snapshot itself has. Readers fold the events
+//! after the last snapshot, which are then not much larger than the task. The same applies when a task ends: retention
+//! removes its log up to the last snapshot, and what remains is that snapshot and events of at most twice the task's size.
 
 use baton_protocol::lifecycle::Snapshot;
 
@@ -13,30 +13,30 @@ use crate::engine::options::Options;
 use crate::engine::size;
 use crate::store::{Loaded, StoredEvent};
 
-/// Up to this many bytes of log a snapshot is kept at every rest: answers are copied from it.
+/// Up to this many bytes of log, a snapshot is stored at every rest: answers are copied from it.
 const SMALL: usize = 16 * 1024;
 
-/// What a log holds beyond the snapshot that is kept of it.
+/// The size of the stored snapshot, and of the events after it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::engine) struct SinceSnapshot {
     /// Bytes of the snapshot; 0 without one.
     kept: usize,
     events: u64,
     bytes: usize,
-    /// As long as fewer bytes were added, no snapshot is worth its bytes.
+    /// No snapshot is due before `bytes` has reached this. Spares computing the task's size with each append.
     not_before: usize,
 }
 
-/// What a task is about to become.
+/// An append, and the task after it.
 pub(super) struct Next<'a> {
     pub(super) events: &'a [StoredEvent],
     pub(super) task: &'a Snapshot,
-    /// Nothing more happens until somebody says something, if ever.
+    /// The task rests afterwards.
     pub(super) rests: bool,
 }
 
 impl SinceSnapshot {
-    /// For a task as it was read.
+    /// For a task that was read from the store.
     pub(in crate::engine) fn of(loaded: &Loaded) -> Self {
         SinceSnapshot {
             kept: loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len()),
@@ -46,8 +46,8 @@ impl SinceSnapshot {
         }
     }
 
-    /// Counts what is about to be appended. `Some` when a snapshot is due with it, which is then counted as kept:
-    /// about how many bytes it will have.
+    /// Adds the events that are about to be appended. If a snapshot is due with them: about how many bytes it will have; it
+    /// is counted as stored.
     pub(super) fn is_due(&mut self, next: &Next<'_>, options: &Options) -> Option<usize> {
         self.events += next.events.len() as u64;
         self.bytes += bytes(next.events);
@@ -58,7 +58,7 @@ impl SinceSnapshot {
         due
     }
 
-    /// The bytes of the snapshot that is due.
+    /// The size of the snapshot, if one is due.
     fn is_earned(&mut self, next: &Next<'_>, options: &Options) -> Option<usize> {
         let (log, ended) = (self.kept + self.bytes, next.task.state().is_terminal());
         if next.rests && (log <= SMALL || (ended && log <= LARGE)) {
@@ -69,8 +69,8 @@ impl SinceSnapshot {
             return None;
         }
         let size = size::of_task(&next.task.task);
-        // All snapshots together have no more bytes than the log; those of a large task half as many, since a store
-        // may write everything twice.
+        // So all snapshots together have at most as many bytes as the log; those of a large task half as many, since a
+        // store may write everything twice.
         let price = if log > LARGE { 2 * size } else { size };
         if self.bytes >= price {
             return Some(size);

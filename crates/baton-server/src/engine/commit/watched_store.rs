@@ -1,7 +1,7 @@
-//! The engine's way to its store. Every answer is seen here, so that no failure that concerns the whole server is
-//! known to one request alone: a store that has failed for good, and a store without room. What is seen is counted.
+//! The engine's access to its store. It checks every result for failures that concern the whole server, not only the one
+//! request: a store that has failed for good, and a full store. It also counts errors.
 //!
-//! Everybody may read. Writing is the engine's, and appending to a task's log is [`super`]'s alone.
+//! Methods that read are visible in the crate, methods that write in the engine, and `append` in [`super`] only.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,58 +13,59 @@ use tracing::Instrument as _;
 
 use crate::store::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey, Weighed,
+    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    Weighed,
 };
 use crate::telemetry::{Telemetry, Written};
 
-/// A store near its limit refuses one write and takes the next: it is not news every time.
-const NEWS: Duration = Duration::from_secs(60);
+/// How often a full store is logged: near its limit, a store may refuse one write and take the next.
+const FULL_LOG_PAUSE: Duration = Duration::from_secs(60);
 
-/// A store with the verbs of [`Store`]. Its methods are its own, not the trait's, since those would cost another
+/// Wraps a store and has the methods of [`Store`]. It does not implement the trait, because that would cost another
 /// allocation for each call.
 #[derive(Clone, Debug)]
-pub struct WatchedStore {
+pub(crate) struct WatchedStore {
     store: Arc<dyn Store>,
-    seen: Arc<Seen>,
+    status: Arc<StoreStatus>,
     telemetry: Telemetry,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct StoreStatus {
     fatal: watch::Sender<Option<StoreError>>,
     /// The last write found no room.
     full: AtomicBool,
-    news: Mutex<News>,
+    full_logged: Mutex<FullLogged>,
 }
 
-/// What the log was told about a full store.
+/// What has been logged about a full store.
 #[derive(Debug, Default)]
-struct News {
+struct FullLogged {
     last: Option<Instant>,
-    /// It was told that there is no room, and not yet that there is.
+    /// It was logged that the store is full, and not yet that it has space again.
     open: bool,
 }
 
-#[allow(missing_docs, reason = "each is what the method of `Store` is")]
+#[allow(missing_docs, reason = "each method does what the method of `Store` does")]
 impl WatchedStore {
     pub(in crate::engine) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);
-        let seen = Arc::new(Seen { fatal, full: false.into(), news: Mutex::default() });
-        WatchedStore { store, seen, telemetry }
+        let status = Arc::new(StoreStatus { fatal, full: false.into(), full_logged: Mutex::default() });
+        WatchedStore { store, status, telemetry }
     }
 
-    /// Waits until the store has failed for good, and says how.
+    /// Waits until the store has failed for good; returns the error.
     pub(in crate::engine) fn fatal(&self) -> impl Future<Output = StoreError> + Send + use<> {
-        let seen = Arc::clone(&self.seen);
+        let status = Arc::clone(&self.status);
         async move {
-            let mut fatal = seen.fatal.subscribe();
+            let mut fatal = status.fatal.subscribe();
             let failed = fatal.wait_for(Option::is_some).await;
             failed.ok().and_then(|error| error.clone()).expect("the sender is held, and it was waited for")
         }
     }
 
     pub(in crate::engine) fn failure(&self) -> Option<StoreError> {
-        self.seen.fatal.borrow().clone()
+        self.status.fatal.borrow().clone()
     }
 
     pub(super) async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
@@ -75,13 +76,12 @@ impl WatchedStore {
             task.id = %append.task,
             events = append.events.len() as i64,
         );
-        let appending = self.store.append(scope, append);
-        let result = if span.is_disabled() { appending.await } else { appending.instrument(span).await };
+        let result = self.store.append(scope, append).instrument(span).await;
         self.telemetry.appending(start.elapsed());
         if matches!(result, Ok(Appended::Written(_))) {
             self.telemetry.written(&written);
         }
-        self.wrote(result)
+        self.checked_write(result)
     }
 
     pub(in crate::engine) async fn request(
@@ -90,51 +90,55 @@ impl WatchedStore {
         task: &TaskId,
         request: NewRequest,
     ) -> StoreResult<Requested> {
-        self.wrote(self.store.request(scope, task, request).await)
+        self.checked_write(self.store.request(scope, task, request).await)
     }
 
-    pub async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
-        self.saw(self.store.requests(scope, task).await)
+    pub(in crate::engine) async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        self.checked(self.store.live_processes().await)
     }
 
-    pub async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
-        self.saw(self.store.head(scope, task).await)
+    pub(crate) async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        self.checked(self.store.requests(scope, task).await)
     }
 
-    pub async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
-        self.saw(self.store.load(scope, task).await)
+    pub(crate) async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        self.checked(self.store.head(scope, task).await)
     }
 
-    pub async fn load_within(
+    pub(crate) async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        self.checked(self.store.load(scope, task).await)
+    }
+
+    pub(crate) async fn load_within(
         &self,
         scope: &Scope,
         task: &TaskId,
         most: usize,
     ) -> StoreResult<Option<Weighed>> {
-        self.saw(self.store.load_within(scope, task, most).await)
+        self.checked(self.store.load_within(scope, task, most).await)
     }
 
-    pub async fn events(
+    pub(crate) async fn events(
         &self,
         scope: &Scope,
         task: &TaskId,
         after: u64,
         limit: u32,
     ) -> StoreResult<Vec<StoredEvent>> {
-        self.saw(self.store.events(scope, task, after, limit).await)
+        self.checked(self.store.events(scope, task, after, limit).await)
     }
 
-    pub async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
-        self.saw(self.store.list(scope, query).await)
+    pub(crate) async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
+        self.checked(self.store.list(scope, query).await)
     }
 
-    pub async fn message(
+    pub(crate) async fn message(
         &self,
         scope: &Scope,
         id: &MessageId,
         hash: &MessageHash,
     ) -> StoreResult<Option<MessageRecord>> {
-        self.saw(self.store.message(scope, id, hash).await)
+        self.checked(self.store.message(scope, id, hash).await)
     }
 
     pub(in crate::engine) async fn put_reply(
@@ -142,11 +146,11 @@ impl WatchedStore {
         scope: &Scope,
         record: MessageRecord,
     ) -> StoreResult<Option<MessageRecord>> {
-        self.wrote(self.store.put_reply(scope, record).await)
+        self.checked_write(self.store.put_reply(scope, record).await)
     }
 
-    pub async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
-        self.saw(self.store.open_tasks(after, limit).await)
+    pub(crate) async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        self.checked(self.store.open_tasks(after, limit).await)
     }
 
     pub(in crate::engine) async fn note(
@@ -154,40 +158,44 @@ impl WatchedStore {
         name: &str,
         put: Option<String>,
     ) -> StoreResult<Option<String>> {
-        self.saw(self.store.note(name, put).await)
+        self.checked(self.store.note(name, put).await)
     }
 
     pub(in crate::engine) async fn check(&self) -> StoreResult<()> {
-        self.wrote(self.store.check().await)
+        self.checked_write(self.store.check().await)
     }
 
-    pub async fn task_count(&self) -> StoreResult<u64> {
-        self.saw(self.store.task_count().await)
+    pub(crate) async fn task_count(&self) -> StoreResult<u64> {
+        self.checked(self.store.task_count().await)
+    }
+
+    pub(in crate::engine) async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
+        self.checked(self.store.owner_tasks(owner).await)
     }
 
     pub(in crate::engine) async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.saw(self.store.fold_ended(before, limit).await)
+        self.checked(self.store.fold_ended(before, limit).await)
     }
 
     pub(in crate::engine) async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.saw(self.store.purge_ended(before, limit).await)
+        self.checked(self.store.purge_ended(before, limit).await)
     }
 
     pub(in crate::engine) async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.saw(self.store.purge_records(before, limit).await)
+        self.checked(self.store.purge_records(before, limit).await)
     }
 
-    /// What the store knows about itself.
-    pub fn measures(&self) -> Measures {
+    /// The store's own metrics.
+    pub(crate) fn measures(&self) -> Measures {
         self.store.measures()
     }
 
-    fn saw<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
+    fn checked<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         if let Err(error) = &result {
             self.telemetry.store_failed(error);
         }
         if let Err(error @ StoreError::Fatal(_)) = &result {
-            self.seen.fatal.send_if_modified(|first| {
+            self.status.fatal.send_if_modified(|first| {
                 let is_first = first.is_none();
                 first.get_or_insert_with(|| error.clone());
                 is_first
@@ -196,35 +204,35 @@ impl WatchedStore {
         result
     }
 
-    fn wrote<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
+    fn checked_write<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         match &result {
-            Err(error @ StoreError::Full(_)) => self.no_room(error),
-            Ok(_) if self.seen.full.load(Ordering::Relaxed) => self.room_again(),
+            Err(error @ StoreError::Full(_)) => self.mark_full(error),
+            Ok(_) if self.status.full.load(Ordering::Relaxed) => self.mark_writable(),
             _ => {}
         }
-        self.saw(result)
+        self.checked(result)
     }
 
-    /// Said once, rather than with each write: the log may be on the same disk.
-    fn no_room(&self, error: &StoreError) {
-        self.seen.full.store(true, Ordering::Relaxed);
-        let mut news = self.seen.news();
-        if news.last.is_none_or(|last| last.elapsed() >= NEWS) {
-            *news = News { last: Some(Instant::now()), open: true };
+    /// Logged once, and not with each write: the log file may be on the same disk.
+    fn mark_full(&self, error: &StoreError) {
+        self.status.full.store(true, Ordering::Relaxed);
+        let mut full_logged = self.status.full_logged();
+        if full_logged.last.is_none_or(|last| last.elapsed() >= FULL_LOG_PAUSE) {
+            *full_logged = FullLogged { last: Some(Instant::now()), open: true };
             tracing::error!(%error, "writes are refused until there is room; reading goes on");
         }
     }
 
-    fn room_again(&self) {
-        self.seen.full.store(false, Ordering::Relaxed);
-        if std::mem::take(&mut self.seen.news().open) {
+    fn mark_writable(&self) {
+        self.status.full.store(false, Ordering::Relaxed);
+        if std::mem::take(&mut self.status.full_logged().open) {
             tracing::info!("there is room again: the store takes writes");
         }
     }
 }
 
-impl Seen {
-    fn news(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+impl StoreStatus {
+    fn full_logged(&self) -> MutexGuard<'_, FullLogged> {
+        self.full_logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,73 +1,77 @@
-//! A clock that jumps forward makes every ended task look old. What is removed does not come back, and a clock often does
-//! (a wrong time server, a virtual machine that wakes up): so a sweep does not believe a jump at once.
+//! Protects tasks from a clock that jumps forward, which makes every ended task look old. Removed tasks are lost for good,
+//! while such a clock is often corrected soon (a wrong time server, a virtual machine that wakes up). So sweeps do not trust
+//! a jump immediately.
 //!
-//! A jump may also happen while no server runs. It cannot be told from a server that was off for so long, so both are
-//! doubted alike: a note in the store says when the clock was last believed, and how long servers have run in doubt since.
-//! Believed is a clock that was ahead for an hour of running time. Until then sweeps go by the time that certainly has
-//! passed: the believed time, and what servers have run since.
+//! A jump may also happen while no server runs. That looks the same as a server that was off for so long, so both are
+//! treated alike: a note in the store says when the clock was last trusted, and for how long servers have run in doubt
+//! since. A clock that has stayed ahead for an hour of running time is trusted. Until then sweeps use the time that has
+//! certainly passed: the last trusted time plus the running time of servers since.
 
 use std::time::Duration;
 
 use baton_protocol::domain::Timestamp;
 use tokio::time::Instant;
 
-/// More than this ahead of what passed by the process's own count is a jump.
+/// If the wall clock is more than this ahead of the monotonic clock, it has jumped.
 const JUMP: Duration = Duration::from_secs(10 * 60);
-/// A clock that stays where it jumped to is believed after this time.
-const BELIEVED_AFTER: Duration = Duration::from_secs(60 * 60);
-/// How old a note may get. Together with the time of a restart it must stay below a jump.
+/// A clock that stays where it jumped to is trusted after this time.
+const TRUSTED_AFTER: Duration = Duration::from_secs(60 * 60);
+/// How often the note is written. This plus the time of a restart must be less than `JUMP`.
 const NOTE_EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// The name of the note.
 pub(super) const NOTE: &str = "clock";
-/// What it begins with: its format.
+/// The first word of the note: its format.
 const FORMAT: &str = "1";
 
 /// Follows the wall clock from sweep to sweep.
 #[derive(Debug)]
 pub(in crate::engine) struct ClockDoubt {
-    /// When the clock was last believed, and what it said. Unknown when a store with tasks holds no note.
-    believed: Option<(Instant, Timestamp)>,
-    /// In doubt: since when.
+    /// When the clock was last trusted, and its time then. `None` if the store has tasks and no note.
+    trusted: Option<(Instant, Timestamp)>,
+    /// Since when this process doubts the clock.
     since: Option<Instant>,
-    /// What earlier processes have run in the same doubt.
+    /// How long earlier processes have run with the same doubt.
     before: Duration,
-    /// This process has believed its clock once: what it sees now happened under its eyes.
-    saw_it: bool,
+    /// This process has trusted its clock before: a jump has happened while it was running.
+    trusted_before: bool,
+    /// When the last note was written, and whether the clock was in doubt then.
     noted: Option<(Instant, bool)>,
 }
 
 impl ClockDoubt {
-    /// `note` is what an earlier process left. Without one, an empty store has nothing to lose.
+    /// `note` is the note of an earlier process. Without one, the clock is trusted if the store is empty.
     pub(super) fn at_start(now: Instant, wall: Timestamp, note: Option<&str>, is_empty: bool) -> Self {
-        let (believed, before) = match note.and_then(read) {
-            Some((believed, before)) => (believed, before),
+        let (trusted, before) = match note.and_then(read) {
+            Some((trusted, before)) => (trusted, before),
             None => (is_empty.then_some(wall), Duration::ZERO),
         };
-        let believed = believed.map(|said| (now, said));
-        ClockDoubt { believed, since: None, before, saw_it: false, noted: None }
+        let trusted = trusted.map(|time| (now, time));
+        ClockDoubt { trusted, since: None, before, trusted_before: false, noted: None }
     }
 
-    /// What is old at this time may be removed. `None`: nothing may.
-    pub(super) fn time_to_go_by(&mut self, now: Instant, wall: Timestamp) -> Option<Timestamp> {
+    /// The time that sweeps should use for the age of tasks. `None`: nothing may be removed.
+    pub(super) fn safe_time(&mut self, now: Instant, wall: Timestamp) -> Option<Timestamp> {
         let certain = self.certain(now);
         let ahead = certain.map(|certain| wall.as_millis().saturating_sub(certain.as_millis()));
         if ahead.is_none_or(|ahead| ahead > JUMP.as_millis() as i64) {
             if self.since.is_none() {
-                self.tell(ahead);
+                self.log_doubt(ahead);
                 self.since = Some(now);
             }
-            if self.doubted(now) < BELIEVED_AFTER {
+            if self.doubted(now) < TRUSTED_AFTER {
                 return certain;
             }
-            tracing::info!("the clock is believed: what is old by it is removed from now on");
+            tracing::info!(
+                "the clock has stayed where it is and is trusted again: old tasks are removed by its time"
+            );
         }
-        (self.since, self.before, self.saw_it) = (None, Duration::ZERO, true);
-        self.believed = Some((now, wall));
+        (self.since, self.before, self.trusted_before) = (None, Duration::ZERO, true);
+        self.trusted = Some((now, wall));
         Some(wall)
     }
 
-    /// The text for the next process, when it is time to write it; [`noted`](Self::noted) tells that it was.
+    /// The note for the next process, if it is time to write one. Call [`noted`](Self::noted) once it is stored.
     pub(super) fn note(&self, now: Instant) -> Option<String> {
         let in_doubt = self.since.is_some();
         let is_fresh =
@@ -75,58 +79,59 @@ impl ClockDoubt {
         if self.noted.is_some_and(is_fresh) {
             return None;
         }
-        let believed = self.certain(now).map_or_else(|| "?".to_owned(), |time| time.as_millis().to_string());
-        Some(format!("{FORMAT} {believed} {}", self.doubted(now).as_secs()))
+        let trusted = self.certain(now).map_or_else(|| "?".to_owned(), |time| time.as_millis().to_string());
+        Some(format!("{FORMAT} {trusted} {}", self.doubted(now).as_secs()))
     }
 
-    /// The note of this time is in the store.
+    /// The note has been stored.
     pub(super) fn noted(&mut self, now: Instant) {
         self.noted = Some((now, self.since.is_some()));
     }
 
-    /// The time that has come at least.
+    /// The time that has certainly been reached.
     fn certain(&self, now: Instant) -> Option<Timestamp> {
-        let (then, said) = self.believed?;
+        let (then, time) = self.trusted?;
         let passed = i64::try_from(now.duration_since(then).as_millis()).unwrap_or(i64::MAX);
-        Some(said.plus_millis(passed))
+        Some(time.plus_millis(passed))
     }
 
     fn doubted(&self, now: Instant) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
-    fn tell(&self, ahead: Option<i64>) {
+    fn log_doubt(&self, ahead: Option<i64>) {
         let (seconds, hold) =
-            (ahead.map(|ahead| ahead / 1000), BELIEVED_AFTER.saturating_sub(self.before).as_secs());
-        if self.saw_it {
+            (ahead.map(|ahead| ahead / 1000), TRUSTED_AFTER.saturating_sub(self.before).as_secs());
+        if self.trusted_before {
             tracing::warn!(
                 seconds,
                 hold,
                 "the clock has jumped forward; nothing is removed for its age until it has stayed there"
             );
         } else {
-            // After every longer time off: nothing to worry about.
+            // Normal after the server was off for longer.
             tracing::info!(
                 seconds,
                 hold,
-                "the clock went on while no server ran; until this one has run for a while, nothing is removed for the \
-                 age it gained meanwhile"
+                "the clock went on while no server ran; until this server has run for a while, that time does not count \
+                 for the age of tasks"
             );
         }
     }
 }
 
-/// The believed time, if it was known, and how long servers ran in doubt since. A note that cannot be read is none.
+/// The last trusted time, if it was known, and how long servers have run in doubt since. `None` for a note that cannot be
+/// read.
 fn read(note: &str) -> Option<(Option<Timestamp>, Duration)> {
     let mut words = note.split(' ');
     if words.next() != Some(FORMAT) {
         return None;
     }
-    let believed = match words.next()? {
+    let trusted = match words.next()? {
         "?" => None,
         millis => Some(Timestamp::from_millis(millis.parse().ok()?)),
     };
-    Some((believed, Duration::from_secs(words.next()?.parse().ok()?)))
+    Some((trusted, Duration::from_secs(words.next()?.parse().ok()?)))
 }
 
 #[cfg(test)]
@@ -156,7 +161,7 @@ mod tests {
         /// Sweeps; by which time, in minutes.
         fn sweep(&mut self, passed: u32, wall: i64) -> Option<i64> {
             let now = self.start + passed * MINUTE;
-            let time = self.doubt.time_to_go_by(now, at(wall));
+            let time = self.doubt.safe_time(now, at(wall));
             if let Some(note) = self.doubt.note(now) {
                 self.note = Some(note);
                 self.doubt.noted(now);

@@ -1,4 +1,4 @@
-//! A question put to the client, to be awaited or left behind.
+//! A question to the client.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -8,7 +8,7 @@ use baton_protocol::domain::{Message, TaskState};
 
 use super::{AgentError, Stopped, Turn};
 
-/// A question put to the client. Await it for the answer, or drop it and return: the answer then starts the next turn.
+/// A question to the client. Await it for the answer, or drop it and return: the answer then starts the next turn.
 /// See [`Turn::ask`].
 pub struct Question {
     pub(super) turn: Turn,

@@ -1,12 +1,12 @@
-//! Text that grows as it is written.
+//! A text artifact that is written piece by piece.
 
 use baton_protocol::domain::ArtifactId;
 
-use super::super::desk::{Said, TextChunk};
+use super::super::desk::{Output, TextChunk};
 use super::super::size;
 use super::{AgentError, Turn};
 
-/// Text written bit by bit into one artifact. Bits that come faster than they can be stored are merged. See
+/// Writes text into one artifact piece by piece. Pieces that come faster than they can be stored are merged. See
 /// [`Turn::stream_text`].
 #[derive(Debug)]
 pub struct TextStream {
@@ -14,29 +14,29 @@ pub struct TextStream {
     pub(super) artifact: ArtifactId,
     pub(super) name: Option<String>,
     pub(super) begun: bool,
-    /// Goes on with text that another stream wrote.
+    /// Continues text that another stream wrote.
     pub(super) joins: bool,
 }
 
 impl TextStream {
-    /// Adds text; it may be a token or a chapter.
+    /// Adds text of any length.
     pub async fn write(&mut self, text: &str) -> Result<(), AgentError> {
-        // A token longer than one event may hold goes down in pieces.
+        // Text that is too long for one event is split.
         for piece in size::pieces(text, self.turn.inner.max_event_bytes / 2) {
-            self.lay(piece, false).await?;
+            self.put(piece, false).await?;
         }
         Ok(())
     }
 
-    /// Marks the artifact as whole.
+    /// Marks the artifact as complete.
     pub async fn finish(mut self) -> Result<(), AgentError> {
-        self.lay("", true).await
+        self.put("", true).await
     }
 
-    async fn lay(&mut self, text: &str, last: bool) -> Result<(), AgentError> {
+    async fn put(&mut self, text: &str, last: bool) -> Result<(), AgentError> {
         let append = std::mem::replace(&mut self.begun, true);
         let (artifact, name) = (self.artifact.clone(), self.name.take());
         let chunk = TextChunk { artifact, name, text: text.to_owned(), append, joins: self.joins, last };
-        self.turn.lay(Said::Text(chunk), size::of_text(text)).await
+        self.turn.put(Output::Text(chunk), size::of_text(text)).await
     }
 }

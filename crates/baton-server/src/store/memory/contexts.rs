@@ -1,5 +1,4 @@
-//! The tasks of each context. Most contexts have one task, and that one needs no list: the task itself tells where it
-//! stands.
+//! The tasks of each context. Most contexts have one task and need no index: the task itself has its row.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -32,7 +31,7 @@ struct Many {
 impl Context {
     fn id<'a>(&'a self, tasks: &'a Tasks) -> &'a ContextId {
         match self {
-            Self::One(key) => &tasks.named(*key).head.context_id,
+            Self::One(key) => &tasks.get(*key).head.context_id,
             Self::Many(many) => &many.id,
         }
     }
@@ -43,14 +42,20 @@ impl Contexts {
     pub(super) fn get(&self, tasks: &Tasks, id: &ContextId) -> Option<Cow<'_, Index>> {
         let found = self.table.find(self.hasher.hash_one(id), |context| context.id(tasks) == id)?;
         Some(match found {
-            Context::One(key) => Cow::Owned([tasks.named(*key).row()].into_iter().collect()),
+            Context::One(key) => Cow::Owned([tasks.get(*key).row()].into_iter().collect()),
             Context::Many(many) => Cow::Borrowed(&many.index),
         })
     }
 
-    /// Moves a task from the row it had in the list of its context to the one it has now.
-    pub(super) fn restand(&mut self, tasks: &Tasks, key: TaskKey, before: Option<&Row>, after: Option<&Row>) {
-        let id = &tasks.named(key).head.context_id;
+    /// Replaces a task's row in the index of its context. `before` is `None` for a new task, `after` for a removed one.
+    pub(super) fn move_row(
+        &mut self,
+        tasks: &Tasks,
+        key: TaskKey,
+        before: Option<&Row>,
+        after: Option<&Row>,
+    ) {
+        let id = &tasks.get(key).head.context_id;
         let (hash, is_it) = (self.hasher.hash_one(id), |context: &Context| context.id(tasks) == id);
         let Some(context) = self.table.find_mut(hash, is_it) else {
             return self.table.insert(hash, Context::One(key));
@@ -58,12 +63,12 @@ impl Contexts {
         let empty = match context {
             Context::One(only) if *only == key => after.is_none(),
             Context::One(first) => {
-                let index = [tasks.named(*first).row()].into_iter().chain(after.cloned()).collect();
+                let index = [tasks.get(*first).row()].into_iter().chain(after.cloned()).collect();
                 *context = Context::Many(Box::new(Many { id: id.clone(), index }));
                 false
             }
             Context::Many(many) => {
-                many.index.restand(before, after);
+                many.index.move_row(before, after);
                 many.index.is_empty()
             }
         };

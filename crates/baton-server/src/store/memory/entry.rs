@@ -1,4 +1,4 @@
-//! One task: its head, what is left of its log, its snapshot, what waits for its holder.
+//! One task: its head, its log after folding, its snapshot, its pending requests.
 
 use baton_protocol::domain::{MessageId, TaskId, TaskState, Timestamp};
 
@@ -15,24 +15,24 @@ pub(super) struct Entry {
     pub(super) scope: ScopeId,
     pub(super) id: TaskId,
     pub(super) head: Head,
-    /// Numbers `head.folded_through + 1 ..= head.version`, without a gap; the snapshot; what waits.
+    /// The events `head.folded_through + 1 ..= head.version`, without a gap; the snapshot; the pending requests.
     pub(super) log: Log,
     /// Version of the snapshot; 0 without one.
-    pub(super) told: u64,
-    pub(super) said: Said,
-    /// Records that must be let go of when this task is purged.
+    pub(super) snapshot_version: u64,
+    pub(super) status_event: StatusEvent,
+    /// Message records of this task; they become orphans when it is purged.
     pub(super) messages: Vec<RecordKey>,
 }
 
-/// The event with what the task's status says.
-pub(super) enum Said {
-    /// By its number in the log; 0 without one.
+/// The event with the task's status message: see [`said::after`].
+pub(super) enum StatusEvent {
+    /// Its number in the log; 0 if there is none.
     At(u64),
-    /// The log is folded.
+    /// The event itself, kept when it was folded.
     Kept(Box<StoredEvent>),
 }
 
-impl Said {
+impl StatusEvent {
     fn number(&self) -> u64 {
         match self {
             Self::At(number) => *number,
@@ -47,9 +47,9 @@ pub(super) struct Pending {
     pub(super) message: Option<(MessageId, crate::store::MessageHash)>,
 }
 
-/// What decides where a task stands in the sorted indexes; they are touched only when this changes.
+/// The values that the sorted indexes use; these are updated only when this changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct IndexedBy {
     pub(super) state: TaskState,
     pub(super) status_at: Timestamp,
     pub(super) open: bool,
@@ -57,13 +57,13 @@ pub(super) struct Standing {
 }
 
 impl Entry {
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn indexed_by(&self) -> IndexedBy {
         let Head { folded_through, current, .. } = &self.head;
-        Standing {
+        IndexedBy {
             state: current.state,
             status_at: current.status_at,
             open: current.work != Work::Idle || !self.log.pending().is_empty(),
-            foldable: current.state.is_terminal() && self.told > *folded_through,
+            foldable: current.state.is_terminal() && self.snapshot_version > *folded_through,
         }
     }
 
@@ -78,7 +78,7 @@ impl Entry {
             id: self.id.clone(),
             head: self.head.clone(),
             snapshot: self.log.snapshot(self.ids()),
-            tail: self.above(self.told).collect(),
+            tail: self.above(self.snapshot_version).collect(),
         }
     }
 
@@ -86,10 +86,10 @@ impl Entry {
         match detail {
             Detail::Whole => Listed::Whole(self.load()),
             Detail::Status => {
-                let said = match &self.said {
-                    Said::At(0) => None,
-                    Said::At(number) => self.above(number - 1).next(),
-                    Said::Kept(event) => Some(StoredEvent::clone(event)),
+                let said = match &self.status_event {
+                    StatusEvent::At(0) => None,
+                    StatusEvent::At(number) => self.above(number - 1).next(),
+                    StatusEvent::Kept(event) => Some(StoredEvent::clone(event)),
                 };
                 Listed::Status(Brief { id: self.id.clone(), head: self.head.clone(), said })
             }
@@ -106,17 +106,17 @@ impl Entry {
         self.above(after).take(limit as usize).take_while(fits).collect()
     }
 
-    /// Gives back what growing reserved: most tasks rest far longer than they run.
-    pub(super) fn rest(&mut self) {
+    /// Frees unused memory: most tasks are idle far longer than they run.
+    pub(super) fn compact(&mut self) {
         self.log.pack(Ids { task: &self.id, context: &self.head.context_id });
         self.messages.shrink_to_fit();
     }
 
     pub(super) fn write(&mut self, events: Vec<StoredEvent>, snapshot: Option<StoredSnapshot>) {
-        self.told = snapshot.as_ref().map_or(self.told, StoredSnapshot::version);
-        let said = said::after(self.said.number(), &events);
-        if said != self.said.number() {
-            self.said = Said::At(said);
+        self.snapshot_version = snapshot.as_ref().map_or(self.snapshot_version, StoredSnapshot::version);
+        let said = said::after(self.status_event.number(), &events);
+        if said != self.status_event.number() {
+            self.status_event = StatusEvent::At(said);
         }
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
@@ -127,20 +127,20 @@ impl Entry {
         self.log.note(ids, self.head.folded_through + 1, pending);
     }
 
-    /// Drops the events that the snapshot tells; answers them.
+    /// Removes the events that the snapshot covers, and answers them.
     pub(super) fn fold(&mut self) -> Vec<StoredEvent> {
-        if let Said::At(number @ 1..) = self.said
-            && number <= self.told
+        if let StatusEvent::At(number @ 1..) = self.status_event
+            && number <= self.snapshot_version
         {
             let event = self.above(number - 1).next();
-            // By itself: events of one append share a buffer.
-            let kept = event.map(|event| Said::Kept(Box::new(event.by_itself())));
-            self.said = kept.unwrap_or(Said::At(0));
+            // Copied, since the events of one append share a buffer.
+            let kept = event.map(|event| StatusEvent::Kept(Box::new(event.by_itself())));
+            self.status_event = kept.unwrap_or(StatusEvent::At(0));
         }
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         let folded = self.head.folded_through;
-        let events = self.log.take_events(ids, folded + 1, (self.told - folded) as usize);
-        self.head.folded_through = self.told;
+        let events = self.log.take_events(ids, folded + 1, (self.snapshot_version - folded) as usize);
+        self.head.folded_through = self.snapshot_version;
         events
     }
 

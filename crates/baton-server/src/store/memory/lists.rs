@@ -1,7 +1,7 @@
 //! One scope's tasks in list order, so that a page costs a few B-tree steps however many tasks there are.
 //!
-//! Rows are sorted by state, then time, then id. A listing walks the ranges of the states it wants from
-//! their new ends and merges them; so a filter on a rare state skips nothing.
+//! Rows are sorted by state, then time, then id. A listing reads the ranges of its states from their newest rows on and
+//! merges them, so that a filter on a rare state does not scan other tasks.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,13 +22,19 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Moves a task that is there from one row to another.
-    pub(super) fn restand(&mut self, tasks: &Tasks, key: TaskKey, before: Option<&Row>, after: Option<&Row>) {
-        self.contexts.restand(tasks, key, before, after);
-        self.all.restand(before, after);
+    /// Replaces a task's row. `before` is `None` for a new task, `after` for a removed one; the task itself must exist.
+    pub(super) fn move_row(
+        &mut self,
+        tasks: &Tasks,
+        key: TaskKey,
+        before: Option<&Row>,
+        after: Option<&Row>,
+    ) {
+        self.contexts.move_row(tasks, key, before, after);
+        self.all.move_row(before, after);
     }
 
-    /// One more than asked for, if there is one: that tells whether a page follows.
+    /// The ids of the page, and one more if there is one, to know whether a page follows.
     pub(super) fn page(&self, tasks: &Tasks, query: &ListQuery) -> Vec<TaskId> {
         let ListQuery { filter, after, not_after, limit, .. } = query;
         let span = Span { since: filter.updated_since, not_after: *not_after, after: after.as_ref() };
@@ -36,7 +42,7 @@ impl Lists {
         index.newest_first(filter, &span).take(*limit as usize + 1).cloned().collect()
     }
 
-    /// How many tasks a filter matches. With a time in it they are walked through; all else is counted as it changes.
+    /// How many tasks a filter matches. With `updated_since` they are counted by scanning; otherwise counters are read.
     pub(super) fn count(&self, tasks: &Tasks, filter: &ListFilter) -> u64 {
         let Some(index) = self.index(tasks, filter) else { return 0 };
         if filter.updated_since.is_none() {
@@ -54,7 +60,7 @@ impl Lists {
     }
 }
 
-/// Which stretch of a list is wanted.
+/// The wanted range of a list.
 struct Span<'a> {
     since: Option<Timestamp>,
     not_after: Timestamp,
@@ -63,7 +69,7 @@ struct Span<'a> {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Row {
-    /// State number in the top byte, time below.
+    /// State number in the top byte, time in the others.
     rank: u64,
     /// `None` only in bounds: it sorts before every id.
     id: Option<TaskId>,
@@ -99,7 +105,7 @@ pub(super) struct Index {
 impl FromIterator<Row> for Index {
     fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
         let mut index = Index::default();
-        rows.into_iter().for_each(|row| index.restand(None, Some(&row)));
+        rows.into_iter().for_each(|row| index.move_row(None, Some(&row)));
         index
     }
 }
@@ -107,7 +113,7 @@ impl FromIterator<Row> for Index {
 type Range<'a> = Rev<btree_set::Range<'a, Row>>;
 
 impl Index {
-    pub(super) fn restand(&mut self, before: Option<&Row>, after: Option<&Row>) {
+    pub(super) fn move_row(&mut self, before: Option<&Row>, after: Option<&Row>) {
         if let Some(before) = before {
             self.rows.remove(before);
             self.totals.by_number(before.state_number()).into_iter().for_each(|total| *total -= 1);
@@ -130,7 +136,7 @@ impl Index {
             let position = Row::new(state, position.status_at, Some(position.id.clone()));
             end = end.min(position);
         }
-        // A range that ends before it starts is a panic, not an empty range.
+        // `BTreeSet::range` panics if the end is before the start.
         let oldest = if end < oldest { end.clone() } else { oldest };
         self.rows.range(oldest..end).rev()
     }
@@ -149,10 +155,10 @@ impl<'a> Iterator for Merge<'a> {
     type Item = &'a TaskId;
 
     fn next(&mut self) -> Option<&'a TaskId> {
-        let place = |row: &&'a Row| (row.millis(), row.id.as_ref());
+        let sort_key = |row: &&'a Row| (row.millis(), row.id.as_ref());
         let fronts =
-            self.ranges.iter_mut().enumerate().filter_map(|(at, range)| Some((at, place(range.peek()?))));
-        let (newest, _) = fronts.min_by_key(|(_, place)| Reverse(*place))?;
+            self.ranges.iter_mut().enumerate().filter_map(|(at, range)| Some((at, sort_key(range.peek()?))));
+        let (newest, _) = fronts.min_by_key(|(_, sort_key)| Reverse(*sort_key))?;
         self.ranges[newest].next()?.id.as_ref()
     }
 }

@@ -1,20 +1,19 @@
-//! The store that forgets: everything in the process, for tests, demos and agents that may lose tasks.
+//! A store in memory, lost when the process ends: for tests, demos and agents that may lose tasks.
 //!
-//! One lock around all of it. Each call is a handful of hash and B-tree steps (about a microsecond), so
-//! the lock is never held across an await, an append is atomic without a lock order to get wrong, and
-//! sharding would buy little: the tasks of one agent are listed, counted and swept together anyway.
-//! What a sweep removes is dropped after the lock is given back.
+//! One lock protects everything. Each call is a few hash and B-tree steps (about a microsecond), so the lock is never held
+//! across an await, and an append is atomic without any order of locks. Sharding would help little: the tasks of one agent
+//! are listed, counted and swept together anyway. What a sweep removes is dropped after the lock is released.
 
 mod contexts;
 mod entry;
 mod lists;
 mod log;
-mod names;
 mod phrases;
 mod records;
 mod scopes;
 mod state;
 mod table;
+mod task_ids;
 mod tasks;
 
 use std::fmt;
@@ -28,19 +27,20 @@ use tokio::sync::Semaphore;
 use self::state::State;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
+    StoredEvent, TaskKey,
 };
 
-/// Keeps tasks as long as the process lives.
+/// Keeps tasks as long as the process runs.
 pub struct MemoryStore {
     state: Mutex<State>,
-    /// For whoever has to walk through many tasks.
-    walks: Semaphore,
+    /// Held by calls that scan many tasks.
+    scans: Semaphore,
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        MemoryStore { state: Mutex::default(), walks: Semaphore::new(1) }
+        MemoryStore { state: Mutex::default(), scans: Semaphore::new(1) }
     }
 }
 
@@ -51,8 +51,8 @@ impl MemoryStore {
     }
 
     fn state(&self) -> StoreResult<MutexGuard<'_, State>> {
-        // A panic under the lock may have left an append half written: nothing may be built on that.
-        self.state.lock().map_err(|_| StoreError::Fatal("an earlier call panicked half way".to_owned()))
+        // A panic under the lock may have left an append half written, so the store must not be used any more.
+        self.state.lock().map_err(|_| StoreError::fatal("an earlier call panicked"))
     }
 }
 
@@ -96,9 +96,9 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
-        // Counting by time walks through the tasks under the lock: one at a time, so that others get it in between.
-        let _turn = match query.counted && query.filter.updated_since.is_some() {
-            true => self.walks.acquire().await.ok(),
+        // Counting by time scans tasks under the lock: one such call at a time, so that other calls get the lock in between.
+        let _permit = match query.counted && query.filter.updated_since.is_some() {
+            true => self.scans.acquire().await.ok(),
             false => None,
         };
         Ok(self.state()?.list(scope, query))
@@ -117,6 +117,11 @@ impl Store for MemoryStore {
         Ok(self.state()?.put_reply(scope, record))
     }
 
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        // Nobody else has it.
+        Ok(Vec::new())
+    }
+
     async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
         Ok(self.state()?.open_tasks(after, limit))
     }
@@ -129,12 +134,30 @@ impl Store for MemoryStore {
         Ok(self.state()?.note(name, put))
     }
 
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>> {
+        Ok(self.state()?.credentials())
+    }
+
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()> {
+        self.state()?.put_credential(credential);
+        Ok(())
+    }
+
+    async fn remove_credential(&self, id: &str) -> StoreResult<()> {
+        self.state()?.remove_credential(id);
+        Ok(())
+    }
+
     async fn check(&self) -> StoreResult<()> {
         self.state().map(drop)
     }
 
     async fn task_count(&self) -> StoreResult<u64> {
         Ok(self.state()?.task_count())
+    }
+
+    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
+        Ok(Some(self.state()?.owner_tasks(owner)))
     }
 
     fn measures(&self) -> Measures {

@@ -1,9 +1,9 @@
-//! What nearly every small task's snapshot says in the same words. A folded task is kept for weeks and seldom read, so
-//! that each phrase may stand as one byte, though finding them takes a while.
+//! Replaces phrases that occur in nearly every small task's snapshot by single bytes. A folded task is kept for weeks and
+//! seldom read, so saving memory is worth the time it takes: 1,025 bytes per folded task instead of 1,216 (row `memory`).
 
 use memchr::memmem::Finder;
 
-/// In texts whose ids are marks already.
+/// The phrases. Ids in the text have already been replaced by marks.
 const PHRASES: [&[u8]; 8] = [
     b"{\"transitions\":[[1,",
     b"]}\n{\"id\":\"\x01\",\"contextId\":\"\x02\",\"status\":{\"state\":\"TASK_STATE_",
@@ -15,7 +15,8 @@ const PHRASES: [&[u8]; 8] = [
     b"\"}]}]}",
 ];
 
-/// Stands for the first of them, the next one for the second: control characters, which no record holds but newlines.
+/// The byte for the first phrase; the next byte is for the second, and so on. All are control characters, which records do
+/// not contain (except newlines).
 const FIRST: u8 = 0x0e;
 
 /// The phrase that a byte stands for.
@@ -23,7 +24,7 @@ fn phrase(byte: u8) -> Option<&'static [u8]> {
     PHRASES.get(usize::from(byte.checked_sub(FIRST)?)).copied()
 }
 
-/// `None`: the text holds such a byte itself.
+/// `None` if the text contains such a byte.
 pub(super) fn shorten(text: &[u8]) -> Option<Vec<u8>> {
     if text.iter().any(|byte| phrase(*byte).is_some()) {
         return None;
@@ -44,7 +45,7 @@ pub(super) fn shorten(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The text that [`shorten`] was given.
-pub(super) fn whole(short: &[u8]) -> Vec<u8> {
+pub(super) fn expand(short: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(2 * short.len());
     for run in short.split_inclusive(|byte| phrase(*byte).is_some()) {
         let (last, before) = run.split_last().expect("a run is not empty");
@@ -74,7 +75,7 @@ mod tests {
             }
             let short = shorten(&text).expect("no marks in it");
             prop_assert!(short.len() <= text.len());
-            prop_assert_eq!(whole(&short), text);
+            prop_assert_eq!(expand(&short), text);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Message records. A record belongs to its task while that lives; without one it waits among the
-//! orphans, oldest first, so that a sweep never walks past the records of living tasks.
+//! Message records. A record belongs to its task while the task exists; a record without a task is in the set of orphans,
+//! sorted by time, so that a sweep does not scan the records of existing tasks.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
@@ -15,14 +15,14 @@ use crate::store::{HASH_DIGEST, MessageHash, MessageRecord};
 
 #[derive(Default)]
 pub(super) struct Records {
-    /// Boxed, so that the table's spare room is spare pointers.
-    kept: Table<Box<Kept>>,
+    /// Boxed, so that unused slots of the table are only pointers.
+    kept: Table<Box<CompactRecord>>,
     hasher: RandomState,
     orphans: BTreeSet<Orphan>,
 }
 
-/// A [`MessageRecord`], small: there is one for every task.
-pub(super) struct Kept {
+/// A [`MessageRecord`] in less memory: there is one for every task.
+pub(super) struct CompactRecord {
     scope: ScopeId,
     id: MessageId,
     /// The same id with another digest is another message.
@@ -34,17 +34,17 @@ pub(super) struct Kept {
     at: Timestamp,
 }
 
-/// Where in the table to look for a record.
+/// A record's hash in the table.
 #[derive(Clone, Copy)]
 pub(super) struct RecordKey(u64);
 
 type Orphan = (Timestamp, ScopeId, MessageId, MessageHash);
 
-fn place(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> RecordKey {
+fn record_key(hasher: &impl BuildHasher, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> RecordKey {
     RecordKey(hasher.hash_one((scope, id, &hash[..HASH_DIGEST])))
 }
 
-impl Kept {
+impl CompactRecord {
     pub(super) fn scope(&self) -> ScopeId {
         self.scope
     }
@@ -53,15 +53,15 @@ impl Kept {
         self.hash[..HASH_DIGEST] == hash[..HASH_DIGEST] && self.scope == scope && self.id == *id
     }
 
-    fn place(&self, hasher: &impl BuildHasher) -> RecordKey {
-        place(hasher, self.scope, &self.id, &self.hash)
+    fn record_key(&self, hasher: &impl BuildHasher) -> RecordKey {
+        record_key(hasher, self.scope, &self.id, &self.hash)
     }
 }
 
 impl Records {
     pub(super) fn find(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Option<MessageRecord> {
-        let place = place(&self.hasher, scope, id, hash);
-        let kept = self.kept.find(place.0, |kept| kept.is(scope, id, hash))?;
+        let key = record_key(&self.hasher, scope, id, hash);
+        let kept = self.kept.find(key.0, |kept| kept.is(scope, id, hash))?;
         Some(MessageRecord {
             message_id: kept.id.clone(),
             hash: kept.hash,
@@ -72,7 +72,7 @@ impl Records {
         })
     }
 
-    /// Keeps a record that is not there yet. `parent` will call [`Records::orphan`] when it goes.
+    /// Adds a new record. If it belongs to the task `parent`, [`Records::orphan`] must be called when that task is purged.
     pub(super) fn insert(
         &mut self,
         scope: ScopeId,
@@ -84,35 +84,34 @@ impl Records {
         }
         let MessageRecord { message_id: id, hash, task, event, reply, at } = record;
         let (event, reply) = (event.and_then(NonZeroU64::new), reply.map(Box::new));
-        let kept = Box::new(Kept { scope, id, hash, task, event, reply, at });
-        let place = kept.place(&self.hasher);
-        self.kept.insert(place.0, kept);
-        place
+        let kept = Box::new(CompactRecord { scope, id, hash, task, event, reply, at });
+        let key = kept.record_key(&self.hasher);
+        self.kept.insert(key.0, kept);
+        key
     }
 
     pub(super) fn set_event(&mut self, scope: ScopeId, (id, hash): (MessageId, MessageHash), event: u64) {
-        let place = place(&self.hasher, scope, &id, &hash);
-        if let Some(kept) = self.kept.find_mut(place.0, |kept| kept.is(scope, &id, &hash)) {
+        let key = record_key(&self.hasher, scope, &id, &hash);
+        if let Some(kept) = self.kept.find_mut(key.0, |kept| kept.is(scope, &id, &hash)) {
             kept.event = NonZeroU64::new(event);
         }
     }
 
-    /// The task is gone: its record that was put here may be swept from now on.
-    pub(super) fn orphan(&mut self, scope: ScopeId, place: RecordKey, task: &TaskId) {
-        // Others are met here, too. Any of this task's may go: it has none that stays.
-        let here = self.kept.near(place.0);
+    /// To be called when a task is purged: its record with this key becomes an orphan.
+    pub(super) fn orphan(&mut self, scope: ScopeId, key: RecordKey, task: &TaskId) {
+        // Other records may have the same hash. All records of this task become orphans anyway.
+        let here = self.kept.with_hash(key.0);
         let its_own = here.filter(|kept| kept.scope == scope && kept.task.as_ref() == Some(task));
         self.orphans.extend(its_own.map(|kept| (kept.at, scope, kept.id.clone(), kept.hash)));
     }
 
-    /// Takes out up to `limit` records older than `before` whose task does not live, not even as a
-    /// later namesake.
+    /// Removes up to `limit` records older than `before` whose task does not exist (a later task with the same id counts).
     pub(super) fn purge(
         &mut self,
         before: Timestamp,
         limit: u32,
         lives: impl Fn(ScopeId, &TaskId) -> bool,
-    ) -> Vec<Kept> {
+    ) -> Vec<CompactRecord> {
         let gone = |(_, scope, id, hash): &&Orphan| {
             let task = self.find(*scope, id, hash).and_then(|record| record.task);
             !task.is_some_and(|task| lives(*scope, &task))
@@ -122,10 +121,10 @@ impl Records {
         chosen.into_iter().filter_map(|orphan| self.remove(&orphan)).collect()
     }
 
-    fn remove(&mut self, orphan: &Orphan) -> Option<Kept> {
+    fn remove(&mut self, orphan: &Orphan) -> Option<CompactRecord> {
         self.orphans.remove(orphan);
         let (_, scope, id, hash) = orphan;
-        let place = place(&self.hasher, *scope, id, hash);
-        self.kept.remove(place.0, |kept| kept.is(*scope, id, hash)).map(|kept| *kept)
+        let key = record_key(&self.hasher, *scope, id, hash);
+        self.kept.remove(key.0, |kept| kept.is(*scope, id, hash)).map(|kept| *kept)
     }
 }

@@ -1,31 +1,34 @@
-//! Scopes by a small number, and what each scope holds. A scope that holds nothing is forgotten.
+//! Scopes by a small number, and the data of each scope. A scope without data is removed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use baton_protocol::domain::{Scope, TaskId};
+use slab::Slab;
 
 use super::lists::Lists;
-use super::names::Names;
+use super::task_ids::TaskIds;
 use super::tasks::Tasks;
-use crate::own_keys::OwnKeys;
 use crate::store::TaskKey;
 
-/// Stands for a [`Scope`] inside keys.
+/// Stands for a [`Scope`] in keys, as long as the scope has data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ScopeId(u32);
 
 #[derive(Default)]
 pub(super) struct Scopes {
     ids: HashMap<Scope, ScopeId>,
-    holdings: OwnKeys<ScopeId, Holdings>,
-    last: u32,
+    /// The scopes of each owner.
+    by_owner: HashMap<Arc<str>, Vec<ScopeId>>,
+    data: Slab<ScopeData>,
 }
 
-/// What one scope holds.
-pub(super) struct Holdings {
+/// The data of one scope.
+pub(super) struct ScopeData {
     pub(super) scope: Scope,
-    pub(super) names: Names,
+    pub(super) task_ids: TaskIds,
     pub(super) lists: Lists,
+    /// Number of message records.
     pub(super) records: usize,
 }
 
@@ -38,42 +41,48 @@ impl Scopes {
         if let Some(id) = self.find(scope) {
             return id;
         }
-        let id = self.unused();
+        let data = ScopeData {
+            scope: scope.clone(),
+            task_ids: TaskIds::default(),
+            lists: Lists::default(),
+            records: 0,
+        };
+        let id = ScopeId(self.data.insert(data) as u32);
         self.ids.insert(scope.clone(), id);
-        let lists = Lists::default();
-        self.holdings
-            .insert(id, Holdings { scope: scope.clone(), names: Names::default(), lists, records: 0 });
+        self.by_owner.entry(Arc::clone(&scope.owner)).or_default().push(id);
         id
     }
 
-    pub(super) fn get(&self, id: ScopeId) -> &Holdings {
-        self.holdings.get(&id).expect("a scope is kept while anything names it")
+    pub(super) fn get(&self, id: ScopeId) -> &ScopeData {
+        &self.data[id.0 as usize]
     }
 
-    pub(super) fn get_mut(&mut self, id: ScopeId) -> &mut Holdings {
-        self.holdings.get_mut(&id).expect("a scope is kept while anything names it")
+    pub(super) fn get_mut(&mut self, id: ScopeId) -> &mut ScopeData {
+        &mut self.data[id.0 as usize]
+    }
+
+    /// How many tasks the owner has.
+    pub(super) fn owner_tasks(&self, owner: &str) -> u64 {
+        let scopes = self.by_owner.get(owner).into_iter().flatten();
+        scopes.map(|scope| self.get(*scope).task_ids.len() as u64).sum()
     }
 
     pub(super) fn task(&self, tasks: &Tasks, scope: ScopeId, task: &TaskId) -> Option<TaskKey> {
-        self.get(scope).names.find(tasks, task)
+        self.get(scope).task_ids.find(tasks, task)
     }
 
-    /// Forgets the scope if it holds nothing any more: owners come and go.
+    /// Removes the scope if it has no data any more, since owners come and go.
     pub(super) fn release(&mut self, id: ScopeId) {
         // A sweep may release one scope several times.
-        let Some(holdings) = self.holdings.get(&id) else { return };
-        if holdings.names.is_empty() && holdings.records == 0 {
-            let scope = holdings.scope.clone();
-            self.ids.remove(&scope);
-            self.holdings.remove(&id);
-        }
-    }
-
-    fn unused(&mut self) -> ScopeId {
-        loop {
-            self.last = self.last.wrapping_add(1);
-            if !self.holdings.contains_key(&ScopeId(self.last)) {
-                return ScopeId(self.last);
+        let Some(data) = self.data.get(id.0 as usize) else { return };
+        if data.task_ids.is_empty() && data.records == 0 {
+            let data = self.data.remove(id.0 as usize);
+            self.ids.remove(&data.scope);
+            if let Some(scopes) = self.by_owner.get_mut(&data.scope.owner) {
+                scopes.retain(|scope| *scope != id);
+                if scopes.is_empty() {
+                    self.by_owner.remove(&data.scope.owner);
+                }
             }
         }
     }

@@ -1,19 +1,20 @@
-//! All that the store knows, behind its one lock. Nothing here waits.
+//! The data of the store, protected by its lock. Nothing here blocks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use baton_protocol::domain::{MessageId, Scope, TaskId, TaskState, Timestamp};
+use bytes::Bytes;
 
-use super::entry::{Entry, Pending, Said, Standing};
+use super::entry::{Entry, IndexedBy, Pending, StatusEvent};
 use super::lists::Row;
 use super::log::Log;
-use super::records::{Kept, Records};
+use super::records::{CompactRecord, Records};
 use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
 use crate::store::{
     Append, Appended, Birth, Head, ListPage, ListQuery, MessageHash, MessageRecord, NewRequest, OpenTask,
-    RequestId, Requested, StoredEvent, TaskKey,
+    RequestId, Requested, StoredCredential, StoredEvent, TaskKey,
 };
 
 #[derive(Default)]
@@ -21,23 +22,25 @@ pub(super) struct State {
     scopes: Scopes,
     tasks: Tasks,
     sweeps: Sweeps,
-    /// How many tasks stand in each state, in the order of [`TaskState::ALL`].
+    /// How many tasks are in each state, in the order of [`TaskState::ALL`].
     by_state: [u64; TaskState::ALL.len()],
     records: Records,
     secrets: HashMap<String, Vec<u8>>,
     notes: HashMap<String, String>,
-    /// Keys are never given twice, not even after a purge: webhook ids are made of them.
+    credentials: HashMap<String, Bytes>,
+    /// Keys are never reused, not even after a purge: webhook ids contain them.
     last_key: u64,
     last_request: u64,
 }
 
-/// What sweeps and restarts look for, over all scopes, so that they find it without looking at the rest.
+/// Indexes for sweeps and restarts, over all scopes, so that they do not scan other tasks.
 #[derive(Default)]
 struct Sweeps {
-    /// Ended and to be folded.
+    /// Ended tasks with events to fold.
     foldable: BTreeSet<(Timestamp, TaskKey)>,
-    /// The other ended ones.
+    /// The other ended tasks.
     ended: BTreeSet<(Timestamp, TaskKey)>,
+    /// Tasks with work or pending requests.
     open: BTreeSet<TaskKey>,
 }
 
@@ -52,7 +55,7 @@ impl State {
         match (&append.birth, known.and_then(|scope| self.scopes.task(&self.tasks, scope, &append.task))) {
             (Some(birth), None) if append.expected == 0 && append.fence == 0 => {
                 let scope = known.unwrap_or_else(|| self.scopes.find_or_add(scope));
-                let key = self.bear(scope, &append.task, birth, &append);
+                let key = self.create(scope, &append.task, birth, &append);
                 self.write(key, None, append)
             }
             (None, Some(key)) => {
@@ -66,14 +69,14 @@ impl State {
                 if append.ends_task() && entry.log.pending().iter().any(left_out) {
                     return Appended::Conflict;
                 }
-                self.write(key, Some(entry.standing()), append)
+                self.write(key, Some(entry.indexed_by()), append)
             }
             _ => Appended::Conflict,
         }
     }
 
-    /// Makes the task, with nothing in it and in no list yet.
-    fn bear(&mut self, scope: ScopeId, id: &TaskId, birth: &Birth, append: &Append) -> TaskKey {
+    /// Creates the task, without events and not in any list yet.
+    fn create(&mut self, scope: ScopeId, id: &TaskId, birth: &Birth, append: &Append) -> TaskKey {
         self.last_key += 1;
         let key = TaskKey(self.last_key);
         let Birth { context_id, generation, created_at } = birth.clone();
@@ -91,18 +94,18 @@ impl State {
             id: id.clone(),
             head,
             log: Log::default(),
-            told: 0,
-            said: Said::At(0),
+            snapshot_version: 0,
+            status_event: StatusEvent::At(0),
             messages: Vec::new(),
         };
         self.tasks.insert(Box::new(entry));
-        self.scopes.get_mut(scope).names.insert(&self.tasks, key);
+        self.scopes.get_mut(scope).task_ids.insert(&self.tasks, key);
         key
     }
 
-    /// The one place that changes a task. Everything has been compared; nothing can fail any more.
-    fn write(&mut self, key: TaskKey, before: Option<Standing>, append: Append) -> Appended {
-        let entry = self.tasks.named_mut(key);
+    /// Applies an append. All comparisons are done; nothing here can fail.
+    fn write(&mut self, key: TaskKey, before: Option<IndexedBy>, append: Append) -> Appended {
+        let entry = self.tasks.get_mut(key);
         debug_assert!(
             (append.expected + 1..).zip(&append.events).all(|(number, event)| event.number == number),
             "events must be numbered from {} on",
@@ -122,11 +125,11 @@ impl State {
             entry.messages.reserve_exact(1);
             entry.messages.push(self.records.insert(entry.scope, record, Some(&entry.id)));
         }
-        let after = entry.standing();
+        let after = entry.indexed_by();
         if !after.open {
-            entry.rest();
+            entry.compact();
         }
-        self.restand(key, before, Some(after));
+        self.reindex(key, before, Some(after));
         Appended::Written(key)
     }
 
@@ -138,14 +141,14 @@ impl State {
             return Requested::Duplicate(first);
         }
         let Some(key) = self.scopes.task(&self.tasks, scope, task) else { return Requested::NotFound };
-        let entry = self.tasks.named_mut(key);
+        let entry = self.tasks.get_mut(key);
         if entry.head.current.state.is_terminal() {
             return Requested::Ended(entry.head.clone());
         }
         if entry.log.pending().len() >= request.most_pending as usize {
             return Requested::Full;
         }
-        let before = entry.standing();
+        let before = entry.indexed_by();
         self.last_request += 1;
         let id = RequestId(self.last_request);
         let message = request.message.as_ref().map(|record| (record.message_id.clone(), record.hash));
@@ -154,8 +157,8 @@ impl State {
             self.scopes.get_mut(scope).records += 1;
             entry.messages.push(self.records.insert(scope, record, Some(&entry.id)));
         }
-        let (after, head) = (entry.standing(), entry.head.clone());
-        self.restand(key, Some(before), Some(after));
+        let (after, head) = (entry.indexed_by(), entry.head.clone());
+        self.reindex(key, Some(before), Some(after));
         Requested::Noted { request: id, head }
     }
 
@@ -168,9 +171,9 @@ impl State {
         let Some(scope) = self.scopes.find(scope) else {
             return ListPage { tasks: Vec::new(), more: false, total: query.counted.then_some(0) };
         };
-        let holdings = self.scopes.get(scope);
-        let found = holdings.lists.page(&self.tasks, query);
-        let key = |id| holdings.names.find(&self.tasks, id).expect("lists name only tasks that are there");
+        let data = self.scopes.get(scope);
+        let found = data.lists.page(&self.tasks, query);
+        let key = |id| data.task_ids.find(&self.tasks, id).expect("lists name only tasks that are there");
         let (mut tasks, mut bytes) = (Vec::with_capacity(found.len()), 0);
         for id in found.iter().take(query.limit as usize) {
             let listed = self.task(key(id)).list(query.detail);
@@ -180,7 +183,7 @@ impl State {
             }
             tasks.push(listed);
         }
-        let total = query.counted.then(|| holdings.lists.count(&self.tasks, &query.filter));
+        let total = query.counted.then(|| data.lists.count(&self.tasks, &query.filter));
         ListPage { more: tasks.len() < found.len(), tasks, total }
     }
 
@@ -218,6 +221,24 @@ impl State {
         self.notes.get(name).cloned()
     }
 
+    pub(super) fn credentials(&self) -> Vec<StoredCredential> {
+        let stored =
+            |(id, record): (&String, &Bytes)| StoredCredential { id: id.clone(), record: record.clone() };
+        self.credentials.iter().map(stored).collect()
+    }
+
+    pub(super) fn put_credential(&mut self, credential: StoredCredential) {
+        self.credentials.insert(credential.id, credential.record);
+    }
+
+    pub(super) fn remove_credential(&mut self, id: &str) {
+        self.credentials.remove(id);
+    }
+
+    pub(super) fn owner_tasks(&self, owner: &str) -> u64 {
+        self.scopes.owner_tasks(owner)
+    }
+
     pub(super) fn task_count(&self) -> u64 {
         self.tasks.len() as u64
     }
@@ -226,20 +247,20 @@ impl State {
         self.by_state
     }
 
-    /// Answers the dropped logs, one per task.
+    /// Answers the dropped events, one list per task.
     pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
         let fold = |(_, key): (Timestamp, TaskKey)| {
-            let entry = self.tasks.named_mut(key);
-            let standing = entry.standing();
+            let entry = self.tasks.get_mut(key);
+            let indexed_by = entry.indexed_by();
             let events = entry.fold();
-            (key, standing, entry.standing(), events)
+            (key, indexed_by, entry.indexed_by(), events)
         };
         let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).map(fold).collect();
-        let restand = |(key, before, after, log)| {
-            self.restand(key, Some(before), Some(after));
+        let reindex = |(key, before, after, log)| {
+            self.reindex(key, Some(before), Some(after));
             log
         };
-        folded.into_iter().map(restand).collect()
+        folded.into_iter().map(reindex).collect()
     }
 
     /// Answers the removed tasks.
@@ -253,10 +274,10 @@ impl State {
     }
 
     fn remove(&mut self, key: TaskKey) -> Option<Entry> {
-        let standing = self.task(key).standing();
-        self.restand(key, Some(standing), None);
+        let indexed_by = self.task(key).indexed_by();
+        self.reindex(key, Some(indexed_by), None);
         let scope = self.task(key).scope;
-        self.scopes.get_mut(scope).names.remove(&self.tasks, key);
+        self.scopes.get_mut(scope).task_ids.remove(&self.tasks, key);
         let entry = self.tasks.remove(key)?;
         for message in &entry.messages {
             self.records.orphan(scope, *message, &entry.id);
@@ -266,7 +287,7 @@ impl State {
     }
 
     /// Answers the removed records.
-    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<Kept> {
+    pub(super) fn purge_records(&mut self, before: Timestamp, limit: u32) -> Vec<CompactRecord> {
         let lives = |scope: ScopeId, task: &TaskId| self.scopes.task(&self.tasks, scope, task).is_some();
         let purged = self.records.purge(before, limit, lives);
         for record in &purged {
@@ -279,21 +300,21 @@ impl State {
     }
 
     fn task(&self, key: TaskKey) -> &Entry {
-        self.tasks.named(key)
+        self.tasks.get(key)
     }
 
-    /// Moves a task from where it stood in the indexes to where it stands now.
-    fn restand(&mut self, key: TaskKey, before: Option<Standing>, after: Option<Standing>) {
+    /// Updates a task in all indexes. `before` is `None` for a new task, `after` for a removed one.
+    fn reindex(&mut self, key: TaskKey, before: Option<IndexedBy>, after: Option<IndexedBy>) {
         if before == after {
             return;
         }
-        let Entry { scope, id, .. } = self.tasks.named(key);
-        let place = |standing: Option<Standing>| standing.map(|s| (s.state, s.status_at));
-        let (from, to) = (place(before), place(after));
+        let Entry { scope, id, .. } = self.tasks.get(key);
+        let list_key = |indexed_by: Option<IndexedBy>| indexed_by.map(|s| (s.state, s.status_at));
+        let (from, to) = (list_key(before), list_key(after));
         if from != to {
             let [from, to] =
-                [from, to].map(|place| place.map(|(state, at)| Row::new(state, at, Some(id.clone()))));
-            self.scopes.get_mut(*scope).lists.restand(&self.tasks, key, from.as_ref(), to.as_ref());
+                [from, to].map(|key| key.map(|(state, at)| Row::new(state, at, Some(id.clone()))));
+            self.scopes.get_mut(*scope).lists.move_row(&self.tasks, key, from.as_ref(), to.as_ref());
         }
         if let Some((state, _)) = from {
             self.by_state[state as usize] -= 1;
@@ -311,27 +332,27 @@ impl State {
 }
 
 impl Sweeps {
-    fn insert(&mut self, key: TaskKey, standing: Standing) {
-        if let Some(ended) = self.ended(standing) {
-            ended.insert((standing.status_at, key));
+    fn insert(&mut self, key: TaskKey, indexed_by: IndexedBy) {
+        if let Some(ended) = self.ended(indexed_by) {
+            ended.insert((indexed_by.status_at, key));
         }
-        if standing.open {
+        if indexed_by.open {
             self.open.insert(key);
         }
     }
 
-    fn remove(&mut self, key: TaskKey, standing: Standing) {
-        if let Some(ended) = self.ended(standing) {
-            ended.remove(&(standing.status_at, key));
+    fn remove(&mut self, key: TaskKey, indexed_by: IndexedBy) {
+        if let Some(ended) = self.ended(indexed_by) {
+            ended.remove(&(indexed_by.status_at, key));
         }
-        if standing.open {
+        if indexed_by.open {
             self.open.remove(&key);
         }
     }
 
-    fn ended(&mut self, standing: Standing) -> Option<&mut BTreeSet<(Timestamp, TaskKey)>> {
-        let ended = if standing.foldable { &mut self.foldable } else { &mut self.ended };
-        standing.state.is_terminal().then_some(ended)
+    fn ended(&mut self, indexed_by: IndexedBy) -> Option<&mut BTreeSet<(Timestamp, TaskKey)>> {
+        let ended = if indexed_by.foldable { &mut self.foldable } else { &mut self.ended };
+        indexed_by.state.is_terminal().then_some(ended)
     }
 }
 

@@ -1,11 +1,12 @@
-//! A hash table that grows a little at a time. One that doubles moves everything at once, and with a million tasks
-//! nobody is answered meanwhile; this one is made of parts, and now and then one of them is split (linear hashing).
+//! A hash table that grows a little at a time (linear hashing). A table that doubles moves all items at once, and with a
+//! million tasks no call is answered meanwhile; this one consists of parts, and grows by splitting one part. p99 of
+//! SendMessage at 32 connections is 9 to 13 ms instead of 22 to 28 (row `send`).
 //!
-//! Items are found by a hash and a question. The hash is kept with the item, so that a split asks nobody.
+//! Items are found by a hash and a predicate. The hash is stored with the item, so a split need not compute it.
 
 use hashbrown::HashTable;
 
-/// Items for which there is one part. A part holds up to twice as many before its turn to be split comes.
+/// Average number of items per part. A part may hold up to twice as many until its turn to be split comes.
 const PER_PART: usize = 850;
 
 #[derive(Debug)]
@@ -31,6 +32,10 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -45,12 +50,12 @@ impl<T> Table<T> {
         self.parts[at].find_mut(hash, |slot| is_it(&slot.item)).map(|slot| &mut slot.item)
     }
 
-    /// Whatever has this hash, and perhaps more.
-    pub(super) fn near(&self, hash: u64) -> impl Iterator<Item = &T> {
+    /// All items with this hash, and perhaps some with other hashes.
+    pub(super) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
         self.parts[part_of(hash, self.parts.len())].iter_hash(hash).map(|slot| &slot.item)
     }
 
-    /// Takes in what is not there yet.
+    /// Adds an item that is not in the table.
     pub(super) fn insert(&mut self, hash: u64, item: T) {
         if self.len >= PER_PART * self.parts.len() {
             self.split();
@@ -67,7 +72,7 @@ impl<T> Table<T> {
         Some(found.remove().0.item)
     }
 
-    /// One part more, with half of what is in the one whose turn it is.
+    /// Adds a part, with half of the items of the part whose turn it is.
     fn split(&mut self) {
         let (new, count) = (self.parts.len(), self.parts.len() + 1);
         let old = &mut self.parts[new - (1 << new.ilog2())];
@@ -80,11 +85,11 @@ impl<T> Table<T> {
     }
 }
 
-/// The part for a hash, of so many. Within a part its lowest and highest bits are used, so here those between.
+/// The part for a hash, of `parts`. Each part's own table uses the lowest and highest bits, so this uses those between.
 fn part_of(hash: u64, parts: usize) -> usize {
     let bits = (hash >> 20) as usize;
     let at = bits & (parts.next_power_of_two() - 1);
-    // A part that is not there yet: its things are still with the one that it will be split from.
+    // The part does not exist yet: its items are still in the part that it will be split from.
     if at < parts { at } else { at & (parts.next_power_of_two() / 2 - 1) }
 }
 
@@ -103,7 +108,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// As the standard library's does, also where all hashes are alike.
+        /// Compared with the standard library's map, also with many equal hashes.
         #[test]
         fn it_finds_what_was_put_in(
             steps in prop::collection::vec((0..3000_u64, prop::bool::weighted(0.2)), 0..6000), spread in any::<bool>()
@@ -124,7 +129,7 @@ mod tests {
                 prop_assert_eq!(table.len, model.len());
             }
             for (key, at) in model {
-                prop_assert!(table.near(hash(key, spread)).any(|item| *item == (key, at)));
+                prop_assert!(table.with_hash(hash(key, spread)).any(|item| *item == (key, at)));
             }
         }
     }

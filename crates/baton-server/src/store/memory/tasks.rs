@@ -1,11 +1,10 @@
-//! All tasks, by their keys. Keys are counted up, so tasks that follow each other share a page: a page for sixteen of them
-//! is one item in the table.
+//! All tasks, by their keys. Keys are consecutive, so sixteen tasks share a page, which is one item in the table.
 
 use super::entry::Entry;
 use super::table::Table;
 use crate::store::TaskKey;
 
-/// Few enough that a page on which one old task is left over is no great loss.
+/// Tasks per page. Few, so that a page with a single old task wastes little memory.
 const PAGE: u64 = 16;
 
 #[derive(Default)]
@@ -19,13 +18,13 @@ struct Page {
     tasks: [Option<Box<Entry>>; PAGE as usize],
 }
 
-/// Numbers of pages are counted up, so they need no more than to be spread.
+/// Page numbers are consecutive and not chosen by clients, so a multiplication is enough to spread them.
 fn hash(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The page of a key, and the place on it.
-fn place(key: TaskKey) -> (u64, usize) {
+/// The page of a key, and its index on the page.
+fn slot(key: TaskKey) -> (u64, usize) {
     (key.0 / PAGE, (key.0 % PAGE) as usize)
 }
 
@@ -34,23 +33,23 @@ impl Tasks {
         self.len
     }
 
-    /// The task that an index names.
-    pub(super) fn named(&self, key: TaskKey) -> &Entry {
-        let (number, at) = place(key);
+    /// The task with this key, which must exist.
+    pub(super) fn get(&self, key: TaskKey) -> &Entry {
+        let (number, at) = slot(key);
         let page = self.pages.find(hash(number), |page| page.number == number);
         page.and_then(|page| page.tasks[at].as_deref()).expect("indexes name only tasks that are there")
     }
 
-    /// The same, to be changed.
-    pub(super) fn named_mut(&mut self, key: TaskKey) -> &mut Entry {
-        let (number, at) = place(key);
+    /// The same, mutable.
+    pub(super) fn get_mut(&mut self, key: TaskKey) -> &mut Entry {
+        let (number, at) = slot(key);
         let page = self.pages.find_mut(hash(number), |page| page.number == number);
         page.and_then(|page| page.tasks[at].as_deref_mut()).expect("indexes name only tasks that are there")
     }
 
-    /// Takes in a task under a key that is not there.
+    /// Adds a task with a new key.
     pub(super) fn insert(&mut self, entry: Box<Entry>) {
-        let (number, at) = place(entry.head.key);
+        let (number, at) = slot(entry.head.key);
         self.len += 1;
         if let Some(page) = self.pages.find_mut(hash(number), |page| page.number == number) {
             page.tasks[at] = Some(entry);
@@ -62,7 +61,7 @@ impl Tasks {
     }
 
     pub(super) fn remove(&mut self, key: TaskKey) -> Option<Box<Entry>> {
-        let (number, at) = place(key);
+        let (number, at) = slot(key);
         let page = self.pages.find_mut(hash(number), |page| page.number == number)?;
         let entry = page.tasks[at].take()?;
         self.len -= 1;

@@ -1,30 +1,28 @@
-//! What PostgreSQL's refusals mean to the engine.
+//! PostgreSQL's errors as store errors.
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
-use crate::store::StoreError;
+use crate::store::{Cause, StoreError};
 
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
-        // The error's own text says only "db error"; the server's words are in its source.
-        let text = error.as_db_error().map_or_else(|| error.to_string(), |refusal| refusal.to_string());
-        let Some(code) = error.code() else {
-            // Not from the server: either the connection is gone (and nobody knows whether the statement
-            // was done), or a column is not of the type it should be.
-            return if error.is_closed() || std::error::Error::source(&error).is_some_and(is_io) {
-                StoreError::Unavailable(text)
-            } else {
-                StoreError::Damaged(text)
-            };
+        // The error's own text is only "db error"; the server's message is in its source.
+        let text = error.as_db_error().map_or_else(|| error.to_string(), |error| error.to_string());
+        let kind = match error.code() {
+            Some(&SqlState::DISK_FULL) => StoreError::Full,
+            Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED) => StoreError::Damaged,
+            // A violated constraint means that log and head disagree, for example on an event's number.
+            Some(code) if code.code().starts_with("23") => StoreError::Damaged,
+            Some(_) => StoreError::Unavailable,
+            // Not from the server: either the connection is lost (and it is unknown whether the statement was done), or
+            // a column has another type than expected.
+            None if error.is_closed() || std::error::Error::source(&error).is_some_and(is_io) => {
+                StoreError::Unavailable
+            }
+            None => StoreError::Damaged,
         };
-        match code {
-            &SqlState::DISK_FULL => StoreError::Full(text),
-            &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => StoreError::Damaged(text),
-            // A broken constraint means that a log holds what its head denies.
-            code if code.code().starts_with("23") => StoreError::Damaged(text),
-            _ => StoreError::Unavailable(text),
-        }
+        kind(Cause::new(text).with_source(error))
     }
 }
 
@@ -32,7 +30,7 @@ impl From<PoolError> for StoreError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
-            other => StoreError::Unavailable(other.to_string()),
+            other => StoreError::unavailable(Cause::of(other)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The verbs that read. Each is one statement, so what it answers was true at one moment.
+//! The operations that read. Each is one statement, so it sees one state of the database.
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use super::statements::{self as sql, signed};
 use crate::store::state_totals::states;
 use crate::store::{
     Brief, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
-    MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
+    MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredCredential, StoredEvent, TaskKey,
 };
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -34,7 +34,7 @@ pub(super) async fn events(
     after: u64,
     limit: u32,
 ) -> StoreResult<Vec<StoredEvent>> {
-    // No log is that long, and as a signed number it would be before the first event.
+    // No log is that long, and as a signed number it would be negative.
     if after > i64::MAX as u64 {
         return Ok(Vec::new());
     }
@@ -52,8 +52,8 @@ pub(super) async fn events(
 }
 
 pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> StoreResult<ListPage> {
-    // One upper bound is enough: a position newer than `not_after` says nothing, and "not after this
-    // millisecond" is "before the empty id of the next one".
+    // One upper bound is enough: a position newer than `not_after` adds no restriction, and "not after this
+    // millisecond" equals "before the empty id in the next millisecond".
     let (before, id) = match &wanted.after {
         Some(after) if after.status_at <= wanted.not_after => {
             (after.status_at.as_millis(), after.id.as_str())
@@ -79,7 +79,7 @@ pub(super) async fn list(client: &Client, scope: &Scope, wanted: &ListQuery) -> 
         }
         (None, false) => lists.uncounted,
         (None, true) if filter.updated_since.is_none() => lists.by_tally,
-        (None, true) => lists.by_walk,
+        (None, true) => lists.by_scan,
     };
     let rows = query(client, statement, &params).await?;
     let (mut tasks, mut found, mut total) = (Vec::with_capacity(rows.len()), 0, None);
@@ -98,7 +98,7 @@ async fn listed(client: &Client, scope: &Scope, row: &Row, detail: Detail) -> St
         return Ok(Some(Listed::Whole(loaded(row)?)));
     }
     let (id, head) = sql::head(row)?;
-    // A log that was folded before there were lists without history is gone with what the status said.
+    // Older versions folded logs without keeping the event with the status message: such a task is read whole.
     if head.folded_through > 0 && row.try_get::<_, Option<i64>>("said")?.is_none() {
         return Ok(load(client, scope, &id).await?.map(Listed::Whole));
     }
@@ -141,17 +141,31 @@ pub(super) async fn open_tasks(client: &Client, after: TaskKey, limit: u32) -> S
     rows.iter().map(open).collect()
 }
 
+pub(super) async fn credentials(client: &Client) -> StoreResult<Vec<StoredCredential>> {
+    let rows = query(client, sql::CREDENTIALS, &[]).await?;
+    let credential = |row: &Row| {
+        let record = Bytes::copy_from_slice(row.try_get("record")?);
+        Ok(StoredCredential { id: row.try_get("id")?, record })
+    };
+    rows.iter().map(credential).collect()
+}
+
+pub(super) async fn owner_tasks(client: &Client, owner: &str) -> StoreResult<u64> {
+    let rows = query(client, sql::OWNER_TASKS, &[&owner]).await?;
+    rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
+}
+
 pub(super) async fn task_count(client: &Client) -> StoreResult<u64> {
     let rows = query(client, sql::COUNT_TASKS, &[]).await?;
     rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
 }
 
-/// Whether it answers. A server without room says so at the next write only.
-pub(super) async fn answers(client: &Client) -> StoreResult<()> {
-    query(client, sql::ANSWER, &[]).await.map(drop)
+/// Does the server answer? Does not notice a full disk; the next write does.
+pub(super) async fn ping(client: &Client) -> StoreResult<()> {
+    query(client, sql::PING, &[]).await.map(drop)
 }
 
-/// Prepared once per connection; after that one round trip.
+/// Prepares the statement once per connection; after that it takes one round trip.
 pub(super) async fn query(client: &Client, sql: &str, params: Params<'_>) -> StoreResult<Vec<Row>> {
     let statement = client.prepare_cached(sql).await?;
     Ok(client.query(&statement, params).await?)

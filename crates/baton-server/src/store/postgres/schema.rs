@@ -4,18 +4,20 @@ use tokio_postgres::Client;
 
 use crate::store::{StoreError, StoreResult};
 
-/// How many of these have run is in `meta`, under `format`.
+/// The row `format` in `meta` says how many of these have run.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 
-/// Replicas that start together take turns ("BATON" in ASCII).
+/// The advisory lock of the migrations ("BATON" in ASCII): replicas that start together migrate one after the other.
 const LOCK: i64 = 0x42_41_54_4f_4e;
 
-/// A schema's name goes into statements as it is, so it holds nothing that needs quoting.
+/// A schema's name goes into statements unquoted, so it must not need quoting.
 pub(super) fn check_name(schema: &str) -> StoreResult<()> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if schema.len() <= 63
@@ -24,18 +26,18 @@ pub(super) fn check_name(schema: &str) -> StoreResult<()> {
     {
         return Ok(());
     }
-    Err(StoreError::Unavailable(format!(
-        "`{schema}` is no name for a schema: small letters, digits and _, at most 63"
+    Err(StoreError::unavailable(format!(
+        "`{schema}` is not a valid schema name: up to 63 lower-case letters, digits and _, starting with a letter"
     )))
 }
 
-/// Makes the schema if need be and brings it up to date, all of it or none.
+/// Creates the schema if needed and runs the missing migrations, in one transaction.
 pub(super) async fn migrate(client: &mut Client, schema: &str) -> StoreResult<()> {
     let transaction = client.transaction().await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-    // Asked first: an owner of a prepared schema need not be allowed to make one.
-    let there = transaction.query_opt("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&schema]).await?;
-    if there.is_none() {
+    // `CREATE SCHEMA IF NOT EXISTS` would need the right to create schemas even if it exists.
+    let existing = transaction.query_opt("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&schema]).await?;
+    if existing.is_none() {
         transaction.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
     }
     let has_table = "SELECT count(*) > 0, coalesce(bool_or(tablename = 'meta'), false) \
@@ -43,12 +45,12 @@ pub(super) async fn migrate(client: &mut Client, schema: &str) -> StoreResult<()
     let row = transaction.query_one(has_table, &[&schema]).await?;
     let (tables, ours): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
     if tables && !ours {
-        return Err(StoreError::Damaged(format!("schema {schema} holds tables, but not Baton's")));
+        return Err(StoreError::damaged(format!("schema {schema} holds tables, but not Baton's")));
     }
     let done = if ours { stored_format(&transaction).await? } else { 0 };
     let newest = MIGRATIONS.len();
     if done > newest {
-        return Err(StoreError::Unavailable(format!(
+        return Err(StoreError::unavailable(format!(
             "schema {schema} has format {done} and this Baton knows formats up to {newest}: it was written by a newer Baton"
         )));
     }
@@ -66,6 +68,6 @@ pub(super) async fn migrate(client: &mut Client, schema: &str) -> StoreResult<()
 async fn stored_format(transaction: &tokio_postgres::Transaction<'_>) -> StoreResult<usize> {
     let row = transaction.query_opt("SELECT value FROM meta WHERE name = 'format'", &[]).await?;
     let value: Option<String> = row.map(|row| row.try_get(0)).transpose()?;
-    let damaged = || StoreError::Damaged("meta says no format".to_owned());
+    let damaged = || StoreError::damaged("table meta has no valid format");
     value.and_then(|value| value.parse().ok()).ok_or_else(damaged)
 }

@@ -1,5 +1,5 @@
-//! The SQL, and how rows become what the contract speaks of. What compares and writes is in
-//! `migrations/`, as functions: one call is one round trip and one transaction.
+//! The SQL, and the mapping of rows to the store's types. What compares and writes is in `migrations/`, as functions: one
+//! call is one round trip and one transaction.
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
@@ -26,7 +26,7 @@ macro_rules! scope {
     };
 }
 
-/// A task with its snapshot and the events that lacks, of `t`.
+/// Joins each task of `t` with its snapshot and the events after that.
 macro_rules! whole_task {
     () => {
         " LEFT JOIN snapshot s ON s.task = t.key \
@@ -38,7 +38,8 @@ macro_rules! whole_task {
     };
 }
 
-/// The last event that decides what a status says, of the task that is named; told apart by a letter in its record.
+/// The task's last status or user message, recognised by the letter in its record: the event that decides what the status
+/// message is (see [`said::after`]).
 macro_rules! deciding_event {
     ($columns:expr, $task:expr) => {
         concat!(
@@ -51,10 +52,11 @@ macro_rules! deciding_event {
     };
 }
 
-/// One page in one statement, so of one moment. It is found, then weighed, and only what fits is read.
+/// One page in one statement, so that it sees one state. The page's tasks are found, then measured, and only those that
+/// fit into the limit of bytes are read.
 ///
-/// $4, $5: strictly before this time and id; $6: not before; $7: states; $8: limit, of which the last tells that there
-/// is more; $9: bytes; $10: context. Without tasks it is one row that says the total.
+/// $4, $5: strictly before this time and id; $6: not before; $7: states; $8: limit + 1, to know whether there are more;
+/// $9: bytes; $10: context. A page without tasks is one row with the total.
 macro_rules! list {
     ($total:expr, $context:expr, $weight:expr, $read:expr, $columns:expr) => {
         concat!(
@@ -123,7 +125,7 @@ macro_rules! list_brief {
     };
 }
 
-/// Who counts.
+// How the total is found: not at all, from the counters, or by counting rows.
 macro_rules! uncounted {
     () => {
         "NULL::bigint"
@@ -138,7 +140,7 @@ macro_rules! by_tally {
         )
     };
 }
-macro_rules! by_walk {
+macro_rules! by_scan {
     ($context:expr) => {
         concat!(
             "(SELECT count(*) FROM task t WHERE t.scope = ",
@@ -182,29 +184,29 @@ pub(super) const LOAD: &str = concat!(
     " AND t.id = $4"
 );
 
-/// Of one kind: what is counted how.
+/// The list statements of one [`Detail`](crate::store::Detail), by filter and by how the total is found.
 pub(super) struct Lists {
     pub(super) uncounted: &'static str,
     pub(super) by_tally: &'static str,
-    pub(super) by_walk: &'static str,
+    pub(super) by_scan: &'static str,
     pub(super) in_context: &'static str,
     pub(super) counted_in_context: &'static str,
 }
 pub(super) const LIST_WHOLE: Lists = Lists {
     uncounted: list_whole!(uncounted!(), ""),
     by_tally: list_whole!(by_tally!(), ""),
-    by_walk: list_whole!(by_walk!(""), ""),
+    by_scan: list_whole!(by_scan!(""), ""),
     in_context: list_whole!(uncounted!(), in_context!()),
-    counted_in_context: list_whole!(by_walk!(in_context!()), in_context!()),
+    counted_in_context: list_whole!(by_scan!(in_context!()), in_context!()),
 };
 pub(super) const LIST_BRIEF: Lists = Lists {
     uncounted: list_brief!(uncounted!(), ""),
     by_tally: list_brief!(by_tally!(), ""),
-    by_walk: list_brief!(by_walk!(""), ""),
+    by_scan: list_brief!(by_scan!(""), ""),
     in_context: list_brief!(uncounted!(), in_context!()),
-    counted_in_context: list_brief!(by_walk!(in_context!()), in_context!()),
+    counted_in_context: list_brief!(by_scan!(in_context!()), in_context!()),
 };
-/// $5: after this number; $6: limit; $7: bytes after which no further event is begun.
+/// $5: after this number; $6: limit; $7: bytes after which no further event is added.
 pub(super) const EVENTS: &str = concat!(
     "SELECT e.number, e.record FROM ( \
          SELECT e.number, e.record, \
@@ -229,15 +231,18 @@ pub(super) const MESSAGE: &str = concat!(
     " AND m.message_id = $4 AND m.hash = $5"
 );
 
-// Sweeps. Rows that somebody is writing to are left for the next one. `= ANY (ARRAY(…))` is planned as few
-// rows whatever the limit; a join with the chosen rows may be planned as a scan of the whole other table.
+// Sweeps. Rows that another transaction has locked are left for the next sweep. `= ANY (ARRAY(…))` is planned for few
+// rows whatever the limit is; a join with the chosen rows may be planned as a scan of the other table.
 pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM ( \
         (SELECT key FROM task WHERE work <> 0 AND key > $1 ORDER BY key LIMIT $2) \
         UNION (SELECT DISTINCT task FROM request WHERE task > $1 ORDER BY task LIMIT $2) \
         ORDER BY 1 LIMIT $2 \
     ) open JOIN task t ON t.key = open.key JOIN scope s ON s.id = t.scope ORDER BY t.key";
-pub(super) const ANSWER: &str = "SELECT 1";
+pub(super) const PING: &str = "SELECT 1";
+/// $1: owner.
+pub(super) const OWNER_TASKS: &str = "SELECT coalesce(sum(y.tasks), 0)::bigint AS sum FROM scope s \
+    JOIN tally y ON y.scope = s.id WHERE s.owner = $1";
 pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
 pub(super) const FOLD_ENDED: &str = concat!(
     "WITH chosen AS MATERIALIZED ( \
@@ -265,8 +270,8 @@ pub(super) const PURGE_ENDED: &str = "\
         UPDATE task_count SET tasks = tasks - (SELECT count(*) FROM purged) \
         WHERE shard = pg_backend_pid() % 16 \
     ) SELECT count(*) FROM purged";
-/// Walks past the old records of living tasks, as SQLite's does. The rows are locked, so their places hold.
-/// A scalar query is asked per row; NOT EXISTS would be planned as a join with all tasks.
+/// Scans the old records of tasks that still exist, like SQLite's. The rows are locked, so their `ctid` stays valid. The
+/// scalar subquery runs once per row; NOT EXISTS would be planned as a join with all tasks.
 pub(super) const PURGE_RECORDS: &str = "\
     DELETE FROM message_record WHERE ctid = ANY (ARRAY( \
         SELECT m.ctid FROM message_record m \
@@ -278,12 +283,17 @@ pub(super) const INSERT_SECRET: &str =
     "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = $1";
 
-/// Beside what the store itself keeps there.
+/// `meta` also holds values of the store itself; the prefix keeps notes apart from them.
 pub(super) const FIND_NOTE: &str = "SELECT value FROM meta WHERE name = 'note:' || $1::text";
 pub(super) const PUT_NOTE: &str = "INSERT INTO meta (name, value) VALUES ('note:' || $1::text, $2) \
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// PostgreSQL knows signed numbers only; the bits are kept.
+pub(super) const CREDENTIALS: &str = "SELECT id, record FROM credential";
+pub(super) const PUT_CREDENTIAL: &str = "INSERT INTO credential (id, record) VALUES ($1, $2) \
+    ON CONFLICT (id) DO UPDATE SET record = excluded.record";
+pub(super) const REMOVE_CREDENTIAL: &str = "DELETE FROM credential WHERE id = $1";
+
+/// PostgreSQL has signed integers only; the bits stay the same.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
@@ -295,7 +305,7 @@ pub(super) fn unsigned(row: &Row, column: &str) -> StoreResult<u64> {
 /// Reads a row with [`head_columns`].
 pub(super) fn head(row: &Row) -> StoreResult<(TaskId, Head)> {
     let id = task_id(row)?;
-    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let bad = |what: &str| StoreError::damaged(format!("task {id}: {what}"));
     let small = |column: &str| -> StoreResult<u8> {
         u8::try_from(row.try_get::<_, i16>(column)?).map_err(|_| bad(&format!("{column} out of range")))
     };
@@ -321,10 +331,10 @@ pub(super) fn head(row: &Row) -> StoreResult<(TaskId, Head)> {
 }
 
 pub(super) fn task_id(row: &Row) -> StoreResult<TaskId> {
-    TaskId::parse(row.try_get("id")?).map_err(|error| StoreError::Damaged(format!("task id {error}")))
+    TaskId::parse(row.try_get("id")?).map_err(|error| StoreError::damaged(format!("task id {error}")))
 }
 
-/// What a brief task's status says: the last event that decides it, if that says anything.
+/// The event with the status message of a brief task, if there is one.
 pub(super) fn said(row: &Row) -> StoreResult<Option<StoredEvent>> {
     let record: Option<&[u8]> = row.try_get("said_record")?;
     let Some(record) = record else { return Ok(None) };
@@ -341,10 +351,10 @@ pub(super) fn snapshot(row: &Row) -> StoreResult<Option<StoredSnapshot>> {
     record.map(|record| StoredSnapshot::from_record(Bytes::copy_from_slice(record))).transpose()
 }
 
-/// Reads the `earlier_…` columns; who asked knows the id and the hash.
+/// Reads the `earlier_…` columns; id and hash are those that were looked for.
 pub(super) fn earlier(row: &Row, message_id: &MessageId, hash: &MessageHash) -> StoreResult<MessageRecord> {
     let task: Option<&str> = row.try_get("earlier_task")?;
-    let bad = |error| StoreError::Damaged(format!("message record: task id {error}"));
+    let bad = |error| StoreError::damaged(format!("message record: task id {error}"));
     let reply: Option<&[u8]> = row.try_get("earlier_reply")?;
     Ok(MessageRecord {
         message_id: message_id.clone(),
@@ -356,7 +366,7 @@ pub(super) fn earlier(row: &Row, message_id: &MessageId, hash: &MessageHash) -> 
     })
 }
 
-/// An array that is NULL when it would be empty.
+/// Reads an array; `array_agg` gives NULL instead of an empty one.
 pub(super) fn array<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<Vec<T>> {
     Ok(row.try_get::<_, Option<Vec<T>>>(column)?.unwrap_or_default())
 }

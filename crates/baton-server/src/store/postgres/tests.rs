@@ -1,4 +1,4 @@
-//! What only this backend can get wrong. The contract itself is in `suite`.
+//! Tests of this backend only; what every store must do is tested by `suite`.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ fn address() -> String {
     )
 }
 
-/// Another connection to the same tables.
-async fn aside(schema: &str) -> tokio_postgres::Client {
+/// A plain connection to the store's tables, outside the store.
+async fn raw_client(schema: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(&address(), NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(&format!("SET search_path = {schema}")).await.unwrap();
@@ -51,11 +51,11 @@ async fn replicas_that_start_together_migrate_once() {
     }
 }
 
-/// A replica of the version before writes on while the counters are made.
+/// A replica of the previous version still writes while the migration creates the counters.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_born_during_the_migration_is_counted() {
     let options = Options { connections: 1, ..fresh() };
-    let (mut old, watcher) = (aside(&options.schema).await, aside(&options.schema).await);
+    let (mut old, watcher) = (raw_client(&options.schema).await, raw_client(&options.schema).await);
     old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
     for sql in [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")] {
         old.batch_execute(sql).await.unwrap();
@@ -66,14 +66,14 @@ async fn a_task_born_during_the_migration_is_counted() {
                  attempts, fence, ended, foldable) VALUES (1, 't', 'c', 1, 0, 1, 1, 0, 0, 0, 0, false, false)";
     born.batch_execute(birth).await.unwrap();
     let migrated = tokio::spawn(connect(options.clone()));
-    blocked(&watcher, &options.schema).await;
+    wait_until_blocked(&watcher, &options.schema).await;
     born.commit().await.unwrap();
     migrated.await.unwrap().unwrap();
     let row = watcher.query_one("SELECT coalesce(sum(tasks), 0)::bigint FROM tally", &[]).await.unwrap();
     assert_eq!(row.get::<_, i64>(0), 1);
 }
 
-/// Databases have run them: what an edit adds would be missing there.
+/// Existing databases have already run them, so an edit would not reach those.
 #[test]
 fn released_migrations_are_as_they_were() {
     let starts = [[0xd3, 0xff, 0xff, 0x94], [0x1c, 0x2f, 0x17, 0x3d], [0x21, 0x19, 0x54, 0x28]];
@@ -82,12 +82,12 @@ fn released_migrations_are_as_they_were() {
     }
 }
 
-/// Format 3 kept whole hashes, and so some messages twice. What ended with a snapshot of an earlier version was not
-/// foldable.
+/// Format 3 kept whole hashes with their version byte, so some messages are recorded twice. It marked tasks as foldable
+/// only if their snapshot was of the last version.
 #[tokio::test]
 async fn s12_what_format_3_wrote_is_found_and_folded() {
     let options = Options { connections: 1, ..fresh() };
-    let old = aside(&options.schema).await;
+    let old = raw_client(&options.schema).await;
     old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
     for sql in &super::schema::MIGRATIONS[..3] {
         old.batch_execute(sql).await.unwrap();
@@ -118,7 +118,7 @@ async fn s12_what_format_3_wrote_is_found_and_folded() {
 #[tokio::test]
 async fn tables_of_others_and_of_newer_batons_are_refused() {
     let foreign = fresh();
-    let client = aside("public").await;
+    let client = raw_client("public").await;
     let make = format!("CREATE SCHEMA {0}; CREATE TABLE {0}.task (id int)", foreign.schema);
     client.batch_execute(&make).await.unwrap();
     assert!(matches!(connect(foreign).await, Err(StoreError::Damaged(_))));
@@ -133,8 +133,8 @@ async fn tables_of_others_and_of_newer_batons_are_refused() {
     assert!(matches!(connect(odd).await, Err(StoreError::Unavailable(_))));
 }
 
-/// Waits until somebody waits for a lock that has to do with this schema's tasks; answers its process.
-async fn blocked(client: &tokio_postgres::Client, schema: &str) -> i32 {
+/// Waits until a backend is waiting for a lock on this schema's `task` table; answers its pid.
+async fn wait_until_blocked(client: &tokio_postgres::Client, schema: &str) -> i32 {
     let find = "SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid \
                 WHERE l.relation = $1::text::regclass AND a.wait_event_type = 'Lock'";
     let table = format!("{schema}.task");
@@ -151,21 +151,21 @@ fn spawn_append(store: &Arc<dyn Store>, append: Append) -> JoinHandle<StoreResul
     tokio::spawn(async move { store.append(&scope(), append).await })
 }
 
-/// What a caller gets when the connection goes while its write is under way, and that the store goes on.
+/// A connection that is lost during a write fails that write only; the store keeps working.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_connection_is_an_error_and_no_more() {
     let options = Options { connections: 2, ..fresh() };
     let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
     written(&store, birth("t")).await;
-    let (mut blocker, killer) = (aside(&options.schema).await, aside(&options.schema).await);
+    let (mut blocker, killer) = (raw_client(&options.schema).await, raw_client(&options.schema).await);
     let lock = blocker.transaction().await.unwrap();
     lock.query("SELECT key FROM task FOR UPDATE", &[]).await.unwrap();
     let waiting = spawn_append(&store, next("t", 1));
-    let pid = blocked(&killer, &options.schema).await;
+    let pid = wait_until_blocked(&killer, &options.schema).await;
     killer.query("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(StoreError::Unavailable(_))));
     lock.rollback().await.unwrap();
-    // The pool may hand the broken connection out once more before it has noticed.
+    // The pool may hand out the broken connection once more before it notices.
     while store.head(&scope(), &id("t")).await.is_err() {
         tokio::task::yield_now().await;
     }
@@ -173,57 +173,57 @@ async fn a_broken_connection_is_an_error_and_no_more() {
     written(&store, next("t", 1)).await;
 }
 
-/// The two moments at which an append has to give way to somebody who committed while it waited.
+/// An append loses to another transaction that commits while it waits: the two places where this can happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_birth_that_waited_writes_nothing_when_it_loses() {
     let options = Options { connections: 2, ..fresh() };
     let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
     written(&store, birth("first")).await;
-    let (mut other, watcher) = (aside(&options.schema).await, aside(&options.schema).await);
+    let (mut other, watcher) = (raw_client(&options.schema).await, raw_client(&options.schema).await);
 
-    // Another birth of the same id is about to commit: the message's record must not stay behind.
+    // Another birth of the same id is about to commit: the loser's message record must not stay.
     let winner = other.transaction().await.unwrap();
     let copy = "INSERT INTO task (scope, id, context, generation, created_at, version, state, status_at, work, \
                 attempts, fence, ended, foldable) \
                 SELECT scope, 'taken', context, generation, created_at, version, state, status_at, work, \
                 attempts, fence, ended, foldable FROM task";
     winner.execute(copy, &[]).await.unwrap();
-    let loser = spawn_append(&store, birth("taken").saying("m", 1));
-    blocked(&watcher, &options.schema).await;
+    let loser = spawn_append(&store, birth("taken").with_message("m", 1));
+    wait_until_blocked(&watcher, &options.schema).await;
     winner.commit().await.unwrap();
     assert_eq!(loser.await.unwrap().unwrap(), Appended::Conflict);
     assert_eq!(recorded(&store, "m", 1).await, None);
 
-    // The same message is about to be recorded: no task must be made.
+    // The same message is about to be recorded: no task must be created.
     let winner = other.transaction().await.unwrap();
     let keep = "INSERT INTO message_record (scope, message_id, hash, task, at) SELECT scope, 'n', $1, 'first', $2 \
                 FROM task WHERE id = 'first'";
     winner.execute(keep, &[&&[1_u8; 31][..], &at(0).as_millis()]).await.unwrap();
-    let loser = spawn_append(&store, birth("second").saying("n", 1));
-    blocked(&watcher, &options.schema).await;
+    let loser = spawn_append(&store, birth("second").with_message("n", 1));
+    wait_until_blocked(&watcher, &options.schema).await;
     winner.commit().await.unwrap();
     assert_eq!(loser.await.unwrap().unwrap(), Appended::Duplicate(record("n", 1, "first")));
     assert!(!exists(&store, "second").await);
 }
 
-/// Every verb, often enough for the server to settle on plans, on tables too large to be worth scanning.
+/// Runs every operation often enough for the server to use generic plans, on tables too large to be worth scanning.
 #[tokio::test]
 async fn no_verb_scans_a_table() {
     let options = Options { connections: 1, ..fresh() };
     drop(connect(options.clone()).await.unwrap());
-    let client = aside(&options.schema).await;
+    let client = raw_client(&options.schema).await;
     client.batch_execute(FILL).await.unwrap();
     client.batch_execute("ANALYZE; SELECT pg_stat_force_next_flush()").await.unwrap();
-    // A connection of its own: making an index counts as a scan, too.
+    // A new connection, since the migration's count of scans includes the creation of indexes.
     let store: Arc<dyn Store> = Arc::new(connect(options).await.unwrap());
     let before = scans(&client).await;
     written(&store, birth("t")).await;
     for round in 0..8 {
-        every_verb(&store, round).await;
+        every_operation(&store, round).await;
     }
     drop(store);
     let mut after = scans(&client).await;
-    // Counters arrive when the backend ends, a moment after its connection.
+    // The server adds a backend's counters when the backend ends, a moment after its connection.
     while after == before {
         after = scans(&client).await;
     }
@@ -256,10 +256,10 @@ async fn scans(client: &tokio_postgres::Client) -> Scans {
     rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
 }
 
-async fn every_verb(store: &Arc<dyn Store>, round: u64) {
+async fn every_operation(store: &Arc<dyn Store>, round: u64) {
     let (version, message) = (1 + 2 * round, format!("m{round}"));
-    written(store, birth(&format!("new{round}")).ended(5).saying(&format!("new{round}"), 1)).await;
-    let request = noted(store, "t", wish("w", Some(record(&message, 1, "t")))).await;
+    written(store, birth(&format!("new{round}")).ended(5).with_message(&format!("new{round}"), 1)).await;
+    let request = noted(store, "t", new_request("w", Some(record(&message, 1, "t")))).await;
     store.requests(&scope(), &id("t")).await.unwrap();
     written(store, next("t", version).events(2).snapshot().settling(request, Some(version + 1))).await;
     head(store, "t").await;

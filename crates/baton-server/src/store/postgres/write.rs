@@ -1,4 +1,4 @@
-//! The verbs that write. Each is one statement: it is done as a whole or not at all.
+//! The operations that write. Each is one statement (`secret` and `note` take two), so it is done completely or not at all.
 
 use baton_protocol::domain::{Scope, TaskId, Timestamp};
 use deadpool_postgres::Client;
@@ -9,7 +9,7 @@ use super::read::query;
 use super::statements::{self as sql, signed};
 use crate::store::{
     Append, Appended, HASH_DIGEST, MessageRecord, NewRequest, RequestId, Requested, StoreError, StoreResult,
-    TaskKey,
+    StoredCredential, TaskKey,
 };
 
 pub(super) async fn append(client: &Client, scope: &Scope, append: &Append) -> StoreResult<Appended> {
@@ -53,12 +53,14 @@ pub(super) async fn append(client: &Client, scope: &Scope, append: &Append) -> S
         &settled,
         &settled_events,
     ];
-    let row = answer(query(client, sql::APPEND, params).await?)?;
+    let row = only_row(query(client, sql::APPEND, params).await?)?;
     match (row.try_get::<_, i16>("outcome")?, &append.message) {
         (0, _) => Ok(Appended::Written(TaskKey(sql::unsigned(&row, "key")?))),
         (1, _) => Ok(Appended::Conflict),
-        (2, Some(told)) => Ok(Appended::Duplicate(sql::earlier(&row, &told.message_id, &told.hash)?)),
-        (other, _) => Err(StoreError::Damaged(format!("append answered {other}"))),
+        (2, Some(message)) => {
+            Ok(Appended::Duplicate(sql::earlier(&row, &message.message_id, &message.hash)?))
+        }
+        (other, _) => Err(StoreError::damaged(format!("append answered {other}"))),
     }
 }
 
@@ -83,17 +85,19 @@ pub(super) async fn request(
         &message.reply,
         &message.at,
     ];
-    let row = answer(query(client, sql::REQUEST, params).await?)?;
+    let row = only_row(query(client, sql::REQUEST, params).await?)?;
     match (row.try_get::<_, i16>("outcome")?, &request.message) {
         (0, _) => {
             let request = RequestId(sql::unsigned(&row, "request")?);
             Ok(Requested::Noted { request, head: sql::head(&row)?.1 })
         }
         (1, _) => Ok(Requested::NotFound),
-        (2, Some(told)) => Ok(Requested::Duplicate(sql::earlier(&row, &told.message_id, &told.hash)?)),
+        (2, Some(message)) => {
+            Ok(Requested::Duplicate(sql::earlier(&row, &message.message_id, &message.hash)?))
+        }
         (3, _) => Ok(Requested::Ended(sql::head(&row)?.1)),
         (4, _) => Ok(Requested::Full),
-        (other, _) => Err(StoreError::Damaged(format!("request answered {other}"))),
+        (other, _) => Err(StoreError::damaged(format!("request answered {other}"))),
     }
 }
 
@@ -114,17 +118,17 @@ pub(super) async fn put_reply(
         &message.reply,
         &message.at,
     ];
-    let row = answer(query(client, sql::PUT_REPLY, params).await?)?;
+    let row = only_row(query(client, sql::PUT_REPLY, params).await?)?;
     if row.try_get("kept")? {
         return Ok(None);
     }
     Ok(Some(sql::earlier(&row, &record.message_id, &record.hash)?))
 }
 
-/// Two statements: a secret that is there stays for ever.
+/// Needs no transaction for its two statements: a stored secret never changes.
 pub(super) async fn secret(client: &Client, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
     query(client, sql::INSERT_SECRET, &[&name, &fresh]).await?;
-    let row = answer(query(client, sql::FIND_SECRET, &[&name]).await?)?;
+    let row = only_row(query(client, sql::FIND_SECRET, &[&name]).await?)?;
     Ok(row.try_get("value")?)
 }
 
@@ -136,13 +140,22 @@ pub(super) async fn note(client: &Client, name: &str, put: Option<&str>) -> Stor
     Ok(rows.first().map(|row| row.try_get("value")).transpose()?)
 }
 
+pub(super) async fn put_credential(client: &Client, credential: &StoredCredential) -> StoreResult<()> {
+    let StoredCredential { id, record } = credential;
+    query(client, sql::PUT_CREDENTIAL, &[id, &&record[..]]).await.map(drop)
+}
+
+pub(super) async fn remove_credential(client: &Client, id: &str) -> StoreResult<()> {
+    query(client, sql::REMOVE_CREDENTIAL, &[&id]).await.map(drop)
+}
+
 pub(super) async fn fold_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
     execute(client, sql::FOLD_ENDED, before, limit).await
 }
 
 pub(super) async fn purge_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let rows = query(client, sql::PURGE_ENDED, &[&before.as_millis(), &i64::from(limit)]).await?;
-    sql::unsigned(&answer(rows)?, "count")
+    sql::unsigned(&only_row(rows)?, "count")
 }
 
 pub(super) async fn purge_records(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
@@ -155,12 +168,12 @@ async fn execute(client: &Client, sql: &str, before: Timestamp, limit: u32) -> S
     Ok(client.execute(&statement, &[&before.as_millis(), &i64::from(limit)]).await?)
 }
 
-fn answer(rows: Vec<Row>) -> StoreResult<Row> {
-    let none = || StoreError::Damaged("a statement that always answers did not".to_owned());
+fn only_row(rows: Vec<Row>) -> StoreResult<Row> {
+    let none = || StoreError::damaged("a statement that must return a row returned none");
     rows.into_iter().next().ok_or_else(none)
 }
 
-/// A message record as parameters; all absent without one.
+/// A message record as parameters; all are `None` without one.
 #[derive(Default)]
 struct MessageColumns<'a> {
     id: Option<&'a str>,

@@ -1,18 +1,18 @@
-//! What Redis' refusals mean to the engine.
+//! Redis' errors as store errors.
 
 use redis::RedisError;
 
-use crate::store::StoreError;
+use crate::store::{Cause, StoreError};
 
 impl From<RedisError> for StoreError {
     fn from(error: RedisError) -> Self {
-        let text = error.to_string();
-        match error.code() {
-            Some("OOM") => StoreError::Full(text),
-            Some("WRONGTYPE") => StoreError::Damaged(text),
-            // Connections, timeouts, a server that loads, fails over or cannot write its log. After most of
-            // these nobody knows whether a write was done.
-            _ => StoreError::Unavailable(text),
-        }
+        let kind = match error.code() {
+            Some("OOM") => StoreError::Full,
+            Some("WRONGTYPE") => StoreError::Damaged,
+            // Lost connections, timeouts, a server that is loading, failing over or cannot write its log. After most of
+            // these it is unknown whether a write was done.
+            _ => StoreError::Unavailable,
+        };
+        kind(Cause::of(error))
     }
 }

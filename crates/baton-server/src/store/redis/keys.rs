@@ -1,8 +1,8 @@
-//! How keys are named. What hangs on them is in `scripts/layout.lua`.
+//! How keys are named. Their values are described in `scripts/layout.lua`.
 //!
 //! A scope belongs to one of a fixed number of buckets, and every key starts with its bucket in braces:
-//! `{baton:07}:t:agent:tenant:owner:task-id`. On a cluster a bucket is on one node, so a script finds all
-//! it touches there. The sweeps go over all scopes, and so over all buckets: sixteen, not one per owner.
+//! `{baton:07}:t:agent:tenant:owner:task-id`. On a cluster all keys of a bucket are on one node, as a script needs them.
+//! The sweeps visit all buckets, so there are sixteen and not one per owner.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::store::{HASH_DIGEST, MessageHash, StoreError, StoreResult, TaskKey};
 
-/// Part of what is stored: it never changes.
+/// Part of the stored format, so it never changes.
 pub(super) const BUCKETS: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,23 +27,23 @@ impl Bucket {
         Bucket(u64::from(digest[0]) % BUCKETS)
     }
 
-    /// What every key of this bucket starts with.
+    /// The prefix of every key in this bucket.
     pub(super) fn key(self, prefix: &str) -> String {
         format!("{{{prefix}:{:02}}}:", self.0)
     }
 
-    /// Tasks are numbered within their bucket; the key is unique in the whole store.
+    /// A key that is unique in the whole store, from the task's number within its bucket.
     pub(super) fn task_key(self, number: u64) -> TaskKey {
         TaskKey(number * BUCKETS + self.0)
     }
 
-    /// The largest number in this bucket whose key is not above the one given.
+    /// The largest number in this bucket whose key is at most `key`.
     pub(super) fn number_up_to(self, key: TaskKey) -> u64 {
         key.0.checked_sub(self.0).map_or(0, |rest| rest / BUCKETS)
     }
 }
 
-/// `agent:tenant:owner`, with everything but letters, digits, `.`, `_` and `-` as `%XX`.
+/// `agent:tenant:owner`, with all bytes except letters, digits, `.`, `_` and `-` written as `%XX`.
 pub(super) fn scope_name(scope: &Scope) -> String {
     let mut name = String::with_capacity(64);
     for (n, member) in [&scope.agent, &scope.tenant, &scope.owner].into_iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn scope_name(scope: &Scope) -> String {
     name
 }
 
-/// Names a task in its bucket. The id comes last and as it is.
+/// The task's name within its bucket: the scope's name and the id, unescaped.
 pub(super) fn path(scope: &Scope, task: &TaskId) -> String {
     format!("{}:{task}", scope_name(scope))
 }
@@ -75,11 +75,12 @@ pub(super) fn read_path(path: &[u8]) -> StoreResult<(Scope, TaskId)> {
         let (agent, tenant, owner) = (member()?, member()?, member()?);
         Some((Scope::new(&agent, &tenant, &owner), TaskId::parse(parts.next()?).ok()?))
     };
-    read()
-        .ok_or_else(|| StoreError::Damaged(format!("`{}` is no task's path", String::from_utf8_lossy(path))))
+    read().ok_or_else(|| {
+        StoreError::damaged(format!("`{}` is not a task's path", String::from_utf8_lossy(path)))
+    })
 }
 
-/// Names a message record in its bucket. By the digest alone: the version of a hash does not matter.
+/// The message record's name within its bucket. Contains the digest of the hash without its version.
 pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &MessageHash) -> String {
     let mut name = scope_name(scope);
     name.push(':');
@@ -91,8 +92,8 @@ pub(super) fn reference(scope: &Scope, message: &MessageId, hash: &MessageHash) 
     name
 }
 
-/// A time whose bytes sort like the time. One millisecond after the last has a place, too.
-pub(super) fn place(millis: i64) -> String {
+/// A time as text that sorts like the time. Also works for the millisecond after [`Timestamp::MAX`].
+pub(super) fn sort_key(millis: i64) -> String {
     format!("{:013x}", millis - Timestamp::MIN.as_millis())
 }
 
@@ -125,11 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn places_sort_like_times() {
+    fn sort_keys_sort_like_times() {
         let times = [Timestamp::MIN.as_millis(), -1, 0, 1, Timestamp::MAX.as_millis()];
-        let mut places = times.map(place).to_vec();
-        places.push(place(Timestamp::MAX.as_millis() + 1));
-        assert!(places.is_sorted() && places.iter().all(|place| place.len() == 13), "{places:?}");
+        let mut sort_keys = times.map(sort_key).to_vec();
+        sort_keys.push(sort_key(Timestamp::MAX.as_millis() + 1));
+        assert!(
+            sort_keys.is_sorted() && sort_keys.iter().all(|sort_key| sort_key.len() == 13),
+            "{sort_keys:?}"
+        );
     }
 
     #[test]

@@ -1,19 +1,19 @@
-//! The store in memory that replicas share: one Redis 7 or newer.
+//! A store in memory that several replicas can share: one Redis server, version 7 or newer.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `keys` | how keys are named |
-//! | `scripts`, `scripts/` | the Lua that compares and writes, and how its answers are read |
-//! | `migrate` | brings keys of older formats up to date |
-//! | `write` | the verbs that write |
-//! | `read` | the verbs that read |
+//! | `scripts`, `scripts/` | the Lua that compares and writes, and the mapping of its replies |
+//! | `migrate` | migrates keys of older formats |
+//! | `write` | the operations that write |
+//! | `read` | the operations that read |
 //!
-//! A prototype that runs the whole contract suite; `docs/stores.md` says what a production backend lacks.
+//! A prototype that passes the whole contract suite; `docs/stores.md` lists what it lacks for production.
 //! Keys are laid out for a cluster, but this client talks to one node.
 //!
-//! An answered write is as durable as the server is told to make it: on disk with `appendfsync always`,
-//! within a second of it with `everysec`. A replica that takes over may lack the last writes; fences go
-//! back with them. Whoever cannot lose an answered write keeps tasks elsewhere.
+//! An answered write is as durable as the server's settings make it: on disk with `appendfsync always`, on disk within a
+//! second with `everysec`. After a failover the new primary may lack the last writes, so fences may go back, too. Use
+//! another store if no answered write may be lost.
 
 mod error;
 mod keys;
@@ -35,21 +35,24 @@ use self::keys::{BUCKETS, Bucket};
 use self::scripts::Scripts;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
+    PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent,
+    TaskKey,
 };
 
-/// Of keys and their values, as `meta` says. 2: message records are named by digests, and tasks know the event that
-/// says their status, which folding keeps. Older versions of Baton know format 1 alone and refuse to start.
+/// Format of keys and values, stored in `meta`. In format 2, message records are named by digests, and a task's hash has
+/// `said`, the number of the event with its status message, which folding keeps. Older versions of Baton know format 1
+/// only and refuse to start.
 const FORMAT: u64 = 2;
 
 /// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
-    /// What all keys start with: small letters, digits and `_`.
+    /// Prefix of all keys: lower-case letters, digits and `_`.
     pub prefix: String,
-    /// How long to wait for an answer. A write that is not answered may have been done.
+    /// How long to wait for a reply. A write without a reply may have been done.
     pub response: Duration,
-    /// Refuse a server that keeps nothing on disk.
+    /// Refuse a server without an append-only file.
     pub require_log: bool,
 }
 
@@ -73,17 +76,17 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Connects (without TLS so far) and looks whether the server may be trusted with tasks.
+    /// Connects (without TLS so far), and refuses a server whose settings could lose tasks.
     pub async fn connect(url: &str, options: Options) -> StoreResult<Self> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if options.prefix.is_empty() || !options.prefix.bytes().all(plain) {
-            return Err(StoreError::Unavailable(format!(
-                "`{}` is no prefix for keys: small letters, digits and _",
+            return Err(StoreError::unavailable(format!(
+                "`{}` is not a valid key prefix: only lower-case letters, digits and _",
                 options.prefix
             )));
         }
-        // The parser's error may quote the address, and that may hold a password.
-        let refused = |_| StoreError::Unavailable("the address is not one of a Redis".to_owned());
+        // The parser's error is dropped: it may quote the address, which may contain a password.
+        let refused = |_| StoreError::unavailable("not a valid Redis address");
         let client = redis::Client::open(url).map_err(refused)?;
         let config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(options.response))
@@ -95,7 +98,7 @@ impl RedisStore {
         Ok(store)
     }
 
-    /// Connections are shared: this is a handle.
+    /// A handle of the shared connection.
     fn connection(&self) -> ConnectionManager {
         self.connection.clone()
     }
@@ -111,14 +114,14 @@ impl RedisStore {
         key
     }
 
-    /// A key of no scope.
+    /// A key that belongs to no scope.
     fn global(&self, name: &str) -> String {
         format!("{{{}}}:{name}", self.prefix)
     }
 
     async fn check_server(&self, require_log: bool) -> StoreResult<()> {
         let info: String = redis::cmd("INFO").arg("everything").query_async(&mut self.connection()).await?;
-        may_be_trusted(&info, require_log)
+        check_settings(&info, require_log)
     }
 
     async fn check_format(&self) -> StoreResult<()> {
@@ -131,7 +134,7 @@ impl RedisStore {
         let ((format, buckets, migrating),): ((u64, u64, Option<u64>),) =
             both.query_async(&mut self.connection()).await?;
         if !matches!(format, 1 | FORMAT) || buckets != BUCKETS {
-            return Err(StoreError::Unavailable(format!(
+            return Err(StoreError::unavailable(format!(
                 "the keys have format {format} in {buckets} buckets and this Baton knows format {FORMAT} in {BUCKETS}"
             )));
         }
@@ -142,17 +145,19 @@ impl RedisStore {
     }
 }
 
-/// Reads what a server says about itself.
-fn may_be_trusted(info: &str, require_log: bool) -> StoreResult<()> {
-    let says = |line: &str| info.lines().any(|said| said.trim_end() == line);
-    // A server that may evict keys drops logs and idempotency records as it likes.
-    if !says("maxmemory_policy:noeviction") {
-        return Err(StoreError::Unavailable(
+/// Checks the server's settings in the reply to INFO.
+fn check_settings(info: &str, require_log: bool) -> StoreResult<()> {
+    let has = |setting: &str| info.lines().any(|line| line.trim_end() == setting);
+    // A server that may evict keys would lose task logs and idempotency records.
+    if !has("maxmemory_policy:noeviction") {
+        return Err(StoreError::unavailable(
             "this Redis may evict keys; set maxmemory-policy noeviction".to_owned(),
         ));
     }
-    if require_log && !says("aof_enabled:1") {
-        return Err(StoreError::Unavailable("this Redis keeps no log; set appendonly yes".to_owned()));
+    if require_log && !has("aof_enabled:1") {
+        return Err(StoreError::unavailable(
+            "this Redis has no append-only file; set appendonly yes".to_owned(),
+        ));
     }
     Ok(())
 }
@@ -206,6 +211,11 @@ impl Store for RedisStore {
         write::put_reply(self, scope, &record).await
     }
 
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        // Not known yet: only one process at a time may use this prototype (docs/stores.md).
+        Ok(Vec::new())
+    }
+
     async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
         read::open_tasks(self, after, limit).await
     }
@@ -216,6 +226,18 @@ impl Store for RedisStore {
 
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         write::note(self, name, put.as_deref()).await
+    }
+
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>> {
+        read::credentials(self).await
+    }
+
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()> {
+        write::put_credential(self, &credential).await
+    }
+
+    async fn remove_credential(&self, id: &str) -> StoreResult<()> {
+        write::remove_credential(self, id).await
     }
 
     async fn check(&self) -> StoreResult<()> {

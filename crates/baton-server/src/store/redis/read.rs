@@ -1,19 +1,19 @@
-//! The verbs that read. What takes several commands is one script, so it was true at one moment.
+//! The operations that read. Those that need several commands are one script, so that they see one state.
 
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 use redis::Value;
 
 use super::RedisStore;
-use super::keys::{Bucket, path, place, read_path, reference, scope_name};
+use super::keys::{Bucket, path, read_path, reference, scope_name, sort_key};
 use super::scripts::{self, HEAD_FIELDS};
 use crate::store::state_totals::states;
 use crate::store::{
     Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, OpenTask,
-    PendingRequest, RequestId, StoreResult, StoredEvent, TaskKey,
+    PendingRequest, RequestId, StoreResult, StoredCredential, StoredEvent, TaskKey,
 };
 
-/// Beyond this a Lua number is not exact. No log is that long.
+/// Beyond this Lua numbers are not exact. No log is that long.
 const MOST_EVENTS: u64 = 1 << 53;
 
 pub(super) async fn head(store: &RedisStore, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
@@ -53,7 +53,7 @@ pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -
     let bucket = Bucket::of(scope);
     let upper = match &query.after {
         Some(after) if after.status_at <= query.not_after => {
-            format!("({}{}", place(after.status_at.as_millis()), after.id)
+            format!("({}{}", sort_key(after.status_at.as_millis()), after.id)
         }
         _ => not_after(query.not_after),
     };
@@ -67,7 +67,7 @@ pub(super) async fn list(store: &RedisStore, scope: &Scope, query: &ListQuery) -
         .arg(query.limit)
         .arg(u8::from(query.counted))
         .arg(u8::from(query.detail == Detail::Status))
-        // A Lua number is exact up to here.
+        // Lua numbers are exact up to here.
         .arg((query.most_bytes as u64).min(1 << 53));
     for state in states(&query.filter) {
         call.arg(state.number());
@@ -134,6 +134,14 @@ pub(super) async fn open_tasks(store: &RedisStore, after: TaskKey, limit: u32) -
     Ok(found)
 }
 
+pub(super) async fn credentials(store: &RedisStore) -> StoreResult<Vec<StoredCredential>> {
+    let mut all = redis::cmd("HGETALL");
+    all.arg(store.global("credentials"));
+    let found: Vec<(String, Vec<u8>)> = all.query_async(&mut store.connection()).await?;
+    let credential = |(id, record)| StoredCredential { id, record: Bytes::from(record) };
+    Ok(found.into_iter().map(credential).collect())
+}
+
 pub(super) async fn task_count(store: &RedisStore) -> StoreResult<u64> {
     let mut tasks = 0;
     for bucket in Bucket::all() {
@@ -144,11 +152,11 @@ pub(super) async fn task_count(store: &RedisStore) -> StoreResult<u64> {
     Ok(tasks)
 }
 
-/// The upper end "not after this millisecond": before every id of the next one.
+/// The upper bound "not after this millisecond", as "before every id in the next millisecond".
 fn not_after(at: Timestamp) -> String {
-    format!("({}", place(at.as_millis() + 1))
+    format!("({}", sort_key(at.as_millis() + 1))
 }
 
 fn not_before(filter: &ListFilter) -> String {
-    format!("[{}", place(filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()))
+    format!("[{}", sort_key(filter.updated_since.unwrap_or(Timestamp::MIN).as_millis()))
 }

@@ -1,4 +1,4 @@
-//! The scripts, and how their answers become what the contract speaks of.
+//! The scripts, and the mapping of their replies to the store's types.
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
@@ -11,7 +11,7 @@ use crate::store::{
     StoredEvent, StoredSnapshot, Work, said,
 };
 
-/// What [`head`] reads, in this order; `HEAD` in `scripts/layout.lua` starts the same way.
+/// The fields that [`head`] reads, in this order; `HEAD` in `scripts/layout.lua` starts with the same.
 pub(super) const HEAD_FIELDS: [&str; 13] = [
     "id",
     "number",
@@ -28,7 +28,7 @@ pub(super) const HEAD_FIELDS: [&str; 13] = [
     "fence",
 ];
 
-/// Sent by hash; a server that does not know one (after a restart) is sent the text.
+/// Called by hash; if the server does not know a script (after a restart), its text is sent.
 pub(super) struct Scripts {
     pub(super) append: Script,
     pub(super) request: Script,
@@ -66,7 +66,7 @@ impl Scripts {
 }
 
 pub(super) fn damaged(what: &str) -> StoreError {
-    StoreError::Damaged(format!("Redis answered what no script of Baton's does: {what}"))
+    StoreError::damaged(format!("unexpected reply from a script: {what}"))
 }
 
 pub(super) fn array(value: Value) -> StoreResult<Vec<Value>> {
@@ -76,7 +76,7 @@ pub(super) fn array(value: Value) -> StoreResult<Vec<Value>> {
     }
 }
 
-/// An answer of exactly that many values.
+/// An array of exactly `N` values.
 pub(super) fn values<const N: usize>(value: Value) -> StoreResult<[Value; N]> {
     array(value)?.try_into().map_err(|other: Vec<Value>| damaged(&format!("{} values for {N}", other.len())))
 }
@@ -99,7 +99,7 @@ pub(super) fn number<T: std::str::FromStr>(value: Value) -> StoreResult<T> {
     text.parse().map_err(|_| damaged(&format!("`{text}` for a number")))
 }
 
-/// A number that a script made, rather than read.
+/// A number that a script computed. (Stored numbers come as text: see [`number`].)
 pub(super) fn integer(value: Value) -> StoreResult<u64> {
     match value {
         Value::Int(number) => Ok(number.cast_unsigned()),
@@ -132,7 +132,7 @@ pub(super) fn head(bucket: Bucket, value: Value) -> StoreResult<Option<(TaskId, 
         return Ok(None);
     }
     let id = TaskId::parse(&text(id)?).map_err(|error| damaged(&format!("task id {error}")))?;
-    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let bad = |what: &str| StoreError::damaged(format!("task {id}: {what}"));
     let holder = match text(holder)?.as_str() {
         "" => None,
         holder => Some(ReplicaId(holder.parse().map_err(|_| bad("bad holder"))?)),
@@ -160,18 +160,18 @@ pub(super) fn present_head(bucket: Bucket, value: Value) -> StoreResult<(TaskId,
     head(bucket, value)?.ok_or_else(|| damaged("no head"))
 }
 
-/// Reads what `whole_task` of `scripts/layout.lua` answers.
+/// Reads the reply of `whole_task` in `scripts/layout.lua`.
 pub(super) fn loaded(bucket: Bucket, value: Value) -> StoreResult<Loaded> {
     let [head, snapshot, tail] = values(value)?;
     let (id, head) = present_head(bucket, head)?;
     let snapshot = bytes(snapshot)?.map(|record| StoredSnapshot::from_record(Bytes::from(record)));
     let snapshot = snapshot.transpose()?;
-    let told = snapshot.as_ref().map_or(0, StoredSnapshot::version);
-    let tail = events(told.max(head.folded_through) + 1, tail)?;
+    let snapshot_version = snapshot.as_ref().map_or(0, StoredSnapshot::version);
+    let tail = events(snapshot_version.max(head.folded_through) + 1, tail)?;
     Ok(Loaded { id, head, snapshot, tail })
 }
 
-/// Reads a task of what `list.lua` answers.
+/// Reads one task of the reply of `list.lua`.
 pub(super) fn listed(bucket: Bucket, value: Value) -> StoreResult<Listed> {
     let mut parts = array(value)?.into_iter();
     let mut next = || parts.next().ok_or_else(|| damaged("too little"));
@@ -181,12 +181,12 @@ pub(super) fn listed(bucket: Bucket, value: Value) -> StoreResult<Listed> {
     let (id, head) = present_head(bucket, next()?)?;
     let (said, record) = (number(next()?)?, bytes(next()?)?);
     let event = record.map(|record| StoredEvent::from_record(said, Bytes::from(record))).transpose()?;
-    // The script takes any status; whether it says something is told here.
+    // The script answers the last status event, even if it has no message or metadata.
     let said = event.filter(|event| said::after(0, std::slice::from_ref(event)) != 0);
     Ok(Listed::Status(Brief { id, head, said }))
 }
 
-/// Records in a row, the first with that number.
+/// Consecutive events, the first with this number.
 pub(super) fn events(first: u64, records: Value) -> StoreResult<Vec<StoredEvent>> {
     let event = |(number, record)| {
         let record = bytes(record)?.ok_or_else(|| damaged("nil for an event"))?;
@@ -195,7 +195,7 @@ pub(super) fn events(first: u64, records: Value) -> StoreResult<Vec<StoredEvent>
     (first..).zip(array(records)?).map(event).collect()
 }
 
-/// Reads `at`, `task`, `event`, `reply`; who asked knows the id and the hash.
+/// Reads `at`, `task`, `event`, `reply`; id and hash are those that were looked for.
 pub(super) fn record(value: Value, message_id: &MessageId, hash: &MessageHash) -> StoreResult<MessageRecord> {
     let [at, task, event, reply] = values(value)?;
     let task = match task {

@@ -1,11 +1,11 @@
-//! What only this backend can get wrong. The contract itself is in `suite`.
+//! Tests of this backend only; what every store must do is tested by `suite`.
 
 use std::sync::Arc;
 
 use baton_protocol::domain::TaskState;
 
 use super::keys::Bucket;
-use super::{Options, RedisStore, may_be_trusted};
+use super::{Options, RedisStore, check_settings};
 use crate::store::suite::fixture::*;
 use crate::store::{Store, StoreError, Work};
 
@@ -33,22 +33,22 @@ async fn keys(prefix: &str) -> Vec<String> {
     keys
 }
 
-/// On a cluster a script fails when it meets a key of another node.
+/// On a cluster a script fails if it uses a key of another node.
 #[tokio::test]
 async fn all_of_a_scope_is_in_one_bucket_and_purging_leaves_nothing() {
     let options = fresh();
     let prefix = options.prefix.clone();
     let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
-    written(&store, birth("t").saying("m", 1).snapshot()).await;
-    let request = noted(&store, "t", wish("w", Some(record("w", 1, "t")))).await;
-    noted(&store, "t", wish("stays", None)).await;
+    written(&store, birth("t").with_message("m", 1).snapshot()).await;
+    let request = noted(&store, "t", new_request("w", Some(record("w", 1, "t")))).await;
+    noted(&store, "t", new_request("stays", None)).await;
     written(&store, next("t", 1).settling(request, Some(2)).ended(5)).await;
     store.put_reply(&scope(), reply("r", 1, "r")).await.unwrap();
     let bucket = Bucket::of(&scope()).key(&prefix);
     let meta = format!("{{{prefix}}}:meta");
-    let made = keys(&prefix).await;
-    assert!(made.iter().all(|key| key.starts_with(&bucket) || *key == meta), "{made:?}");
-    assert_eq!(made.iter().filter(|key| key.starts_with(&bucket)).count(), 16, "{made:?}");
+    let all = keys(&prefix).await;
+    assert!(all.iter().all(|key| key.starts_with(&bucket) || *key == meta), "{all:?}");
+    assert_eq!(all.iter().filter(|key| key.starts_with(&bucket)).count(), 16, "{all:?}");
 
     assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
@@ -59,7 +59,7 @@ async fn all_of_a_scope_is_in_one_bucket_and_purging_leaves_nothing() {
     assert_eq!(keys(&prefix).await, expected);
 }
 
-/// A server that was restarted knows no script any more.
+/// After a restart the server has lost its scripts.
 #[tokio::test]
 async fn forgotten_scripts_are_sent_again() {
     let store: Arc<dyn Store> = Arc::new(open().await);
@@ -83,20 +83,20 @@ async fn keys_of_another_format_are_refused() {
     assert!(matches!(RedisStore::connect(&address(), odd).await, Err(StoreError::Unavailable(_))));
 }
 
-/// What format 1 wrote is found, placed, folded and removed. Versions that know format 1 alone do not start on keys of
-/// which some are renamed, and a migration that was cut short is finished by the next start.
+/// Message records of format 1 are found, get the number of their event and are removed; its tasks are folded. Versions
+/// that know format 1 only do not start on partly migrated keys, and the next start finishes an interrupted migration.
 #[tokio::test]
 async fn s12_records_of_format_1_are_found() {
     let options = fresh();
     let prefix = options.prefix.clone();
     let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options.clone()).await.unwrap());
-    written(&store, birth("t").saying("m", 1)).await;
-    let request = noted(&store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    written(&store, birth("t").with_message("m", 1)).await;
+    let request = noted(&store, "t", new_request("w", Some(record("w", 1, "t")))).await;
     store.put_reply(&scope(), reply("r", 1, "r")).await.unwrap();
     written(&store, birth("older").snapshot()).await;
     written(&store, next("older", 1).state(TaskState::Completed).at(1).work(Work::Idle)).await;
     drop(store);
-    // As that format wrote it: the whole hash in every name.
+    // Rewrites the keys as format 1 had them: the whole hash in every name.
     let client = redis::Client::open(address()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let bucket = Bucket::of(&scope()).key(&prefix);
@@ -105,36 +105,36 @@ async fn s12_records_of_format_1_are_found() {
         let digest = super::keys::reference(&scope(), &message_id(message), &[1; 32]);
         digest.replace(&"01".repeat(31), &format!("{}{version}", "01".repeat(31)))
     };
-    let mut back = redis::pipe();
+    let mut downgrade = redis::pipe();
     for (message, set) in [("m", "o:"), ("w", "o:"), ("r", "")] {
         let (new, old) = (named(message, ""), named(message, "c8"));
-        back.cmd("RENAME").arg(format!("{bucket}m:{new}")).arg(format!("{bucket}m:{old}"));
+        downgrade.cmd("RENAME").arg(format!("{bucket}m:{new}")).arg(format!("{bucket}m:{old}"));
         if set.is_empty() {
-            back.cmd("ZREM").arg(format!("{bucket}orphans")).arg(&new);
-            back.cmd("ZADD").arg(format!("{bucket}orphans")).arg(0).arg(&old);
+            downgrade.cmd("ZREM").arg(format!("{bucket}orphans")).arg(&new);
+            downgrade.cmd("ZADD").arg(format!("{bucket}orphans")).arg(0).arg(&old);
         } else {
-            back.cmd("SREM").arg(format!("{bucket}o:{path}")).arg(&new);
-            back.cmd("SADD").arg(format!("{bucket}o:{path}")).arg(&old);
+            downgrade.cmd("SREM").arg(format!("{bucket}o:{path}")).arg(&new);
+            downgrade.cmd("SADD").arg(format!("{bucket}o:{path}")).arg(&old);
         }
     }
-    back.cmd("HSET").arg(format!("{bucket}q:{path}")).arg(request.0).arg(named("w", "c8"));
-    // The same message again, since it was not found.
+    downgrade.cmd("HSET").arg(format!("{bucket}q:{path}")).arg(request.0).arg(named("w", "c8"));
+    // A second record of the same message, with another version of its hash.
     let again = format!("{bucket}m:{}", named("m", "02"));
-    back.cmd("HSET").arg(again).arg(&["at", &at(5).as_millis().to_string(), "task", "t", "path", &path]);
-    // With a snapshot of an earlier version a task was not foldable.
-    back.cmd("DEL").arg(format!("{bucket}foldable"));
+    downgrade.cmd("HSET").arg(again).arg(&["at", &at(5).as_millis().to_string(), "task", "t", "path", &path]);
+    // Format 1 did not mark a task as foldable if its snapshot was older than its last event.
+    downgrade.cmd("DEL").arg(format!("{bucket}foldable"));
     let meta = format!("{{{prefix}}}:meta");
-    back.cmd("HSET").arg(&meta).arg(&["format", "1"]);
-    // The migration stops somewhere, at a key that is no record.
+    downgrade.cmd("HSET").arg(&meta).arg(&["format", "1"]);
+    // A key that is no record makes the migration fail midway.
     let no_record = format!("{bucket}m:{}", named("x", "02"));
-    back.cmd("SET").arg(&no_record).arg("");
-    let () = back.exec_async(&mut connection).await.unwrap();
+    downgrade.cmd("SET").arg(&no_record).arg("");
+    let () = downgrade.exec_async(&mut connection).await.unwrap();
 
     assert!(RedisStore::connect(&address(), options.clone()).await.is_err());
     let mut after = redis::pipe();
     after.cmd("HGET").arg(&meta).arg("format").cmd("DEL").arg(&no_record).ignore();
     let (format,): (String,) = after.query_async(&mut connection).await.unwrap();
-    assert_eq!(format, "2", "refused by what knows format 1 alone");
+    assert_eq!(format, "2", "versions that know format 1 only refuse to start");
 
     let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
     assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
@@ -158,7 +158,7 @@ fn servers_that_forget_are_refused() {
         ("maxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", false, false),
         ("", false, false),
     ] {
-        assert_eq!(may_be_trusted(info, true).is_ok(), with_log, "{info}");
-        assert_eq!(may_be_trusted(info, false).is_ok(), without, "{info}");
+        assert_eq!(check_settings(info, true).is_ok(), with_log, "{info}");
+        assert_eq!(check_settings(info, false).is_ok(), without, "{info}");
     }
 }

@@ -1,13 +1,14 @@
-//! The verbs that write. Each is one script per bucket it touches, and only the sweeps touch several.
+//! The operations that write. Each is one script call; the sweeps make one per bucket.
 
 use baton_protocol::domain::{Scope, TaskId, Timestamp};
 use redis::{Script, ScriptInvocation, Value};
 
 use super::RedisStore;
-use super::keys::{Bucket, path, place, reference, scope_name};
+use super::keys::{Bucket, path, reference, scope_name, sort_key};
 use super::scripts;
 use crate::store::{
     Append, Appended, MessageRecord, NewRequest, RequestId, Requested, StoreError, StoreResult,
+    StoredCredential,
 };
 
 pub(super) async fn append(store: &RedisStore, scope: &Scope, append: &Append) -> StoreResult<Appended> {
@@ -30,7 +31,7 @@ pub(super) async fn append(store: &RedisStore, scope: &Scope, append: &Append) -
         .arg(append.expected + append.events.len() as u64)
         .arg(head.state.number())
         .arg(head.status_at.as_millis())
-        .arg(place(head.status_at.as_millis()))
+        .arg(sort_key(head.status_at.as_millis()))
         .arg(head.work.number())
         .arg(head.attempts)
         .arg(head.holder.map_or_else(String::new, |holder| holder.0.to_string()))
@@ -51,8 +52,8 @@ pub(super) async fn append(store: &RedisStore, scope: &Scope, append: &Append) -
     match (scripts::text(next()?)?.as_str(), &append.message) {
         ("written", _) => Ok(Appended::Written(bucket.task_key(scripts::number(next()?)?))),
         ("conflict", _) => Ok(Appended::Conflict),
-        ("duplicate", Some(told)) => {
-            Ok(Appended::Duplicate(scripts::record(next()?, &told.message_id, &told.hash)?))
+        ("duplicate", Some(message)) => {
+            Ok(Appended::Duplicate(scripts::record(next()?, &message.message_id, &message.hash)?))
         }
         (other, _) => Err(scripts::damaged(other)),
     }
@@ -75,8 +76,8 @@ pub(super) async fn request(
             let request = RequestId(scripts::number(next()?)?);
             Ok(Requested::Noted { request, head: scripts::present_head(bucket, next()?)?.1 })
         }
-        ("duplicate", Some(told)) => {
-            Ok(Requested::Duplicate(scripts::record(next()?, &told.message_id, &told.hash)?))
+        ("duplicate", Some(message)) => {
+            Ok(Requested::Duplicate(scripts::record(next()?, &message.message_id, &message.hash)?))
         }
         ("full", _) => Ok(Requested::Full),
         ("ended", _) => Ok(Requested::Ended(scripts::present_head(bucket, next()?)?.1)),
@@ -98,7 +99,7 @@ pub(super) async fn put_reply(
     }
 }
 
-/// Two commands: a secret that is there stays for ever.
+/// Needs no transaction for its two commands: a stored secret never changes.
 pub(super) async fn secret(store: &RedisStore, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
     let key = store.global("secrets");
     let mut both = redis::pipe();
@@ -119,6 +120,19 @@ pub(super) async fn note(store: &RedisStore, name: &str, put: Option<&str>) -> S
     Ok(kept)
 }
 
+pub(super) async fn put_credential(store: &RedisStore, credential: &StoredCredential) -> StoreResult<()> {
+    let StoredCredential { id, record } = credential;
+    let mut put = redis::cmd("HSET");
+    put.arg(store.global("credentials")).arg(id).arg(&record[..]);
+    Ok(put.query_async(&mut store.connection()).await?)
+}
+
+pub(super) async fn remove_credential(store: &RedisStore, id: &str) -> StoreResult<()> {
+    let mut remove = redis::cmd("HDEL");
+    remove.arg(store.global("credentials")).arg(id);
+    Ok(remove.query_async(&mut store.connection()).await?)
+}
+
 pub(super) async fn fold_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
     sweep(store, &store.scripts.fold, before, limit).await
 }
@@ -127,7 +141,7 @@ pub(super) async fn purge_records(store: &RedisStore, before: Timestamp, limit: 
     sweep(store, &store.scripts.purge_records, before, limit).await
 }
 
-/// The oldest of all buckets first: each names its oldest, and the oldest of those go.
+/// Removes the oldest tasks of all buckets: reads the oldest of each bucket, and removes the oldest among those.
 pub(super) async fn purge_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let mut found: Vec<(i64, Bucket, Vec<u8>)> = Vec::new();
     for bucket in Bucket::all() {
@@ -153,7 +167,7 @@ pub(super) async fn purge_ended(store: &RedisStore, before: Timestamp, limit: u3
     Ok(purged)
 }
 
-/// Runs a script of a time and a limit on one bucket after the other until the limit is used up.
+/// Runs a script that takes a time and a limit on one bucket after the other, until the limit is reached.
 async fn sweep(store: &RedisStore, script: &Script, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let mut done = 0;
     for bucket in Bucket::all() {
@@ -168,8 +182,8 @@ async fn sweep(store: &RedisStore, script: &Script, before: Timestamp, limit: u3
     Ok(done)
 }
 
-/// Seven arguments: reference, task, its path, event, whether there is a reply, the reply, time. The
-/// reference is empty without a record.
+/// Adds seven arguments: reference, task, the task's path, event, whether there is a reply, the reply, time. All are empty
+/// without a record.
 fn record_args(call: &mut ScriptInvocation<'_>, scope: &Scope, record: Option<&MessageRecord>) {
     let Some(record) = record else {
         for _ in 0..7 {

@@ -1,26 +1,25 @@
-//! A sum beside what is stored, so that a bit that changed on the disk is an error and not another text.
+//! A checksum stored with each row, so that a bit that changed on the disk is reported and not read as data.
 //!
-//! SQLite notices damage to its own structure, and nothing that happens within a value. Each step of the sum can be
-//! undone, so two values that differ in one place of eight bytes never have the same one. Rows that were written before
-//! there were sums have none.
+//! SQLite detects damage to its own structures, but not within a value. Each step of the checksum is a bijection, so two
+//! values that differ in only one eight-byte word always have different checksums. Rows of older formats have none.
 
 use crate::store::{StoreError, StoreResult};
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Of one row, part by part.
+/// The checksum of one row, built part by part.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sum(u64);
+pub(super) struct Checksum(u64);
 
-impl Sum {
-    /// A row is known by its number: the same content elsewhere has another sum.
+impl Checksum {
+    /// Starts with the row's number, so that the same content in another row has another checksum.
     pub(super) fn of(number: u64) -> Self {
-        Sum(STEP).number(number)
+        Checksum(STEP).number(number)
     }
 
     pub(super) fn number(self, number: u64) -> Self {
         let mixed = (self.0 ^ number).wrapping_mul(STEP);
-        Sum(mixed ^ (mixed >> 32))
+        Checksum(mixed ^ (mixed >> 32))
     }
 
     pub(super) fn bytes(self, bytes: &[u8]) -> Self {
@@ -32,16 +31,16 @@ impl Sum {
         sum.number(word(&last)).number(bytes.len() as u64)
     }
 
-    /// As a column holds it.
+    /// The value of the `sum` column.
     pub(super) fn stored(self) -> i64 {
         self.0.cast_signed()
     }
 
-    /// Is it what the row says?
-    pub(super) fn check(self, row: Option<i64>, what: &dyn Fn() -> String) -> StoreResult<()> {
-        match row {
+    /// Compares it with the stored one, if there is one.
+    pub(super) fn check(self, stored: Option<i64>, what: &dyn Fn() -> String) -> StoreResult<()> {
+        match stored {
             Some(sum) if sum != self.stored() => {
-                Err(StoreError::Damaged(format!("{}: it is not what was written", what())))
+                Err(StoreError::damaged(format!("{}: wrong checksum", what())))
             }
             _ => Ok(()),
         }
@@ -55,35 +54,35 @@ mod tests {
     #[test]
     fn s06_every_bit_counts() {
         let record: Vec<u8> = (0..77).collect();
-        let right = Sum::of(3).bytes(&record).stored();
+        let right = Checksum::of(3).bytes(&record).stored();
         for bit in 0..record.len() * 8 {
             let mut changed = record.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(Sum::of(3).bytes(&changed).stored(), right, "{bit}");
+            assert_ne!(Checksum::of(3).bytes(&changed).stored(), right, "{bit}");
         }
-        assert_ne!(Sum::of(4).bytes(&record).stored(), right, "another row");
+        assert_ne!(Checksum::of(4).bytes(&record).stored(), right, "another row");
         let mut longer = record.clone();
         longer.push(0);
-        assert_ne!(Sum::of(3).bytes(&longer).stored(), right);
-        assert_ne!(Sum::of(3).bytes(&record[..76]).stored(), right);
+        assert_ne!(Checksum::of(3).bytes(&longer).stored(), right);
+        assert_ne!(Checksum::of(3).bytes(&record[..76]).stored(), right);
     }
 
     #[test]
     fn s06_a_row_without_a_sum_is_believed() {
-        let sum = Sum::of(1).bytes(b"old");
+        let sum = Checksum::of(1).bytes(b"old");
         let what = || "event 1".to_owned();
         assert_eq!(sum.check(None, &what), Ok(()));
         assert_eq!(sum.check(Some(sum.stored()), &what), Ok(()));
         assert!(
-            matches!(sum.check(Some(0), &what), Err(StoreError::Damaged(text)) if text.contains("event 1"))
+            matches!(sum.check(Some(0), &what), Err(StoreError::Damaged(cause)) if cause.text().contains("event 1"))
         );
     }
 
-    /// What is stored stays readable: these are in files.
+    /// Existing files hold checksums computed this way.
     #[test]
     fn s06_sums_do_not_change() {
-        assert_eq!(Sum::of(1).bytes(b"").stored(), SUM_OF_NOTHING);
-        assert_eq!(Sum::of(7).number(2).bytes(b"1 S2 1763200000000\n{}").stored(), SUM_OF_EVENT);
+        assert_eq!(Checksum::of(1).bytes(b"").stored(), SUM_OF_NOTHING);
+        assert_eq!(Checksum::of(7).number(2).bytes(b"1 S2 1763200000000\n{}").stored(), SUM_OF_EVENT);
     }
 
     const SUM_OF_NOTHING: i64 = -1_461_588_103_267_757_055;

@@ -1,48 +1,48 @@
-//! What SQLite's refusals mean to the engine.
+//! SQLite's errors as store errors.
 
 use rusqlite::ffi::{self, ErrorCode};
 
-use crate::store::StoreError;
+use crate::store::{Cause, StoreError};
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        let text = error.to_string();
-        match error.sqlite_error() {
+        let kind = match error.sqlite_error() {
             // A failed sync may have lost pages that the next sync reports as written; it must not be retried.
-            Some(failure) if is_failed_sync(failure.extended_code) => StoreError::Fatal(text),
+            Some(failure) if is_failed_sync(failure.extended_code) => StoreError::Fatal,
             Some(failure) => match failure.code {
-                ErrorCode::DiskFull => StoreError::Full(text),
-                // A broken constraint means that a log holds what its head denies.
+                ErrorCode::DiskFull => StoreError::Full,
+                // A violated constraint means that log and head disagree, for example on an event's number.
                 ErrorCode::DatabaseCorrupt
                 | ErrorCode::NotADatabase
                 | ErrorCode::ConstraintViolation
-                | ErrorCode::TypeMismatch => StoreError::Damaged(text),
-                _ => StoreError::Unavailable(text),
+                | ErrorCode::TypeMismatch => StoreError::Damaged,
+                _ => StoreError::Unavailable,
             },
             None => match error {
                 rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::InvalidColumnType(..) => StoreError::Damaged(text),
-                _ => StoreError::Unavailable(text),
+                | rusqlite::Error::InvalidColumnType(..) => StoreError::Damaged,
+                _ => StoreError::Unavailable,
             },
-        }
+        };
+        kind(Cause::of(error))
     }
 }
 
-/// A commit that met an I/O error: whether its pages are on disk can't be known any more, unless it got no
-/// further than writing them.
+/// The error of a failed commit. After an I/O error it is unknown whether the pages are on disk, unless writing them
+/// already failed.
 pub(super) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error() {
         Some(failure)
             if failure.code == ErrorCode::SystemIoFailure && !is_failed_write(failure.extended_code) =>
         {
-            StoreError::Fatal(error.to_string())
+            StoreError::fatal(Cause::of(error))
         }
         _ => error.into(),
     }
 }
 
-/// The log, or its index, could not grow. The next commit starts from the same place.
+/// The write-ahead log or its index could not grow. The next commit writes to the same position, so nothing is lost.
 fn is_failed_write(extended_code: i32) -> bool {
     matches!(extended_code, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE)
 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn refusals_are_told_apart() {
-        let refusal = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let failure = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
         let kind = |error: &StoreError| match error {
             StoreError::Full(_) => "full",
             StoreError::Unavailable(_) => "unavailable",
@@ -76,8 +76,8 @@ mod tests {
             (ffi::SQLITE_NOTADB, "damaged", "damaged"),
             (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "damaged", "damaged"),
         ] {
-            assert_eq!(kind(&refusal(code).into()), in_statement, "{code}");
-            assert_eq!(kind(&of_commit(refusal(code))), in_commit, "{code}");
+            assert_eq!(kind(&failure(code).into()), in_statement, "{code}");
+            assert_eq!(kind(&of_commit(failure(code))), in_commit, "{code}");
         }
     }
 }

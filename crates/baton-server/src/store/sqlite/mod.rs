@@ -4,38 +4,40 @@
 //! |---|---|
 //! | `schema` | tables and migrations |
 //! | `statements` | SQL and row mapping |
-//! | `session` | a connection with its settings and its known scopes |
+//! | `session` | a connection with its settings and caches |
 //! | `event_rows` | events as rows |
-//! | `known_heads` | what the writer remembers of open tasks |
-//! | `checksum` | a sum beside what is stored |
-//! | `census` | how many tasks stand in which state |
-//! | `tally` | the same for each scope, stored |
-//! | `lock` | one process at a time |
-//! | `place` | whether the files are still where they were opened |
-//! | `room` | whether a failure is one of a full disk |
-//! | `old_log` | whether the log that an earlier process left is damaged |
-//! | `writer`, `write` | the writing thread with group commit, and the verbs it runs |
-//! | `reader`, `read`, `lists` | the reading threads, and the verbs they run; lists have threads of their own |
+//! | `known_heads` | the writer's cache of open tasks' heads |
+//! | `checksum` | the checksum stored with each row |
+//! | `task_counts` | tasks by state in the whole file, in memory |
+//! | `credentials` | the table of credentials |
+//! | `tally` | tasks by state for each scope, in a table |
+//! | `lock` | keeps other processes out |
+//! | `opened_files` | notices files deleted or replaced while they are open |
+//! | `disk_space` | tells a full disk from other I/O errors |
+//! | `old_log` | checks the write-ahead log that an earlier process left |
+//! | `writer`, `write` | the writing thread with group commit, and the operations it runs |
+//! | `reader`, `read`, `lists` | the reading threads, and the operations they run; lists have threads of their own |
 //!
-//! An answered write is on disk: write-ahead log, synced at every commit. A kill loses nothing that was
-//! answered, and neither does a power cut on a disk that honours syncs.
+//! A write is answered after it is on disk: SQLite's write-ahead log is synced at every commit. Killing the process loses
+//! no answered write; neither does a power cut, if the disk honours syncs.
 
-mod census;
 mod checksum;
+mod credentials;
+mod disk_space;
 mod error;
 mod event_rows;
 mod known_heads;
 mod lists;
 mod lock;
 mod old_log;
-mod place;
+mod opened_files;
 mod read;
 mod reader;
-mod room;
 mod schema;
 mod session;
 mod statements;
 mod tally;
+mod task_counts;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -49,16 +51,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 
-use self::census::Census;
+use self::disk_space::DiskSpace;
 use self::lock::Lock;
-use self::place::{FilesWatch, OpenedFiles};
+use self::opened_files::{FilesWatch, OpenedFiles};
 use self::reader::Readers;
-use self::room::Room;
-use self::session::{Fold, Session};
-use self::writer::{Ground, Writer};
+use self::session::{Checkpoint, Session};
+use self::task_counts::TaskCounts;
+use self::writer::Writer;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey, Weighed,
+    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
+    StoredEvent, TaskKey, Weighed,
 };
 use crate::points::{Point, reached};
 
@@ -67,21 +70,22 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 
 /// How the file is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
-    /// How much a commit survives.
+    /// When a commit reaches the disk.
     pub synchronous: Synchronous,
     /// Threads that read.
     pub readers: usize,
-    /// Threads that read lists, so that no other read waits behind one. As many again count what only walking counts:
-    /// totals of lists since a time.
+    /// Threads that read lists, so that other reads do not wait behind them. The same number of further threads serves
+    /// lists whose total must be counted by scanning an index (those with `updated_since`).
     pub list_readers: usize,
-    /// Writes that may wait; more callers wait outside the queue.
+    /// Length of the write queue; further callers wait until there is space in it.
     pub write_queue: usize,
-    /// Reads that may wait.
+    /// Length of each read queue.
     pub read_queue: usize,
-    /// Writes that may share one commit.
+    /// Most writes in one commit.
     pub batch: usize,
-    /// How long a lock that another process holds is waited for: one that was killed may take a moment to die.
+    /// How long to wait for a lock that another process holds: a killed process may take a moment to exit.
     pub lock_wait: Duration,
 }
 
@@ -99,13 +103,13 @@ impl Default for Options {
     }
 }
 
-/// When a commit reaches the disk.
+/// SQLite's `synchronous` setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Synchronous {
-    /// Before it is answered.
+    /// A commit is synced before it is answered.
     Full,
-    /// Whenever the system likes. A power cut loses answered writes: only for showing that a fault test
-    /// can tell the difference.
+    /// Commits are not synced, so a power cut loses answered writes. Exists to show that the fault tests detect this.
     Off,
 }
 
@@ -121,83 +125,81 @@ impl Synchronous {
 /// A task store in one file. Closing (dropping) it blocks until queued writes are done.
 #[derive(Debug)]
 pub struct SqliteStore {
-    // Dropped in this order: the last writer can only fold the log when no reader holds it, and the
-    // file is free for others after that.
+    // Dropped in this order: the writer can checkpoint the whole write-ahead log only when no reader uses it, and the
+    // lock is released last.
     _watch: FilesWatch,
     readers: Readers,
-    lists: Readers,
-    walks: Readers,
+    list_readers: Readers,
+    count_readers: Readers,
     writer: Writer,
     #[cfg(test)]
-    place: Arc<OpenedFiles>,
+    files: Arc<OpenedFiles>,
     _lock: Lock,
 }
 
 impl SqliteStore {
-    /// Opens the file, made with its folder if it is not there, and keeps other processes out of it.
+    /// Opens the file and locks it against other processes. Creates the file and its folder if they do not exist.
     pub fn open(path: impl AsRef<Path>, options: Options) -> StoreResult<Self> {
         let path = path.as_ref();
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
-            return Err(StoreError::Unavailable(format!(
+            return Err(StoreError::unavailable(format!(
                 "SQLite {version} is linked; 3.51.3 is the oldest safe one"
             )));
         }
-        // First in, last out: see `lock`.
+        // Taken before SQLite opens the file and dropped after SQLite closes it: see `lock`.
         let lock = Lock::take(path, options.lock_wait)?;
         reached(Point::OpenLocked);
         let (as_given, path) = (path, lock.real_path());
-        let room = Room::beside(path);
-        let at_path = |error: StoreError| room.name_file(room.judge(error));
-        old_log::look(path);
+        let disk = DiskSpace::beside(path);
+        let at_path = |error: StoreError| disk.name_file(disk.classify(error));
+        old_log::warn_if_damaged(path);
         let refused = |error| {
-            lock.leave_no_file();
+            lock.remove_created_lock_files();
             at_path(error)
         };
         let mut session = Session::writer(path, options.synchronous).map_err(refused)?;
         lock::warn_if_others_may_read(as_given);
         schema::migrate(&mut session.connection).map_err(at_path)?;
         reached(Point::MigrateAfter);
-        fold_what_is_left(&session).map_err(at_path)?;
-        reached(Point::OpenFolded);
-        let tasks = Census::take(&session.connection).map_err(at_path)?;
+        checkpoint_leftover_wal(&session).map_err(at_path)?;
+        reached(Point::OpenCheckpointed);
+        let tasks = TaskCounts::read(&session.connection).map_err(at_path)?;
         let start =
             |name, threads| Readers::start(path, name, threads, options.read_queue.max(1)).map_err(at_path);
         let readers = start("read", options.readers)?;
-        let lists = start("list", options.list_readers)?;
-        let walks = start("walk", options.list_readers)?;
-        let place = OpenedFiles::of(as_given, &lock);
-        let watch = FilesWatch::start(Arc::clone(&place))?;
-        #[cfg(test)]
-        let kept = Arc::clone(&place);
-        let ground = Ground { room, place };
-        let writer = Writer::start(session, ground, tasks, options.write_queue.max(1), options.batch)?;
+        let list_readers = start("list", options.list_readers)?;
+        let count_readers = start("count", options.list_readers)?;
+        let files = OpenedFiles::of(as_given, &lock);
+        let watch = FilesWatch::start(Arc::clone(&files))?;
+        let queue = options.write_queue.max(1);
+        let writer = Writer::start(session, disk, Arc::clone(&files), tasks, queue, options.batch)?;
         Ok(SqliteStore {
             _watch: watch,
             readers,
-            lists,
-            walks,
+            list_readers,
+            count_readers,
             writer,
             #[cfg(test)]
-            place: kept,
+            files,
             _lock: lock,
         })
     }
 
-    /// Commits since opening: with the number of writes it tells how many share one.
+    /// Commits since the store was opened. Fewer than the writes, since writes share commits.
     pub fn commits(&self) -> u64 {
         self.writer.commits()
     }
 }
 
-/// Folds in the log of a process that did not end well. If its last sync failed, the log may be in the system's
-/// cache and not on disk, and syncing it again would not help; copied into the database it is written anew.
-fn fold_what_is_left(session: &Session) -> StoreResult<()> {
-    match session.fold_log(Fold::Truncate) {
+/// Checkpoints the write-ahead log of a process that did not stop cleanly. If that process's last sync failed, the log may be
+/// in the system's cache only, and another sync would not write it; copying it into the database does.
+fn checkpoint_leftover_wal(session: &Session) -> StoreResult<()> {
+    match session.checkpoint(Checkpoint::Truncate) {
         Err(error @ StoreError::Fatal(_)) => Err(error),
         Err(error) => {
-            // A full disk, most likely: what is there can be read all the same.
-            tracing::warn!(%error, "could not fold the write-ahead log into the database");
+            // Most likely the disk is full; reads still work.
+            tracing::warn!(%error, "could not checkpoint the write-ahead log");
             Ok(())
         }
         Ok(_) => Ok(()),
@@ -254,8 +256,8 @@ impl Store for SqliteStore {
     }
 
     async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
-        let walks = query.counted && query.filter.updated_since.is_some();
-        let readers = if walks { &self.walks } else { &self.lists };
+        let scans = query.counted && query.filter.updated_since.is_some();
+        let readers = if scans { &self.count_readers } else { &self.list_readers };
         let found = {
             let (scope, query) = (scope.clone(), query.clone());
             readers.run(move |session| lists::list(session, &scope, &query)).await?
@@ -264,7 +266,7 @@ impl Store for SqliteStore {
             let scope = scope.clone();
             let counted = self.writer.run(move |session| write::count_context(session, &scope, &context));
             if let Err(error) = counted.await {
-                tracing::debug!(%error, "a context of many tasks has no counters yet");
+                tracing::debug!(%error, "could not create the counters of a large context");
             }
         }
         Ok(found.page)
@@ -285,6 +287,11 @@ impl Store for SqliteStore {
         self.writer.run(move |session| write::put_reply(session, &scope, &record)).await
     }
 
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        // A lock keeps other processes from the file.
+        Ok(Vec::new())
+    }
+
     async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
         self.readers.run(move |session| read::open_tasks(session, after, limit)).await
     }
@@ -297,6 +304,24 @@ impl Store for SqliteStore {
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         let name = name.to_owned();
         self.writer.run(move |session| write::note(session, &name, put.as_deref())).await
+    }
+
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>> {
+        self.readers.run(credentials::all).await
+    }
+
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()> {
+        self.writer.run(move |session| credentials::put(session, &credential)).await
+    }
+
+    async fn remove_credential(&self, id: &str) -> StoreResult<()> {
+        let id = id.to_owned();
+        self.writer.run(move |session| credentials::remove(session, &id)).await
+    }
+
+    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
+        let owner = owner.to_owned();
+        self.readers.run(move |session| read::owner_tasks(session, &owner)).await.map(Some)
     }
 
     async fn check(&self) -> StoreResult<()> {

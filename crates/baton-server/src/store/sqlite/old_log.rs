@@ -1,11 +1,11 @@
-//! The log that an earlier process left: is it whole?
+//! Checks the write-ahead log that an earlier process left for damage.
 //!
 //! SQLite reads a write-ahead log up to the first page whose checksum is wrong, and takes the rest for a write that a
-//! crash cut short. Mostly it is that. But each commit is synced before the next one begins, so when *two* commits (or
-//! any, if the log's own header is wrong) stand behind the place, synced pages have changed on the disk and commits that
-//! were acknowledged cannot be read any more. The prefix is used all the same; this says that it is one.
+//! crash cut short. Usually that is right. But each commit is synced before the next one begins, so if *two* commits (or
+//! one, if the log's own header is wrong) follow that page, synced pages have changed on the disk and acknowledged commits
+//! cannot be read any more. SQLite still uses the commits before that page; this module logs that later ones are lost.
 //!
-//! A log that lost its end altogether cannot be told from one that never had it.
+//! A log whose end is missing altogether cannot be told from a shorter log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,21 @@ use super::with_suffix;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// Big-endian checksums; without the last bit, little-endian ones.
+/// Last bit set: big-endian checksums; not set: little-endian ones.
 const MAGIC: u32 = 0x377f_0683;
 
-/// What stands behind the last page that can be used.
+/// What follows the last page that SQLite can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unreadable {
     commits: usize,
+    /// The log's own header is damaged.
     header: bool,
 }
 
-/// Keeps a copy of a damaged log and tells of it. Called before SQLite reads the log and folds it away.
-pub(super) fn look(database: &Path) {
+/// Logs an error for a damaged write-ahead log and keeps a copy of it. Called before SQLite reads and checkpoints it.
+pub(super) fn warn_if_damaged(database: &Path) {
     let path = with_suffix(database, "-wal");
-    // Without a log there is nothing to say; if it cannot be read, SQLite will say so.
+    // Usually there is none. If it cannot be read, SQLite reports that.
     let Ok(log) = fs::read(&path) else { return };
     let Some(Unreadable { commits, header }) = unreadable(&log) else { return };
     if commits < 2 && !header {
@@ -38,18 +39,18 @@ pub(super) fn look(database: &Path) {
         log = %path.display(),
         commits,
         kept = %kept.display(),
-        "the write-ahead log is damaged: commits behind the damage, acknowledged ones among them, cannot be read; \
-         those before it are used, and the damaged log is kept. Look at the disk, and consider a backup"
+        "the write-ahead log is damaged: commits after the damage, some of them acknowledged, cannot be read; commits \
+         before it are used, and a copy of the damaged log is kept. Check the disk, and consider a backup"
     );
 }
 
-/// The first one is kept: it is the one with the most in it.
+/// Keeps the first damaged log and not later ones: it holds the most commits.
 fn keep(log: &Path) -> PathBuf {
     let kept = with_suffix(log, ".damaged");
     if !kept.exists()
         && let Err(error) = fs::copy(log, &kept)
     {
-        tracing::warn!(%error, file = %kept.display(), "the damaged log could not be kept");
+        tracing::warn!(%error, file = %kept.display(), "could not copy the damaged log");
     }
     kept
 }
@@ -59,12 +60,12 @@ fn unreadable(log: &[u8]) -> Option<Unreadable> {
     let page = word(header, 8) as usize;
     let (little, sums) = (word(header, 0) & 1 == 0, (word(header, 24), word(header, 28)));
     let sound = word(header, 0) & !1 == MAGIC & !1 && checksum(little, (0, 0), &header[..24]) == sums;
-    // A page size that is none: the usual one, to have a look at what is there.
+    // With an invalid page size, frames are read as if it were the usual one.
     let page = if page.is_power_of_two() && (512..=65536).contains(&page) { page } else { 4096 };
     let frames: Vec<&[u8]> = log[HEADER..].chunks_exact(FRAME_HEADER + page).collect();
     let is_commit = |frame: &&&[u8]| word(frame, 4) != 0;
     if !sound {
-        // Without a header nobody knows whose frames these are; those that belong together are counted.
+        // Without a header the log's salt is unknown; count the commits that have the first frame's salt.
         let first = frames.first()?;
         let salt = &first[8..16];
         let commits = frames.iter().filter(|frame| &frame[8..16] == salt).filter(is_commit).count();
@@ -77,7 +78,7 @@ fn unreadable(log: &[u8]) -> Option<Unreadable> {
         &frame[8..16] == salt && running == (word(frame, 16), word(frame, 20))
     });
     let used = used.count();
-    // Frames with another salt are of an earlier round, whose commits are in the database.
+    // Frames with another salt were written before the last checkpoint; their commits are in the database.
     let commits = frames[used..].iter().filter(|frame| &frame[8..16] == salt).filter(is_commit).count();
     (commits > 0).then_some(Unreadable { commits, header: false })
 }

@@ -1,4 +1,4 @@
-//! The verbs that read. Those of several statements hold one snapshot of the database meanwhile.
+//! The operations that read. Those with several statements run them in one transaction, to see one state.
 
 use baton_protocol::domain::{MessageId, Scope, TaskId};
 use rusqlite::types::ValueRef;
@@ -21,20 +21,20 @@ pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> Store
 
 pub(super) fn load(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
     let Some(scope) = session.scope(scope)? else { return Ok(None) };
-    let snapshot = session.connection.transaction()?;
+    let transaction = session.connection.transaction()?;
     let mut task = {
-        let mut statement = snapshot.prepare_cached(sql::LOAD)?;
+        let mut statement = transaction.prepare_cached(sql::LOAD)?;
         let mut rows = statement.query(params![scope, task.as_str()])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (id, head) = sql::head(row)?;
         let snapshot = sql::snapshot(row, sql::AFTER_HEAD)?;
         Loaded { id, head, snapshot, tail: Vec::new() }
     };
-    load_tail(&mut *snapshot.prepare_cached(sql::TAIL)?, &mut task)?;
+    load_tail(&mut *transaction.prepare_cached(sql::TAIL)?, &mut task)?;
     Ok(Some(task))
 }
 
-/// What is too large is weighed, not read.
+/// Of a task that is too large only the size is read.
 pub(super) fn load_within(
     session: &mut Session,
     scope: &Scope,
@@ -47,15 +47,15 @@ pub(super) fn load_within(
     let mut rows = statement.query(params![scope, task.as_str(), most as i64])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (id, head) = sql::head(row)?;
-    let folded = row.get::<_, Option<i64>>(sql::AFTER_HEAD + 2)?.map_or(0, |bytes| bytes as usize);
+    let snapshot_bytes = row.get::<_, Option<i64>>(sql::AFTER_HEAD + 2)?.map_or(0, |bytes| bytes as usize);
     let version: Option<i64> = row.get(sql::AFTER_HEAD + 3)?;
     let weigh = || {
         let tail: Option<i64> = connection
             .prepare_cached(sql::TAIL_BYTES)?
             .query_row(params![signed(head.key.0), version.unwrap_or(0)], |row| row.get(0))?;
-        Ok(Some(Weighed::Heavy(folded + tail.unwrap_or(0) as usize)))
+        Ok(Some(Weighed::Heavy(snapshot_bytes + tail.unwrap_or(0) as usize)))
     };
-    if folded > most {
+    if snapshot_bytes > most {
         return weigh();
     }
     let mut loaded =
@@ -80,7 +80,7 @@ pub(super) fn events(
         && let Some(row) = rows.next()?
     {
         let before = events.len();
-        // A row may hold events on both sides of the fold.
+        // A row may also hold events up to `folded_through`, which count as gone.
         event_rows::read(row, after.max(sql::unsigned(row, 4)?), &mut events)?;
         bytes += events[before..].iter().map(|event: &StoredEvent| event.record().len()).sum::<usize>();
     }
@@ -120,6 +120,12 @@ pub(super) fn open_tasks(session: &mut Session, after: TaskKey, limit: u32) -> S
     tasks.collect()
 }
 
+pub(super) fn owner_tasks(session: &mut Session, owner: &str) -> StoreResult<u64> {
+    let mut statement = session.connection.prepare_cached(sql::OWNER_TASKS)?;
+    let tasks: i64 = statement.query_row([owner], |row| row.get(0))?;
+    Ok(u64::try_from(tasks).unwrap_or_default())
+}
+
 pub(super) fn find_head(connection: &Connection, scope: i64, task: &TaskId) -> StoreResult<Option<Head>> {
     let mut statement = connection.prepare_cached(sql::HEAD)?;
     let mut rows = statement.query(params![scope, task.as_str()])?;
@@ -133,14 +139,14 @@ pub(super) fn find_message(
     hash: &MessageHash,
 ) -> StoreResult<Option<MessageRecord>> {
     let mut statement = connection.prepare_cached(sql::FIND_MESSAGE)?;
-    // The digest decides, whatever version is behind it.
+    // All hashes with this digest, whatever their version byte.
     let (mut first, mut last) = (*hash, *hash);
     (first[HASH_DIGEST], last[HASH_DIGEST]) = (0, u8::MAX);
     let mut rows = statement.query(params![scope, id.as_str(), first, last])?;
     rows.next()?.map(sql::message_record).transpose()
 }
 
-/// Reads the events that are not in the task's snapshot.
+/// Reads the events after the task's snapshot.
 fn load_tail(tail: &mut Statement<'_>, task: &mut Loaded) -> StoreResult<()> {
     let folded = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.version());
     if folded < task.head.version {
@@ -152,7 +158,7 @@ fn load_tail(tail: &mut Statement<'_>, task: &mut Loaded) -> StoreResult<()> {
     Ok(())
 }
 
-/// The same, as long as the whole task has at most so many bytes. What does not fit is not read.
+/// The same, unless the whole task has more than `most` bytes: then reading stops and the answer is `false`.
 pub(super) fn load_tail_within(
     tail: &mut Statement<'_>,
     task: &mut Loaded,

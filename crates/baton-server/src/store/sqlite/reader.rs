@@ -1,4 +1,4 @@
-//! A few threads that read. A read begins when a thread takes it up, so it sees every commit before it.
+//! A few threads that read. A read begins when a thread takes it from the queue, so it sees every commit before that.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::store::{StoreError, StoreResult};
 
 type Job = Box<dyn FnOnce(&mut Session) + Send>;
 
-/// The handle. Dropping it lets queued reads finish and closes the connections.
+/// The handle of the reading threads. Dropping it waits for queued reads and closes the connections.
 #[derive(Debug)]
 pub(super) struct Readers {
     jobs: Option<mpsc::Sender<Job>>,
@@ -28,23 +28,25 @@ impl Readers {
             let thread = thread::Builder::new()
                 .name(format!("store-{name}-{number}"))
                 .spawn(move || serve(session, &jobs))
-                .map_err(|error| StoreError::Unavailable(format!("no thread to read with: {error}")))?;
+                .map_err(|error| {
+                    StoreError::unavailable(format!("could not start a reading thread: {error}"))
+                })?;
             readers.threads.push(thread);
         }
         Ok(readers)
     }
 
-    /// Waits for a place in the queue, then for the answer.
+    /// Waits for space in the queue, then for the answer.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        verb: impl FnOnce(&mut Session) -> StoreResult<T> + Send + 'static,
+        operation: impl FnOnce(&mut Session) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let stopped = || StoreError::Unavailable("the store has stopped reading".to_owned());
+        let stopped = || StoreError::unavailable("the store has stopped reading");
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |session| {
-            // Nobody waits any more: a dropped request must not cost a read.
+            // Skips the read if the caller has gone.
             if !answer.is_closed() {
-                answer.send(verb(session)).ok();
+                answer.send(operation(session)).ok();
             }
         });
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
@@ -57,7 +59,7 @@ impl Drop for Readers {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // A reader that panicked has already failed its caller.
+            // If the thread panicked, its caller has already got an error.
             thread.join().ok();
         }
     }

@@ -6,19 +6,19 @@ use crate::points::{Point, reached};
 use crate::store::{StoreError, StoreResult};
 
 /// `user_version` is how many of these have run.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
 
 /// Marks the file as Baton's ("BTON"), so that somebody else's database is never migrated.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
 
 /// Everything is keyed by scope or by the task's internal key.
 ///
-/// What an append touches decides the layout. The head row is small and the snapshot lives apart from it,
-/// because SQLite rewrites the whole row (all of a 64 KiB snapshot) on every change. Indexes name only
-/// columns that change with a status or with a turn, so that an artifact chunk writes one event and one
-/// row and no index. `state` closes the list indexes to let counts and filters run on the index alone.
+/// The layout keeps appends cheap. The head row is small and the snapshot is in a table of its own, because SQLite
+/// rewrites the whole row (all of a 64 KiB snapshot) on every change. Indexes contain only columns that change with a
+/// status or with a turn, so that an artifact chunk writes one event row and one head row and no index. `state` is the
+/// last column of the list indexes, so that counts and filters need the index only.
 ///
-/// No foreign keys: each event would look its task up again, and a purge deletes by key anyhow.
+/// No foreign keys: each inserted event would look up its task again, and a purge deletes by key anyway.
 const V1: &str = "
 CREATE TABLE scope (
     id INTEGER PRIMARY KEY,
@@ -120,8 +120,8 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// A sum of what the row says (`checksum.rs`); rows from before have none. Not of what changes without the rest: which
-/// event a message became, how far a log is folded, how many requests there were.
+/// A checksum per row (`checksum.rs`); older rows have none. It leaves out columns that are updated alone: a message
+/// record's `event`, and a task's `folded_through` and `requests`.
 const V2: &str = "
 ALTER TABLE task ADD COLUMN sum INTEGER;
 ALTER TABLE event ADD COLUMN sum INTEGER;
@@ -130,18 +130,19 @@ ALTER TABLE message_record ADD COLUMN sum INTEGER;
 ALTER TABLE request ADD COLUMN sum INTEGER;
 ";
 
-/// What a send costs is pages, then rows, so there are fewer of both.
+/// A send writes fewer pages and fewer rows, which are its cost.
 ///
-/// - A task's first message is in its row, not a record of its own with an index; it becomes one when the task is purged.
-/// - An open task is in the two indexes of open tasks and moves to those of resting ones once: its status changes more
-///   than once, and each change of an indexed column is two writes to every index that has it.
-/// - Indexes by time rise, so that what is new goes to their end and fills their pages.
+/// - The record of a task's first message is in the task's row and not in `message_record` with its index; it moves there
+///   when the task is purged.
+/// - An open task is in the two indexes of open tasks and moves once to those of idle ones: its status changes several
+///   times, and each change of an indexed column is two writes to every index with that column.
+/// - Indexes by time are ascending, so that new entries go to their end and fill their pages.
 /// - An ended task is in one index by its end, not two.
-/// - Keys are counted by the writer, which is alone, and not in a row that every birth rewrites.
-/// - Events are stored in the order they come in. By task and number, a task's later events would go between those of
-///   other tasks and split every page, and as entries of an index seven of them filled one.
-/// - Small events of one append share a row: `record` is one after the other, `lengths` two bytes for each (little
-///   endian), `number` the last one's.
+/// - The writer, the only one, counts keys itself; AUTOINCREMENT rewrites a row for every new task.
+/// - Events are stored in the order of arrival. In the order of task and number, a task's later events would go between
+///   those of other tasks and split every page, and only seven of them fitted a page of the index.
+/// - Small events of one append share a row: `record` is their records one after the other, `lengths` two bytes for each
+///   (little endian), `number` that of the last event.
 const V3: &str = "
 CREATE TABLE task_3 (
     key INTEGER PRIMARY KEY,
@@ -197,13 +198,13 @@ ALTER TABLE event_3 RENAME TO event;
 CREATE UNIQUE INDEX event_by_task ON event (task, number);
 ";
 
-/// What a list costs does not depend on how many tasks there are, nor on how large they are.
+/// The cost of a list does not depend on the number of tasks or on their size.
 ///
-/// - Totals are in rows of their own (`tally.rs`), by scope and state; those of a context with many tasks once somebody
-///   has asked for its total. A row of state 0 marks a context that is counted.
-/// - Resting tasks are listed state by state, so that a list of a rare state skips nothing.
-/// - `said` is the number of the event with what the status says, 0 without one (`said.rs`). Folding keeps its row. A
-///   task from before has none until its status changes, and is read whole.
+/// - Totals are in rows of their own (`tally.rs`), by scope and state. A context with many tasks gets such rows when its
+///   total is first requested; a row of state 0 marks a context that has them.
+/// - Idle tasks are listed state by state, so that a list of a rare state does not scan tasks of others.
+/// - `said` is the number of the event with the current status message or metadata, 0 without one (`said.rs`). Folding
+///   keeps that event's row. In older rows it is NULL until the status changes; such a task is read whole.
 const V4: &str = "
 ALTER TABLE task ADD COLUMN said INTEGER;
 CREATE INDEX task_by_state ON task (scope, state, status_at, id) WHERE work = 0;
@@ -225,11 +226,11 @@ CREATE TABLE context_tally (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Sweeps and lists look at no task that they leave alone.
+/// Sweeps and lists read only tasks they act on or show.
 ///
-/// - `foldable`: ended, and the kept snapshot tells events that are still in the log. Large tasks may have no snapshot,
-///   and every sweep walked past all of them. An ended task is in one index or the other.
-/// - Resting tasks of a context are listed state by state, too.
+/// - `foldable`: the task has ended, and its snapshot covers events that are still in the log. (Large tasks may have no
+///   snapshot, and every sweep scanned all of them.) An ended task is in one of the two indexes.
+/// - Idle tasks of a context are listed state by state, too.
 const V5: &str = "
 ALTER TABLE task ADD COLUMN foldable INTEGER NOT NULL DEFAULT 0;
 UPDATE task SET foldable = 1 WHERE ended_at IS NOT NULL AND folded_through = 0
@@ -242,31 +243,45 @@ CREATE INDEX task_ended ON task (ended_at) WHERE ended_at IS NOT NULL AND foldab
 CREATE INDEX task_by_context ON task (scope, context, state, status_at, id) WHERE work = 0;
 ";
 
-/// Refuses a database that is not ours to change, before anything about it is changed. Answers how many
-/// migrations it has seen.
+/// Credentials that Baton issued (API keys). An older Baton, which would let everybody in, does not open the file.
+const V6: &str = "
+CREATE TABLE credential (
+    id TEXT PRIMARY KEY,
+    record BLOB NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// The scopes of one owner are found without a scan, to count its tasks.
+const V7: &str = "
+CREATE INDEX scope_by_owner ON scope (owner);
+";
+
+/// Refuses another program's database and one of a newer Baton, before anything is changed. Answers how many migrations
+/// have run on it.
 pub(super) fn check(connection: &Connection) -> StoreResult<usize> {
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (version, application) = (number("user_version")?, number("application_id")?);
     let empty: bool = connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
-    // A new one has no mark yet.
+    // A new database has no application id yet.
     let is_ours = application == i64::from(APPLICATION_ID) || empty && application == 0;
     if !is_ours {
-        return Err(StoreError::Unavailable(
-            "this is another program's SQLite database, not one of Baton's; it is left as it is, choose another file"
+        return Err(StoreError::unavailable(
+            "this is another program's SQLite database, not one of Baton's; it was not changed, choose another file"
                 .to_owned(),
         ));
     }
     let newest = MIGRATIONS.len();
     match usize::try_from(version) {
         Ok(done) if done <= newest => Ok(done),
-        _ => Err(StoreError::Unavailable(format!(
+        _ => Err(StoreError::unavailable(format!(
             "the database has format {version} and this Baton knows formats up to {newest}: \
              it was written by a newer Baton"
         ))),
     }
 }
 
-/// Brings a checked database up to date, all of it or none.
+/// Runs the missing migrations in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> StoreResult<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let (done, newest) = (check(&transaction)?, MIGRATIONS.len());

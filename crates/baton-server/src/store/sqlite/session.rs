@@ -1,4 +1,4 @@
-//! One thread's connection with what it remembers.
+//! One thread's connection and its caches.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,85 +10,85 @@ use baton_protocol::domain::{Scope, TaskId, TaskState};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use super::census::Moves;
-use super::known_heads::{KnownHeads, Stored};
-use super::tally::{Of, Tally};
+use super::known_heads::{KnownHead, KnownHeads};
+use super::tally::{TallyChanges, TaskContext};
+use super::task_counts::CountChanges;
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
-/// Scopes remembered per connection. Owners are many; forgetting one costs an index lookup.
+/// Most scopes cached per connection. A scope that is not cached costs an index lookup.
 const SCOPES_REMEMBERED: usize = 4096;
 
-/// Statements kept prepared; there are fewer.
+/// Capacity for prepared statements: more than there are.
 const STATEMENTS_KEPT: usize = 64;
 
-/// Only a foreign process (a shell, a backup) can make us wait: Baton has one writer.
+/// How long to wait for SQLite's locks. Baton has one writer, so only another program (a shell, a backup) can hold them.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Connection,
-    /// What the transaction under way does to the numbers of tasks.
-    pub(super) moves: Moves,
-    /// The same, for the counters that are stored.
-    pub(super) tally: Tally,
-    /// As of the transaction under way.
+    /// How the current transaction changes the counts in memory.
+    pub(super) count_changes: CountChanges,
+    /// How the current transaction changes the stored counts.
+    pub(super) tally_changes: TallyChanges,
+    /// Includes what the current transaction has written.
     pub(super) heads: KnownHeads,
     scopes: HashMap<Scope, i64>,
-    /// Pages in the write-ahead log as of the last commit; 0 once all of them are in the database.
-    log_pages: Arc<AtomicUsize>,
-    /// The last key that was given to a task, once one was asked for. It stays when a transaction is undone.
+    /// Pages in the write-ahead log as of the last commit; 0 after a complete checkpoint.
+    wal_pages: Arc<AtomicUsize>,
+    /// The last key given to a task; `None` until it is first read. A rollback does not lower it.
     last_key: Option<i64>,
 }
 
-/// How far the log is folded into the database.
+/// How a checkpoint copies the write-ahead log into the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fold {
-    /// As far as readers allow, waiting for nobody.
+pub(super) enum Checkpoint {
+    /// As far as current readers allow, without waiting for them.
     Passive,
-    /// All of it, and the file gives back its room.
+    /// Completely; then the log file is truncated.
     Truncate,
 }
 
 impl Session {
-    /// The connection that writes. Opens or creates the file, and refuses one that is not ours.
+    /// The connection that writes. Opens or creates the file, and refuses another program's.
     pub(super) fn writer(path: &Path, synchronous: Synchronous) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut session = Self::open(path, flags)?;
-        // Instead of SQLite's own folding, which tells nobody when its sync fails.
-        let pages = Arc::clone(&session.log_pages);
+        // Replaces SQLite's automatic checkpoints, which do not report a failed sync.
+        let pages = Arc::clone(&session.wal_pages);
         session.connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, in_log: i32| {
             pages.store(in_log.max(0) as usize, Ordering::Relaxed);
             Ok(())
         }))?;
         let connection = &session.connection;
-        // Another program's log is not ours to fold.
-        session.leave_log_alone();
+        // Until the check below has passed: another program's log must not be checkpointed.
+        session.skip_checkpoint_on_close();
         schema::check(connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-        // Said before the first table exists. Purged pages are reused by the next tasks, so a file under
-        // retention stops growing; giving pages back would cost a pointer map update on every allocation.
+        // Must be set before the first table exists. Purged pages are reused by later tasks, so a file with retention
+        // stops growing; returning pages to the system would cost a pointer map update on every allocation.
         connection.pragma_update(None, "auto_vacuum", "NONE")?;
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
         if mode != "wal" {
-            return Err(StoreError::Unavailable(format!(
-                "no write-ahead log here (journal mode stays {mode}); is it on a network drive?"
+            return Err(StoreError::unavailable(format!(
+                "cannot use a write-ahead log here (journal mode stays {mode}); is the file on a network drive?"
             )));
         }
         connection.pragma_update(None, "synchronous", synchronous.pragma())?;
-        // Where fsync alone does not reach the platter (macOS); nothing elsewhere.
+        // On macOS fsync alone does not make the drive write its cache. No effect on other systems.
         connection.pragma_update(None, "fullfsync", synchronous == Synchronous::Full)?;
         connection.pragma_update(None, "checkpoint_fullfsync", synchronous == Synchronous::Full)?;
         connection.pragma_update(None, "cache_size", -16 * 1024)?;
-        // One huge batch must not leave a huge log behind for ever.
+        // Otherwise the log file would keep the size of the largest batch for ever.
         connection.pragma_update_and_check(None, "journal_size_limit", 64 << 20, |_| Ok(()))?;
         Ok(session)
     }
 
-    /// A connection that only reads. The writer's must be open already.
+    /// A connection that only reads. The writer's connection must be open already.
     pub(super) fn reader(path: &Path) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let session = Self::open(path, flags)?;
@@ -100,49 +100,49 @@ impl Session {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-        // Otherwise SQLite plans most of the prepared statements anew whenever they are asked with other values.
+        // Otherwise SQLite plans most of the prepared statements again whenever their parameters change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
-        // A mapped page that cannot be read is a SIGBUS; a read that fails is an error.
+        // A memory-mapped page that cannot be read raises SIGBUS; without mapping, a failed read is an error.
         connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
-        // What SQLite would put into temporary files is small; a full /tmp is no reason to fail.
+        // SQLite's temporary data is small here, and a full /tmp must not make the store fail.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         Ok(Session {
             connection,
-            moves: Moves::default(),
-            tally: Tally::default(),
+            count_changes: CountChanges::default(),
+            tally_changes: TallyChanges::default(),
             heads: KnownHeads::default(),
             scopes: HashMap::new(),
-            log_pages: Arc::default(),
+            wal_pages: Arc::default(),
             last_key: None,
         })
     }
 
-    /// Pages that wait in the log.
-    pub(super) fn log_pages(&self) -> usize {
-        self.log_pages.load(Ordering::Relaxed)
+    /// Pages in the write-ahead log that are not checkpointed yet.
+    pub(super) fn wal_pages(&self) -> usize {
+        self.wal_pages.load(Ordering::Relaxed)
     }
 
-    /// Copies the log into the database and syncs it. Answers whether all of it is there.
-    pub(super) fn fold_log(&self, fold: Fold) -> StoreResult<bool> {
+    /// Copies the write-ahead log into the database and syncs it. Answers whether all of it was copied.
+    pub(super) fn checkpoint(&self, fold: Checkpoint) -> StoreResult<bool> {
         let pragma = match fold {
-            Fold::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
-            Fold::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
+            Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
+            Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
         };
         let numbers = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let (busy, in_log, folded): (i64, i64, i64) = self.connection.query_row(pragma, [], numbers)?;
         let whole = busy == 0 && in_log == folded;
         if whole {
-            self.log_pages.store(0, Ordering::Relaxed);
+            self.wal_pages.store(0, Ordering::Relaxed);
         }
         Ok(whole)
     }
 
-    /// Closing must leave the files as they are. What the disk did not take may be gone from the system's cache
-    /// as well; the next start reads what is really there.
-    pub(super) fn leave_log_alone(&self) {
+    /// Closing leaves the files as they are. After a failed sync the system's cache may differ from the disk; the next
+    /// start reads what is really on the disk.
+    pub(super) fn skip_checkpoint_on_close(&self) {
         if let Err(error) = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
-            tracing::warn!(%error, "the write-ahead log may be folded by a store that has failed");
+            tracing::warn!(%error, "closing the failed store may still checkpoint the write-ahead log");
         }
     }
 
@@ -162,7 +162,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The scope's number, made if need be.
+    /// The scope's number; inserts the scope if it is new.
     pub(super) fn intern(&mut self, scope: &Scope) -> StoreResult<i64> {
         if let Some(number) = self.scope(scope)? {
             return Ok(number);
@@ -181,7 +181,7 @@ impl Session {
         Ok(key)
     }
 
-    /// The last key that a task was given, purged or not.
+    /// The last key given to a task, even if that task has been purged.
     pub(super) fn last_key(&mut self) -> StoreResult<i64> {
         match self.last_key {
             Some(key) => Ok(key),
@@ -193,14 +193,14 @@ impl Session {
         }
     }
 
-    /// The head that an append to the task is compared with.
-    pub(super) fn stored(&self, scope: i64, task: &TaskId) -> StoreResult<Option<Stored>> {
+    /// The head that an append to the task is compared with, from the cache or the database.
+    pub(super) fn known_head(&self, scope: i64, task: &TaskId) -> StoreResult<Option<KnownHead>> {
         if let Some(stored) = self.heads.get(&(scope, task.clone())) {
             return Ok(Some(stored));
         }
         let mut compare = self.connection.prepare_cached(statements::COMPARE)?;
         let stored = compare.query_row(params![scope, task.as_str()], |row| {
-            Ok(Stored {
+            Ok(KnownHead {
                 key: row.get(0)?,
                 version: statements::unsigned(row, 1)?,
                 fence: statements::unsigned(row, 2)?,
@@ -215,26 +215,27 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self) -> StoreResult<()> {
-        self.moves = Moves::default();
+        self.count_changes = CountChanges::default();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(())
     }
 
-    /// A task of the scope goes from one state (by its stored number) to another, is born or is removed.
-    pub(super) fn moved(
+    /// A task of the scope goes from one state (its stored number) to another. `from` is `None` for a new task, `to` for a
+    /// removed one.
+    pub(super) fn state_changed(
         &mut self,
         scope: i64,
-        of: Of<'_>,
+        of: TaskContext<'_>,
         from: Option<u8>,
         to: Option<TaskState>,
     ) -> StoreResult<()> {
-        self.moves.moved(from, to);
-        self.tally.moved(&self.connection, scope, of, from, to)
+        self.count_changes.state_changed(from, to);
+        self.tally_changes.state_changed(&self.connection, scope, of, from, to)
     }
 
-    /// What is written once for all writes of the transaction, before its commit.
+    /// Writes what is written once per transaction. To be called before the commit.
     pub(super) fn finish(&mut self) -> StoreResult<()> {
-        self.tally.write(&self.connection)
+        self.tally_changes.write(&self.connection)
     }
 
     pub(super) fn commit(&mut self) -> Result<(), rusqlite::Error> {
@@ -242,13 +243,13 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes the transaction under way, if SQLite has not done so by itself.
+    /// Rolls back the current transaction, if SQLite has not done so already.
     pub(super) fn roll_back(&mut self) -> StoreResult<()> {
-        self.moves = Moves::default();
-        // What the transaction made and changed is gone with it.
+        self.count_changes = CountChanges::default();
+        // The caches may hold what the transaction wrote.
         self.scopes.clear();
-        self.heads.forget();
-        self.tally.forget();
+        self.heads.clear();
+        self.tally_changes.forget();
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }

@@ -1,11 +1,11 @@
-//! The SQL, and how rows become what the contract speaks of.
+//! The SQL, and the mapping of rows to the store's types.
 
 use baton_protocol::Generation;
 use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
 use bytes::Bytes;
 use rusqlite::Row;
 
-use super::checksum::Sum;
+use super::checksum::Checksum;
 use crate::store::{
     Head, HeadState, MessageRecord, PendingRequest, ReplicaId, RequestId, StoreError, StoreResult,
     StoredEvent, StoredSnapshot, TaskKey, Work,
@@ -35,9 +35,9 @@ pub(super) const LAST_KEY: &str = "SELECT max(coalesce((SELECT max(key) FROM tas
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_key'), 0))";
 pub(super) const PUT_LAST_KEY: &str = "INSERT INTO meta (name, value) VALUES ('last_key', CAST(?1 AS TEXT)) \
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-/// SQLite rewrites the entry of every index whose column an UPDATE *names*, changed or not. So there are
-/// two: this one, for the many appends that leave state and work of a living task alone, names no indexed column.
-pub(super) const UPDATE_HEAD_STEADY: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6, said = ?7 WHERE key = ?1";
+/// SQLite rewrites the entry of every index with a column that an UPDATE *names*, changed or not. So there are two
+/// statements: this one names no indexed column and serves the many appends that do not change state or work.
+pub(super) const UPDATE_HEAD_UNINDEXED: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6, said = ?7 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
     sum = ?6, said = ?7, state = ?8, status_at = ?9, ended_at = ?10, work = ?11, foldable = ?10 IS NOT NULL \
     AND coalesce(?12, (SELECT s.version FROM snapshot s WHERE s.task = ?1), 0) > folded_through WHERE key = ?1";
@@ -53,7 +53,7 @@ pub(super) const FIND_MESSAGE: &str = "SELECT message_id, hash, task, event, rep
     WHERE scope = ?1 AND message_id = ?2 AND hash BETWEEN ?3 AND ?4";
 pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
     (scope, message_id, hash, task, event, reply, at, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-pub(super) const PLACE_MESSAGE: &str =
+pub(super) const SET_MESSAGE_EVENT: &str =
     "UPDATE message_record SET event = ?4 WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
 pub(super) const COUNT_REQUESTS: &str = "SELECT count(*) FROM request WHERE task = ?1";
 pub(super) const NUMBER_REQUEST: &str =
@@ -74,8 +74,8 @@ pub(super) const LOAD: &str = concat!(
     head_columns!(),
     ", s.record, s.sum FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.scope = ?1 AND t.id = ?2"
 );
-/// The same with the snapshot only if it has at most ?3 bytes, and with the size it has. `length` reads the row's header;
-/// the record itself, or a column that stands behind it, would be all of its pages.
+/// Like `LOAD`, with the snapshot only if it has at most ?3 bytes, and with its size. `length` reads the row's header
+/// only; reading the record, or a column stored after it, would read all of its pages.
 pub(super) const LOAD_WITHIN: &str = concat!(
     "SELECT ",
     head_columns!(),
@@ -88,30 +88,30 @@ pub(super) const TAIL_BYTES: &str =
 pub(super) const EVENTS: &str = "SELECT e.number, e.record, e.lengths, e.sum, t.folded_through FROM task t CROSS JOIN event e INDEXED BY event_by_task ON e.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 AND e.number > max(?3, t.folded_through) ORDER BY e.number LIMIT ?4";
 pub(super) const TAIL: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
-/// The same with nothing of a row that has more than ?3 bytes.
+/// Like `TAIL`, with NULL for the columns of a row that has more than ?3 bytes.
 pub(super) const TAIL_WITHIN: &str = "SELECT number, CASE WHEN length(record) <= ?3 THEN record END, \
     CASE WHEN length(record) <= ?3 THEN lengths END, CASE WHEN length(record) <= ?3 THEN sum END \
     FROM event INDEXED BY event_by_task WHERE task = ?1 AND number > ?2 ORDER BY number";
 
-// Listing. An open task is in one index and a resting one in another.
+// Listing. Open tasks (work <> 0) are in one index and resting ones (work = 0) in another.
 
 /// ?2: state; ?3, ?4: strictly before this time and id; ?5: not before; ?6: limit.
-pub(super) const PLACES: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_state \
+pub(super) const LIST_RESTING: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_state \
     WHERE t.work = 0 AND t.scope = ?1 AND t.state = ?2 AND (t.status_at, t.id) < (?3, ?4) AND t.status_at >= ?5 \
     ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 /// ?2, ?3: strictly before this time and id; ?4: not before; ?5: states as bits; ?6: limit.
-pub(super) const PLACES_OPEN: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
+pub(super) const LIST_OPEN: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
     WHERE t.work <> 0 AND t.scope = ?1 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
     AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 /// The same two, and ?7: context.
-pub(super) const PLACES_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
+pub(super) const LIST_RESTING_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_by_context \
     WHERE t.work = 0 AND t.scope = ?1 AND t.context = ?7 AND t.state = ?2 \
     AND (t.status_at, t.id) < (?3, ?4) AND t.status_at >= ?5 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
-pub(super) const PLACES_OPEN_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
+pub(super) const LIST_OPEN_IN_CONTEXT: &str = "SELECT t.status_at, t.id, t.key FROM task t INDEXED BY task_open_by_time \
     WHERE t.work <> 0 AND t.scope = ?1 AND t.context = ?7 AND (t.status_at, t.id) < (?2, ?3) AND t.status_at >= ?4 \
     AND (?5 >> t.state) & 1 ORDER BY t.status_at DESC, t.id DESC LIMIT ?6";
 pub(super) const BRIEF: &str = concat!("SELECT ", head_columns!(), " FROM task t WHERE t.key = ?1");
-/// A snapshot of more than ?2 bytes is measured, and not read.
+/// Of a snapshot of more than ?2 bytes only the length is read.
 pub(super) const WHOLE: &str = concat!(
     "SELECT ",
     head_columns!(),
@@ -119,7 +119,7 @@ pub(super) const WHOLE: &str = concat!(
      CASE WHEN length(s.record) <= ?2 THEN s.sum END \
      FROM task t LEFT JOIN snapshot s ON s.task = t.key WHERE t.key = ?1"
 );
-/// The row that has event ?2.
+/// The row that holds event ?2.
 pub(super) const SAID: &str = "SELECT number, record, lengths, sum FROM event INDEXED BY event_by_task \
     WHERE task = ?1 AND number >= ?2 ORDER BY number LIMIT 1";
 
@@ -127,6 +127,8 @@ pub(super) const SAID: &str = "SELECT number, record, lengths, sum FROM event IN
 pub(super) const TALLY: &str = "SELECT state, tasks FROM tally WHERE scope = ?1";
 pub(super) const CONTEXT_TALLY: &str =
     "SELECT state, tasks FROM context_tally WHERE scope = ?1 AND context = ?2";
+pub(super) const OWNER_TASKS: &str = "SELECT coalesce(sum(y.tasks), 0) FROM scope s INDEXED BY scope_by_owner \
+    CROSS JOIN tally y ON y.scope = s.id WHERE s.owner = ?1";
 /// ?2: state; ?3: not before.
 pub(super) const COUNT_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY task_by_state \
     WHERE t.work = 0 AND t.scope = ?1 AND t.state = ?2 AND t.status_at >= ?3";
@@ -142,7 +144,7 @@ pub(super) const PUT_TALLY: &str = "INSERT INTO tally (scope, state, tasks) VALU
     ON CONFLICT (scope, state) DO UPDATE SET tasks = tasks + excluded.tasks";
 pub(super) const COUNTED_CONTEXTS: &str = "SELECT scope, context FROM context_tally WHERE state = 0";
 pub(super) const CONTEXT_OF: &str = "SELECT context FROM task WHERE key = ?1";
-/// The mark, then the counts.
+/// Inserts the marker row (state 0), then the counts.
 pub(super) const COUNT_CONTEXT_BY_STATE: [&str; 2] = [
     "INSERT INTO context_tally (scope, context, state, tasks) VALUES (?1, ?2, 0, 0)",
     "INSERT INTO context_tally (scope, context, state, tasks) SELECT ?1, ?2, state, count(*) FROM ( \
@@ -170,17 +172,17 @@ pub(super) const COUNT_BY_STATE: &str = "SELECT state, sum(tasks) FROM tally GRO
 pub(super) const FOLDABLE: &str = "SELECT t.key, s.version, t.said FROM task t INDEXED BY task_foldable \
     CROSS JOIN snapshot s ON s.task = t.key WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2";
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0 WHERE key = ?1";
-/// Those with nothing to fold, and the others.
+/// Tasks that are not foldable, and those that are.
 pub(super) const PURGEABLE: [&str; 2] = [
     "SELECT ended_at, key, state, scope FROM task INDEXED BY task_ended \
      WHERE ended_at < ?1 AND foldable = 0 ORDER BY ended_at LIMIT ?2",
     "SELECT ended_at, key, state, scope FROM task INDEXED BY task_foldable \
      WHERE ended_at < ?1 AND foldable = 1 ORDER BY ended_at LIMIT ?2",
 ];
-/// The rows up to event ?2, but for the one that has event ?3.
+/// Deletes the rows up to event ?2, except the one that holds event ?3.
 pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <= ?2 AND number <> coalesce(( \
     SELECT min(said.number) FROM event said WHERE said.task = ?1 AND said.number >= ?3), 0)";
-/// Deletes what a task owns, the task last; its message stays on record.
+/// Deletes a task and its rows; the record of its first message is moved to `message_record` before.
 pub(super) const REMOVE_TASK: [&str; 7] = [
     "INSERT INTO message_record (scope, message_id, hash, task, event, reply, at, sum) \
      SELECT scope, message_id, hash, id, message_event, NULL, created_at, message_sum FROM task \
@@ -202,24 +204,29 @@ pub(super) const REMOVE_RECORD: &str =
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
 pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";
 
-/// Beside what the store itself keeps there.
+/// `meta` also holds values of the store itself; the prefix keeps notes apart from them.
 pub(super) const FIND_NOTE: &str = "SELECT value FROM meta WHERE name = 'note:' || ?1";
 pub(super) const PUT_NOTE: &str = "INSERT INTO meta (name, value) VALUES ('note:' || ?1, ?2) \
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// ?1 and ?2 take turns: SQLite writes no page that stays the same.
+pub(super) const CREDENTIALS: &str = "SELECT id, record, sum FROM credential";
+pub(super) const PUT_CREDENTIAL: &str = "INSERT INTO credential (id, record, sum) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (id) DO UPDATE SET record = excluded.record, sum = excluded.sum";
+pub(super) const REMOVE_CREDENTIAL: &str = "DELETE FROM credential WHERE id = ?1";
+
+/// Alternates between ?1 and ?2, since SQLite does not write a page that stays the same.
 pub(super) const PUT_CHECK: &str = "INSERT INTO meta (name, value) VALUES ('check', ?1) \
     ON CONFLICT (name) DO UPDATE SET value = iif(value = ?1, ?2, ?1)";
 
-/// Where columns after the head's start.
+/// Number of columns in [`head_columns`].
 pub(super) const AFTER_HEAD: usize = 15;
 
-/// SQLite knows signed numbers only; the bits are kept.
+/// SQLite has signed integers only; the bits stay the same.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// For what is only ever compared: above all that is stored stays above it.
+/// For numbers that are only compared: those above `i64::MAX` become `i64::MAX`, which no stored number exceeds.
 pub(super) fn position(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -238,10 +245,10 @@ pub(super) fn head(row: &Row<'_>) -> StoreResult<(TaskId, Head)> {
     Ok((id, head))
 }
 
-/// The same, with the number of the event that says the status, if it is known.
+/// The same, with the `said` column.
 pub(super) fn head_and_said(row: &Row<'_>) -> StoreResult<(TaskId, Head, Option<u64>)> {
     let id = task_id(row, 0)?;
-    let bad = |what: &str| StoreError::Damaged(format!("task {id}: {what}"));
+    let bad = |what: &str| StoreError::damaged(format!("task {id}: {what}"));
     let head = Head {
         key: TaskKey(unsigned(row, 1)?),
         context_id: ContextId::parse(text(row, 2)?).map_err(|error| bad(&format!("context id {error}")))?,
@@ -264,23 +271,23 @@ pub(super) fn head_and_said(row: &Row<'_>) -> StoreResult<(TaskId, Head, Option<
     Ok((id, head, said))
 }
 
-/// Of what an append changes.
-pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState, said: Option<u64>) -> Sum {
-    let sum = Sum::of(version)
+/// The checksum of the columns that an append writes.
+pub(super) fn head_sum(id: &TaskId, version: u64, head: &HeadState, said: Option<u64>) -> Checksum {
+    let sum = Checksum::of(version)
         .bytes(id.as_str().as_bytes())
         .number(u64::from(head.state.number()) << 8 | u64::from(head.work.number()))
         .number(head.status_at.as_millis().cast_unsigned())
         .number(u64::from(head.attempts))
         .number(head.holder.map_or(u64::MAX, |holder| holder.0))
         .number(head.fence);
-    // Rows from before format 4 do not say.
+    // Rows from before format 4 have no `said`.
     said.map_or(sum, |said| sum.number(said))
 }
 
 /// Reads `(id, record, sum)` of a request.
 pub(super) fn request(row: &Row<'_>) -> StoreResult<PendingRequest> {
     let (id, record) = (unsigned(row, 0)?, blob(row, 1)?);
-    Sum::of(id).bytes(&record).check(row.get(2)?, &|| format!("request {id}"))?;
+    Checksum::of(id).bytes(&record).check(row.get(2)?, &|| format!("request {id}"))?;
     Ok(PendingRequest { request: RequestId(id), event: StoredEvent::from_record(0, record)? })
 }
 
@@ -288,14 +295,14 @@ pub(super) fn snapshot(row: &Row<'_>, column: usize) -> StoreResult<Option<Store
     let record = row.get_ref(column)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
     let Some(record) = record else { return Ok(None) };
     let snapshot = StoredSnapshot::from_record(Bytes::copy_from_slice(record))?;
-    let sum = Sum::of(snapshot.version()).bytes(record);
+    let sum = Checksum::of(snapshot.version()).bytes(record);
     sum.check(row.get(column + 1)?, &|| "snapshot".to_owned())?;
     Ok(Some(snapshot))
 }
 
 /// Reads a row of [`FIND_MESSAGE`].
 pub(super) fn message_record(row: &Row<'_>) -> StoreResult<MessageRecord> {
-    let bad = |error| StoreError::Damaged(format!("message record: id {error}"));
+    let bad = |error| StoreError::damaged(format!("message record: id {error}"));
     let task: Option<String> = row.get(2)?;
     let reply: Option<Vec<u8>> = row.get(4)?;
     let record = MessageRecord {
@@ -310,9 +317,9 @@ pub(super) fn message_record(row: &Row<'_>) -> StoreResult<MessageRecord> {
     Ok(record)
 }
 
-/// Which event it became is said later.
-pub(super) fn message_sum(record: &MessageRecord) -> Sum {
-    Sum::of(record.at.as_millis().cast_unsigned())
+/// Leaves out `event`, which is set later.
+pub(super) fn message_sum(record: &MessageRecord) -> Checksum {
+    Checksum::of(record.at.as_millis().cast_unsigned())
         .bytes(record.message_id.as_str().as_bytes())
         .bytes(&record.hash)
         .bytes(record.task.as_ref().map_or(&[][..], |task| task.as_str().as_bytes()))
@@ -320,7 +327,7 @@ pub(super) fn message_sum(record: &MessageRecord) -> Sum {
 }
 
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> StoreResult<TaskId> {
-    TaskId::parse(text(row, column)?).map_err(|error| StoreError::Damaged(format!("task id {error}")))
+    TaskId::parse(text(row, column)?).map_err(|error| StoreError::damaged(format!("task id {error}")))
 }
 
 pub(super) fn blob(row: &Row<'_>, column: usize) -> StoreResult<Bytes> {

@@ -1,5 +1,5 @@
-//! How many tasks stand in which state, scope by scope, in rows that change in the same transaction as the tasks: a
-//! total is read, not counted. Contexts of many tasks have such rows, too, from the first time that somebody asks.
+//! How many tasks are in which state, by scope, in table rows that change in the same transaction as the tasks, so that
+//! totals need no counting. Contexts with many tasks get such rows, too, when their total is first requested.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,30 +9,30 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::statements as sql;
 use crate::store::StoreResult;
 
-/// What the transaction under way changes; written once, before its commit.
+/// Changes of the counts by the current transaction; written once, before its commit.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TallyChanges {
     /// By scope and state number.
     scopes: HashMap<(i64, u8), i64>,
     contexts: HashMap<(i64, String), HashMap<u8, i64>>,
-    /// The contexts that have rows, by scope; `None` until they are asked for.
+    /// The contexts that have rows, by scope; `None` until they are first needed.
     counted: Option<HashMap<i64, HashSet<String>>>,
 }
 
-/// Says which context a task belongs to, to whoever needs it.
-pub(super) enum Of<'a> {
-    Context(&'a ContextId),
-    /// Of the task with this key.
-    Task(i64),
+/// The context a task belongs to. Looked up by the task's key only where the caller does not know it.
+pub(super) enum TaskContext<'a> {
+    Known(&'a ContextId),
+    /// That of the task with this key.
+    OfTask(i64),
 }
 
-impl Tally {
-    /// A task of the scope goes from one state to another, is born or is removed.
-    pub(super) fn moved(
+impl TallyChanges {
+    /// A task of the scope goes from one state to another. `from` is `None` for a new task, `to` for a removed one.
+    pub(super) fn state_changed(
         &mut self,
         connection: &Connection,
         scope: i64,
-        of: Of<'_>,
+        of: TaskContext<'_>,
         from: Option<u8>,
         to: Option<TaskState>,
     ) -> StoreResult<()> {
@@ -46,8 +46,8 @@ impl Tally {
         }
         let Some(counted) = self.counted(connection)?.get(&scope) else { return Ok(()) };
         let context = match of {
-            Of::Context(context) => Some(context.as_str().to_owned()),
-            Of::Task(key) => {
+            TaskContext::Known(context) => Some(context.as_str().to_owned()),
+            TaskContext::OfTask(key) => {
                 connection.prepare_cached(sql::CONTEXT_OF)?.query_row([key], |row| row.get(0)).optional()?
             }
         };
@@ -60,7 +60,7 @@ impl Tally {
         Ok(())
     }
 
-    /// From now on the context is counted.
+    /// Creates rows for the context and keeps them from now on.
     pub(super) fn count_context(
         &mut self,
         connection: &Connection,
@@ -90,16 +90,16 @@ impl Tally {
             let tasks: i64 = sum.query_row(params![scope, context], |row| row.get(0))?;
             if tasks == 0 {
                 connection.prepare_cached(sql::REMOVE_CONTEXT_TALLY)?.execute(params![scope, context])?;
-                // Asked for again when it is needed.
+                // Read again when it is next needed.
                 self.counted = None;
             }
         }
         Ok(())
     }
 
-    /// What was changed has been undone.
+    /// To be called after a rollback.
     pub(super) fn forget(&mut self) {
-        *self = Tally::default();
+        *self = TallyChanges::default();
     }
 
     fn counted(&mut self, connection: &Connection) -> StoreResult<&mut HashMap<i64, HashSet<String>>> {

@@ -1,14 +1,14 @@
-//! The verbs that write. Each runs inside a transaction of the writer: it compares first, and once it has
-//! written anything it can only succeed or fail as a whole.
+//! The operations that write. Each runs inside a transaction of the writer and makes all its comparisons before its
+//! first write.
 
 use baton_protocol::domain::{ContextId, Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::checksum::Sum;
-use super::known_heads::Stored;
+use super::checksum::Checksum;
+use super::known_heads::KnownHead;
 use super::session::Session;
 use super::statements::{self as sql, signed};
-use super::tally::Of;
+use super::tally::TaskContext;
 use super::{event_rows, read};
 use crate::points::{Point, reached};
 use crate::store::{
@@ -16,7 +16,7 @@ use crate::store::{
     StoreResult, StoredEvent, TaskKey, said,
 };
 
-/// Ten pages: the row, its entries in the indexes, event and message record of a small task.
+/// Ten pages, about what a small new task needs: its row, index entries, event and message record.
 const CHECK_BYTES: usize = 10 * 4096;
 
 pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> StoreResult<Appended> {
@@ -37,11 +37,16 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             if !insert_task(&session.connection, scope, key, append, birth, message, said)? {
                 return Ok(Appended::Conflict);
             }
-            session.moved(scope, Of::Context(&birth.context_id), None, Some(append.head.state))?;
+            session.state_changed(
+                scope,
+                TaskContext::Known(&birth.context_id),
+                None,
+                Some(append.head.state),
+            )?;
             (scope, key, message.is_some(), 0, Some(said))
         }
         (None, Some(scope)) => {
-            let stored = session.stored(scope, &append.task)?;
+            let stored = session.known_head(scope, &append.task)?;
             let Some(stored) =
                 stored.filter(|stored| (stored.version, stored.fence) == (append.expected, append.fence))
             else {
@@ -51,13 +56,18 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
                 return Ok(Appended::Conflict);
             }
             let said = said_after(stored.said, &append.events);
-            session.moved(scope, Of::Task(stored.key), Some(stored.state), Some(append.head.state))?;
+            session.state_changed(
+                scope,
+                TaskContext::OfTask(stored.key),
+                Some(stored.state),
+                Some(append.head.state),
+            )?;
             update_head(&session.connection, &stored, append, version, said)?;
             (scope, stored.key, false, stored.requests, said)
         }
         (None, None) => return Ok(Appended::Conflict),
     };
-    session.heads.put((scope, append.task.clone()), as_stored(key, version, &append.head, requests, said));
+    session.heads.put((scope, append.task.clone()), known_head(key, version, &append.head, requests, said));
     let connection = &session.connection;
     reached(Point::AppendHead);
     if !append.events.is_empty() {
@@ -70,7 +80,7 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     }
     if let Some(snapshot) = &append.snapshot {
         let mut put = connection.prepare_cached(sql::PUT_SNAPSHOT)?;
-        let sum = Sum::of(snapshot.version()).bytes(snapshot.record());
+        let sum = Checksum::of(snapshot.version()).bytes(snapshot.record());
         put.execute(params![key, signed(snapshot.version()), &snapshot.record()[..], sum.stored()])?;
         reached(Point::AppendSnapshot);
     }
@@ -118,13 +128,13 @@ pub(super) fn request(
         &request.event.record()[..],
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
-        Sum::of(id.cast_unsigned()).bytes(request.event.record()).stored(),
+        Checksum::of(id.cast_unsigned()).bytes(request.event.record()).stored(),
     ])?;
     reached(Point::RequestInserted);
     if let Some(message) = message {
         insert_message(connection, scope, message)?;
     }
-    session.heads.noted(&(scope, task.clone()), id);
+    session.heads.set_requests(&(scope, task.clone()), id);
     Ok(Requested::Noted { request: RequestId(id.cast_unsigned()), head })
 }
 
@@ -163,15 +173,15 @@ pub(super) fn note(session: &mut Session, name: &str, put: Option<&str>) -> Stor
     Ok(connection.prepare_cached(sql::FIND_NOTE)?.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// Rewrites a row that takes about as much room as a new task does: a smaller one would still fit where no
-/// task does any more, and the answer would be wrong.
+/// Rewrites a row that takes about as much space as a new task: a smaller one could still succeed on a disk that is too
+/// full for a task.
 pub(super) fn check(session: &mut Session) -> StoreResult<()> {
     let mut put = session.connection.prepare_cached(sql::PUT_CHECK)?;
     put.execute(["-".repeat(CHECK_BYTES), "+".repeat(CHECK_BYTES)])?;
     Ok(())
 }
 
-/// Drops the events of ended tasks that their snapshots tell.
+/// Deletes the events of ended tasks that their snapshots cover.
 pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::FOLDABLE)?;
@@ -179,7 +189,7 @@ pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -
     let tasks: Vec<(i64, i64, Option<i64>)> =
         find.query_map(params![before.as_millis(), limit], task)?.collect::<Result<_, _>>()?;
     for (key, through, said) in &tasks {
-        // Lists show what the status says without the snapshot.
+        // Lists read the status message from its event, so that one stays.
         let kept = said.filter(|said| *said > 0).unwrap_or(i64::MAX);
         connection.prepare_cached(sql::FOLD_EVENTS)?.execute([*key, *through, kept])?;
         reached(Point::FoldEvents);
@@ -202,8 +212,8 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
     ended.sort_unstable();
     ended.truncate(limit as usize);
     for (_, key, state, scope) in &ended {
-        // Before its row is gone, which says its context.
-        session.moved(*scope, Of::Task(*key), Some(*state), None)?;
+        // Before the row is deleted: the context is read from it.
+        session.state_changed(*scope, TaskContext::OfTask(*key), Some(*state), None)?;
         for remove in sql::REMOVE_TASK {
             session.connection.prepare_cached(remove)?.execute([key])?;
             reached(Point::PurgeRows);
@@ -215,15 +225,15 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
     Ok(ended.len() as u64)
 }
 
-/// From now on the totals of a context are read from counters.
+/// Creates counters for a context; its totals are read from them from now on.
 pub(super) fn count_context(session: &mut Session, scope: &Scope, context: &ContextId) -> StoreResult<()> {
     match session.scope(scope)? {
-        Some(scope) => session.tally.count_context(&session.connection, scope, context),
+        Some(scope) => session.tally_changes.count_context(&session.connection, scope, context),
         None => Ok(()),
     }
 }
 
-/// Walks past the old records of living tasks: retention should ask for times before which few tasks live.
+/// Scans the old records of tasks that still exist, so `before` should be a time before which few such tasks were created.
 pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::PURGEABLE_RECORDS)?;
@@ -237,12 +247,12 @@ pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32
     Ok(found.len() as u64)
 }
 
-/// Can the task's row say all that the record does?
+/// Can the task's row hold the whole message record?
 fn fits_row(message: &MessageRecord, task: &TaskId, birth: &Birth) -> bool {
     message.task.as_ref() == Some(task) && message.reply.is_none() && message.at == birth.created_at
 }
 
-/// Does a message wait for the task that the append does not write into its log?
+/// Is a message pending that the append does not write into the log?
 fn leaves_message_out(session: &Session, key: i64, append: &Append) -> StoreResult<bool> {
     let mut waiting = session.connection.prepare_cached(sql::WAITING_MESSAGES)?;
     let mut rows = waiting.query([key])?;
@@ -254,15 +264,15 @@ fn leaves_message_out(session: &Session, key: i64, append: &Append) -> StoreResu
     Ok(false)
 }
 
-/// What is not known stays so until the events tell.
+/// Like [`said::after`]; an unknown number stays unknown until an event decides it.
 fn said_after(before: Option<u64>, events: &[StoredEvent]) -> Option<u64> {
     const UNKNOWN: u64 = u64::MAX;
     let said = said::after(before.unwrap_or(UNKNOWN), events);
     (said != UNKNOWN).then_some(said)
 }
 
-fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64, said: Option<u64>) -> Stored {
-    Stored {
+fn known_head(key: i64, version: u64, head: &HeadState, requests: i64, said: Option<u64>) -> KnownHead {
+    KnownHead {
         key,
         version,
         fence: head.fence,
@@ -274,7 +284,7 @@ fn as_stored(key: i64, version: u64, head: &HeadState, requests: i64, said: Opti
     }
 }
 
-/// Answers whether the id was free.
+/// Answers whether the id was free; if not, nothing is inserted.
 fn insert_task(
     connection: &Connection,
     scope: i64,
@@ -314,7 +324,7 @@ fn insert_task(
 
 fn update_head(
     connection: &Connection,
-    stored: &Stored,
+    stored: &KnownHead,
     append: &Append,
     version: u64,
     said: Option<u64>,
@@ -327,7 +337,7 @@ fn update_head(
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
     let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
     if indexed == (stored.state, stored.status_at, stored.work) && !head.state.is_terminal() {
-        let mut update = connection.prepare_cached(sql::UPDATE_HEAD_STEADY)?;
+        let mut update = connection.prepare_cached(sql::UPDATE_HEAD_UNINDEXED)?;
         update.execute(params![key, version, attempts, holder, fence, sum, said])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
@@ -371,15 +381,20 @@ fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -
     Ok(())
 }
 
-/// Removes a request; its message's record learns the event it became. An unknown request is no error:
-/// it was settled before.
+/// Removes a request and writes the number of its event into the message record. An unknown request is no error: it was
+/// settled before.
 fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> StoreResult<()> {
     let mut remove = connection.prepare_cached(sql::SETTLE_REQUEST)?;
     let message = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let message: Option<(Option<String>, Option<Vec<u8>>)> =
         remove.query_row(params![task, signed(settled.request.0)], message).optional()?;
     if let (Some((Some(id), Some(hash))), Some(event)) = (message, settled.event) {
-        connection.prepare_cached(sql::PLACE_MESSAGE)?.execute(params![scope, id, hash, signed(event)])?;
+        connection.prepare_cached(sql::SET_MESSAGE_EVENT)?.execute(params![
+            scope,
+            id,
+            hash,
+            signed(event)
+        ])?;
     }
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! The one thread that writes, with group commit.
 //!
-//! It takes whatever waits, up to a batch, runs it in one transaction, commits, and only then answers.
-//! There is no timer: alone, a write is committed at once; under load, what arrives during a commit shares
-//! the next one. If anything fails, the batch is undone and each write is tried alone, so that a bad one
-//! fails nobody else.
+//! It takes the queued writes, up to a batch, runs them in one transaction, commits, and only then answers. There is no
+//! timer: a single write is committed at once; under load, writes that arrive during a commit share the next one. If any
+//! write fails, the batch is rolled back and each write is tried alone, so that it fails only its own caller.
 //!
-//! The thread also folds the log into the database, after the answers: SQLite would do so within a commit and
-//! keep to itself that the sync of it failed.
+//! The thread also checkpoints the write-ahead log, after the answers: SQLite would do so within a commit and not report
+//! a failed sync.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -14,33 +13,33 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::census::Census;
+use super::disk_space::DiskSpace;
 use super::error;
-use super::place::OpenedFiles;
-use super::room::Room;
-use super::session::{Fold, Session};
+use super::opened_files::OpenedFiles;
+use super::session::{Checkpoint, Session};
+use super::task_counts::TaskCounts;
 use crate::points::{Point, reached};
 use crate::store::{Measures, StoreError, StoreResult};
 use crate::telemetry::histogram::{BATCH_BOUNDS, Histogram};
 
-/// Pages to copy that make folding the log worth its syncs (4 MiB). Writers wait while they are copied.
-const FOLD_AT: usize = 1000;
+/// Distinct pages in the write-ahead log from which a checkpoint is worth its syncs (4 MiB). Writes wait during one.
+const CHECKPOINT_PAGES: usize = 1000;
 
-/// Pages that a commit writes and the next one writes again: the last ones of the tables and indexes that a small
-/// append touches. Only one of each is copied, so a log of small commits may be long before folding it is work.
-const REWRITTEN: usize = 8;
+/// Pages that a small commit writes and the next one writes again: the last pages of the tables and indexes that an append
+/// changes. A checkpoint copies each of them once, so a long log of small commits has few pages to copy.
+const REWRITTEN_PAGES: usize = 8;
 
-/// Pages in the log that are folded in any case (32 MiB).
-const LONGEST_LOG: usize = 8000;
+/// Pages in the log from which there is a checkpoint in any case (32 MiB).
+const MAX_WAL_PAGES: usize = 8000;
 
-/// After a log that could not be folded: how soon it is tried again.
-const FOLD_AGAIN: Duration = Duration::from_secs(1);
+/// How long to wait after a failed checkpoint.
+const CHECKPOINT_RETRY: Duration = Duration::from_secs(1);
 
-/// Writes of a batch that may find the disk full one after the other before the rest is told without trying: each
-/// costs what room there is left to write, and undoes it.
+/// After this many writes of a batch in a row found the disk full, the others fail without being tried: each try writes
+/// until the disk is full and is rolled back.
 const FULL_TRIES: usize = 2;
 
-/// The handle. Dropping it lets queued writes finish, folds the write-ahead log into the database and closes it.
+/// The handle of the writing thread. Dropping it waits for queued writes, checkpoints and closes the database.
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
@@ -48,61 +47,55 @@ pub(super) struct Writer {
     counters: Arc<Counters>,
 }
 
-/// What the database stands on.
-#[derive(Debug)]
-pub(super) struct Ground {
-    pub(super) room: Room,
-    pub(super) place: Arc<OpenedFiles>,
-}
-
-/// What has been committed since the store was opened.
+/// Numbers that the thread updates and the handle reads.
 #[derive(Debug)]
 struct Counters {
-    tasks: Census,
+    tasks: TaskCounts,
     /// Writes per commit.
     batches: Histogram,
 }
 
 impl Writer {
-    /// `tasks` are those the database holds; `batch` how many writes may share a commit.
+    /// `tasks` are the counts of the database, `batch` is how many writes may share a commit.
     pub(super) fn start(
         session: Session,
-        ground: Ground,
-        tasks: Census,
+        disk: DiskSpace,
+        files: Arc<OpenedFiles>,
+        tasks: TaskCounts,
         queue: usize,
         batch: usize,
     ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let counters = Arc::new(Counters { tasks, batches: Histogram::new(BATCH_BOUNDS) });
-        let Ground { room, place } = ground;
         let committer = Committer {
             session,
-            room,
-            place,
+            disk,
+            files,
             counters: Arc::clone(&counters),
             failed: None,
-            commits_in_log: 0,
-            fold_again: None,
+            commits_in_wal: 0,
+            checkpoint_not_before: None,
         };
         let thread = thread::Builder::new()
             .name("store-write".to_owned())
             .spawn(move || committer.serve(jobs, batch))
-            .map_err(|error| StoreError::Unavailable(format!("no thread to write with: {error}")))?;
+            .map_err(|error| {
+                StoreError::unavailable(format!("could not start the writing thread: {error}"))
+            })?;
         Ok(Writer { jobs: Some(sender), thread: Some(thread), counters })
     }
 
-    /// Waits for a place in the queue, then for the commit. A caller that goes away after it got its place
-    /// has its write done all the same.
+    /// Waits for space in the queue, then for the commit. Once queued, the write is done even if the caller goes away.
     ///
-    /// The verb may run twice (in a batch, then alone); what it did the first time has been undone.
+    /// The operation may run twice, in a batch and then alone; the batch has been rolled back by then.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        verb: impl FnMut(&mut Session) -> StoreResult<T> + Send + 'static,
+        operation: impl FnMut(&mut Session) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let stopped = || StoreError::Fatal("the store has stopped writing".to_owned());
+        let stopped = || StoreError::fatal("the store has stopped writing");
         let (answer, answered) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
-        jobs.send(Box::new(Write { verb, outcome: None, answer })).await.map_err(|_| stopped())?;
+        jobs.send(Box::new(Write { operation, outcome: None, answer })).await.map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
     }
 
@@ -124,13 +117,13 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked has already failed its callers.
+            // If the thread panicked, its callers have already got errors.
             thread.join().ok();
         }
     }
 }
 
-/// One write that waits for its commit.
+/// One queued write.
 trait Job: Send {
     fn run(&mut self, session: &mut Session) -> StoreResult<()>;
     fn fail(&mut self, error: StoreError);
@@ -138,7 +131,7 @@ trait Job: Send {
 }
 
 struct Write<F, T> {
-    verb: F,
+    operation: F,
     outcome: Option<StoreResult<T>>,
     answer: oneshot::Sender<StoreResult<T>>,
 }
@@ -149,7 +142,7 @@ where
     T: Send,
 {
     fn run(&mut self, session: &mut Session) -> StoreResult<()> {
-        self.outcome = Some(Ok((self.verb)(session)?));
+        self.outcome = Some(Ok((self.operation)(session)?));
         Ok(())
     }
 
@@ -159,7 +152,7 @@ where
 
     fn answer(self: Box<Self>) {
         if let Some(outcome) = self.outcome {
-            // The caller may have gone; the write stands.
+            // The caller may have gone; the write is done all the same.
             self.answer.send(outcome).ok();
         }
     }
@@ -167,20 +160,21 @@ where
 
 struct Committer {
     session: Session,
-    room: Room,
-    place: Arc<OpenedFiles>,
+    disk: DiskSpace,
+    files: Arc<OpenedFiles>,
     counters: Arc<Counters>,
-    /// Once durability is in doubt no write is tried again.
+    /// The fatal error after which no write is tried any more.
     failed: Option<StoreError>,
-    commits_in_log: usize,
-    /// The log could not be folded: not before this time is it tried again.
-    fold_again: Option<Instant>,
+    commits_in_wal: usize,
+    /// Set after a failed checkpoint.
+    checkpoint_not_before: Option<Instant>,
 }
 
 /// Where a transaction failed.
 enum Failure {
-    /// Before any write of the batch, or once all are done: all fail alike.
+    /// Outside the writes of the batch: all of them fail with this error.
     All(StoreError),
+    /// In one of the writes or in the commit: each write may be tried alone.
     Within(StoreError),
 }
 
@@ -194,25 +188,25 @@ impl Committer {
                 reached(Point::AnswerBetween);
             }
             reached(Point::AnswerAfter);
-            if is_long(self.session.log_pages(), self.commits_in_log) {
-                self.fold_log(Fold::Passive);
+            if needs_checkpoint(self.session.wal_pages(), self.commits_in_wal) {
+                self.checkpoint(Checkpoint::Passive);
             }
         }
-        self.fold_again = None;
-        // Closing removes the log by its name, which may be another server's by now.
-        let gone = self.place.look();
-        if gone || self.failed.is_none() && !self.fold_log(Fold::Truncate) {
-            // Closing would try once more. Nothing is lost: the next opening reads the log.
-            self.session.leave_log_alone();
+        self.checkpoint_not_before = None;
+        // Closing deletes the log by its name, which may now be the name of another server's log.
+        let gone = self.files.check();
+        if gone || self.failed.is_none() && !self.checkpoint(Checkpoint::Truncate) {
+            // Closing would try another checkpoint. Nothing is lost without one: the next start reads the log.
+            self.session.skip_checkpoint_on_close();
         }
     }
 
     fn write(&mut self, jobs: &mut [Box<dyn Job>]) {
         let mut written = self.transact(jobs);
-        // A log that is folded starts anew, in the room it has already.
+        // After a checkpoint the log is written from its start again, in space it already has.
         if matches!(written, Err(Failure::Within(StoreError::Full(_))))
-            && self.session.log_pages() > 0
-            && self.fold_log(Fold::Passive)
+            && self.session.wal_pages() > 0
+            && self.checkpoint(Checkpoint::Passive)
         {
             written = self.transact(jobs);
         }
@@ -227,12 +221,12 @@ impl Committer {
         }
     }
 
-    /// Each in a commit of its own, unless there is clearly no room for any.
+    /// Each in a commit of its own, until it is clear that the disk is full.
     fn write_each(&mut self, jobs: &mut [Box<dyn Job>]) {
         let mut full = 0;
         for job in jobs {
             if full == FULL_TRIES {
-                job.fail(StoreError::Full("there was no room for the writes before".to_owned()));
+                job.fail(StoreError::full("the disk was full for the writes before this one"));
                 continue;
             }
             match self.transact(std::slice::from_mut(job)) {
@@ -249,7 +243,7 @@ impl Committer {
         if let Some(failed) = &self.failed {
             return Err(Failure::All(failed.clone()));
         }
-        if let Some(refusal) = self.place.refusal() {
+        if let Some(refusal) = self.files.refusal() {
             return Err(Failure::All(refusal));
         }
         reached(Point::WriteBegin);
@@ -268,76 +262,78 @@ impl Committer {
         match run.and_then(commit) {
             Ok(()) => {
                 reached(Point::CommitAfter);
-                self.commits_in_log += 1;
+                self.commits_in_wal += 1;
                 self.counters.batches.observe(jobs.len() as u64);
-                self.counters.tasks.apply(std::mem::take(&mut self.session.moves));
-                // Files that no path leads to are gone with the process, and with them what was just written: two
-                // calls of `stat` beside at least one sync.
-                self.place.look();
-                self.place.refusal().map_or(Ok(()), |refusal| Err(Failure::All(refusal)))
+                self.counters.tasks.apply(std::mem::take(&mut self.session.count_changes));
+                // If the files were deleted or replaced, this commit would be lost when the process ends. Costs two calls
+                // of `stat`, next to at least one sync.
+                self.files.check();
+                self.files.refusal().map_or(Ok(()), |refusal| Err(Failure::All(refusal)))
             }
             Err(error) => {
-                // Undone first: what the transaction took of the disk must not be missing when its room is judged.
+                // Rolled back first, so that the space the transaction took is free when the error is classified.
                 let undone = self.session.roll_back();
                 let error = self.note(error);
                 if let Err(error) = undone {
-                    self.note(StoreError::Fatal(format!("could not undo a failed write: {error}")));
+                    self.note(StoreError::fatal(format!("could not undo a failed write: {error}")));
                 }
                 Err(Failure::Within(error))
             }
         }
     }
 
-    /// Answers whether all of the log is in the database.
+    /// Answers whether the whole log is in the database.
     ///
-    /// A failed sync ends all writing here too, though nothing is lost: each commit was synced in the log. There
-    /// is nobody to be told; the next write is.
-    fn fold_log(&mut self, fold: Fold) -> bool {
-        if self.fold_again.is_some_and(|at| Instant::now() < at) {
+    /// A failed sync stops all writing here too, though nothing is lost: each commit was synced in the log. No caller is
+    /// waiting for a checkpoint, so the next write gets the error.
+    fn checkpoint(&mut self, fold: Checkpoint) -> bool {
+        if self.checkpoint_not_before.is_some_and(|at| Instant::now() < at) {
             return false;
         }
-        reached(Point::LogFoldBefore);
-        match self.session.fold_log(fold) {
+        reached(Point::CheckpointBefore);
+        match self.session.checkpoint(fold) {
             Ok(whole) => {
-                reached(Point::LogFoldAfter);
-                self.fold_again = None;
+                reached(Point::CheckpointAfter);
+                self.checkpoint_not_before = None;
                 if whole {
-                    self.commits_in_log = 0;
+                    self.commits_in_wal = 0;
                 }
                 whole
             }
             Err(error) => {
-                self.fold_again = Some(Instant::now() + FOLD_AGAIN);
+                self.checkpoint_not_before = Some(Instant::now() + CHECKPOINT_RETRY);
                 let error = self.note(error);
-                // That there is no room the writers are told.
+                // The writes report a full disk.
                 if matches!(error, StoreError::Full(_)) {
-                    tracing::debug!(%error, "could not fold the write-ahead log into the database");
+                    tracing::debug!(%error, "could not checkpoint the write-ahead log");
                 } else {
-                    tracing::warn!(%error, "could not fold the write-ahead log into the database");
+                    tracing::warn!(%error, "could not checkpoint the write-ahead log");
                 }
                 false
             }
         }
     }
 
-    /// Remembers a failure that ends all writing. Failures that somebody has to do something about name the file.
+    /// Classifies an error and remembers a fatal one, which stops all writing. Errors that need an operator get the file's
+    /// path.
     fn note(&mut self, error: StoreError) -> StoreError {
-        let error = match self.room.judge(error) {
-            error @ (StoreError::Full(_) | StoreError::Fatal(_)) => self.room.name_file(error),
+        let error = match self.disk.classify(error) {
+            error @ (StoreError::Full(_) | StoreError::Fatal(_)) => self.disk.name_file(error),
             other => other,
         };
         if matches!(error, StoreError::Fatal(_)) && self.failed.is_none() {
-            tracing::error!(%error, "the store takes no more writes");
-            self.session.leave_log_alone();
+            tracing::error!(%error, "the store accepts no more writes");
+            self.session.skip_checkpoint_on_close();
             self.failed = Some(error.clone());
         }
         error
     }
 }
 
-/// Is the log to be folded?
-fn is_long(pages: usize, commits: usize) -> bool {
-    pages.saturating_sub(commits.saturating_mul(REWRITTEN)) >= FOLD_AT || pages >= LONGEST_LOG
+/// Estimates the distinct pages in the log: see `REWRITTEN_PAGES`.
+fn needs_checkpoint(pages: usize, commits: usize) -> bool {
+    pages.saturating_sub(commits.saturating_mul(REWRITTEN_PAGES)) >= CHECKPOINT_PAGES
+        || pages >= MAX_WAL_PAGES
 }
 
 #[cfg(test)]
@@ -346,9 +342,12 @@ mod tests {
 
     #[test]
     fn a_log_is_folded_by_what_there_is_to_copy() {
-        assert!(is_long(FOLD_AT, 0) && !is_long(FOLD_AT - 1, 0));
-        assert!(is_long(FOLD_AT + 10 * REWRITTEN, 10) && !is_long(FOLD_AT + 9 * REWRITTEN, 10));
-        assert!(!is_long(LONGEST_LOG - 1, LONGEST_LOG), "small commits, again and again");
-        assert!(is_long(LONGEST_LOG, LONGEST_LOG), "but not for ever");
+        assert!(needs_checkpoint(CHECKPOINT_PAGES, 0) && !needs_checkpoint(CHECKPOINT_PAGES - 1, 0));
+        assert!(
+            needs_checkpoint(CHECKPOINT_PAGES + 10 * REWRITTEN_PAGES, 10)
+                && !needs_checkpoint(CHECKPOINT_PAGES + 9 * REWRITTEN_PAGES, 10)
+        );
+        assert!(!needs_checkpoint(MAX_WAL_PAGES - 1, MAX_WAL_PAGES), "small commits, again and again");
+        assert!(needs_checkpoint(MAX_WAL_PAGES, MAX_WAL_PAGES), "but not for ever");
     }
 }

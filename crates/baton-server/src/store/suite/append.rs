@@ -64,16 +64,19 @@ pub(super) async fn another_fence_conflicts(store: &Arc<dyn Store>) {
 
 pub(super) async fn a_conflict_writes_nothing(store: &Arc<dyn Store>) {
     written(store, birth("t").snapshot()).await;
-    let request = noted(store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    let request = noted(store, "t", new_request("w", Some(record("w", 1, "t")))).await;
     let before = everything(store, &scope(), "t").await;
     let full = |expected| {
-        let append =
-            next("t", expected).events(3).saying("m", 1).settling(request, Some(expected + 1)).snapshot();
+        let append = next("t", expected)
+            .events(3)
+            .with_message("m", 1)
+            .settling(request, Some(expected + 1))
+            .snapshot();
         append.state(TaskState::Completed).at(900).work(Work::Idle)
     };
     let wrong_version = full(2);
     let wrong_fence = full(1).with(|append| append.fence = 1);
-    let taken = birth("t").events(3).saying("m", 1).settling(request, Some(1)).snapshot();
+    let taken = birth("t").events(3).with_message("m", 1).settling(request, Some(1)).snapshot();
     for append in [wrong_version, wrong_fence, taken] {
         assert_eq!(store.append(&scope(), append).await.unwrap(), Appended::Conflict);
         assert_eq!(everything(store, &scope(), "t").await, before);
@@ -117,19 +120,19 @@ pub(super) async fn an_append_without_events_changes_the_head_alone(store: &Arc<
     let after = load(store, "t").await;
     assert_eq!(after.head, Head { current: claim.head, ..before.head });
     assert_eq!((after.snapshot, after.tail), (before.snapshot, before.tail));
-    // The old holder finds the fence raised.
+    // The fence was raised, so the old holder's append is refused.
     assert_eq!(store.append(&scope(), next("t", 2)).await.unwrap(), Appended::Conflict);
 }
 
 pub(super) async fn the_head_is_kept_as_told(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let mut told = birth("t").head;
+    let mut head_state = birth("t").head;
     let works = [Work::Idle, Work::Queued, Work::Running];
     for (n, state) in (1..).zip(TaskState::ALL) {
         for (m, work) in (1..).zip(works) {
             let holder = (m != 2).then_some(ReplicaId(u64::from(n) << 40));
-            let fence = told.fence;
-            told = HeadState {
+            let fence = head_state.fence;
+            head_state = HeadState {
                 state,
                 status_at: at(-i64::from(n * m)),
                 work,
@@ -137,9 +140,10 @@ pub(super) async fn the_head_is_kept_as_told(store: &Arc<dyn Store>) {
                 holder,
                 fence: fence + 3,
             };
-            let append = next("t", 1).events(0).with(|append| (append.fence, append.head) = (fence, told));
+            let append =
+                next("t", 1).events(0).with(|append| (append.fence, append.head) = (fence, head_state));
             written(store, append).await;
-            assert_eq!(head(store, "t").await.current, told);
+            assert_eq!(head(store, "t").await.current, head_state);
         }
     }
 }
@@ -162,12 +166,12 @@ pub(super) async fn a_snapshot_is_replaced_and_otherwise_kept(store: &Arc<dyn St
     assert_eq!(load(store, "t").await.snapshot, Some(snapshot(1, "first")));
     written(store, next("t", 1)).await;
     assert_eq!(load(store, "t").await.snapshot, Some(snapshot(1, "first")));
-    // A snapshot alone, without events, is an append like any other.
+    // An append may have a snapshot and no events.
     written(store, next("t", 2).events(0).with(|append| append.snapshot = Some(snapshot(2, "second")))).await;
     assert_eq!(load(store, "t").await.snapshot, Some(snapshot(2, "second")));
 }
 
-/// What may follow an ended state is for `lifecycle` to say; a store that refuses hides the engine's faults.
+/// `lifecycle` decides what may follow a terminal state; a store that refused an append would hide faults of the engine.
 pub(super) async fn stores_never_decide(store: &Arc<dyn Store>) {
     written(store, birth("t").ended(1)).await;
     written(store, next("t", 1).at(-10).work(Work::Running)).await;
@@ -183,12 +187,12 @@ pub(super) async fn keys_are_unique_and_never_reused(store: &Arc<dyn Store>) {
         assert_eq!(written(store, next(name, 1).events(0).ended(1)).await, key);
         keys.push(key);
     }
-    // The newest goes first: a store that counts on from its largest key would give it again.
+    // Purges the newest, too: a store that takes the largest stored key plus one would reuse its key.
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 3);
     keys.push(written(store, birth("a")).await);
     keys.push(written(store, birth("d")).await);
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), 5, "{keys:?}");
-    assert!(keys.iter().all(|key| *key > TaskKey(0)), "0 is where a scan of open tasks starts");
+    assert!(keys.iter().all(|key| *key > TaskKey(0)), "`open_tasks` starts after key 0");
 }

@@ -1,4 +1,4 @@
-//! `check`: can the store be written?
+//! `check`: answers whether the store can be written.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) async fn a_store_that_works_says_so(store: &Arc<dyn Store>) {
 }
 
 pub(super) async fn a_check_changes_nothing_that_is_shown(store: &Arc<dyn Store>) {
-    written(store, birth("t").events(2).saying("m", 1)).await;
+    written(store, birth("t").events(2).with_message("m", 1)).await;
     store.secret("cursor", vec![1]).await.unwrap();
     let (before, open) = (load(store, "t").await, store.open_tasks(TaskKey(0), 10).await.unwrap());
     store.check().await.unwrap();
@@ -24,7 +24,7 @@ pub(super) async fn a_check_changes_nothing_that_is_shown(store: &Arc<dyn Store>
     assert_eq!(store.open_tasks(TaskKey(0), 10).await.unwrap(), open);
     assert_eq!(store.task_count().await.unwrap(), 1);
     assert_eq!(store.secret("cursor", vec![2]).await.unwrap(), [1]);
-    // Nor is a check in the way of what follows.
+    // An append after a check works as before.
     written(store, next("t", 2)).await;
 }
 

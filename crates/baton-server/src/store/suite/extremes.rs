@@ -1,4 +1,4 @@
-//! Odd names, far times, large numbers and large records.
+//! Unusual names, extreme times, large numbers and large records.
 
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ fn odd_names() -> Vec<String> {
     names
 }
 
-/// Kept to the byte: not folded, trimmed, normalized or read as a pattern.
+/// Ids are kept byte for byte: not case-folded, trimmed, normalized or taken as a pattern.
 pub(super) async fn ids_with_odd_characters(store: &Arc<dyn Store>) {
     let names = odd_names();
     for (n, name) in (0..).zip(&names) {
-        written(store, birth(name).in_context(name).saying(name, 1).at(n)).await;
-        noted(store, name, wish("w", None)).await;
+        written(store, birth(name).in_context(name).with_message(name, 1).at(n)).await;
+        noted(store, name, new_request("w", None)).await;
     }
     for name in &names {
         assert_eq!(load(store, name).await.id.as_str(), name);
@@ -121,16 +121,16 @@ pub(super) async fn numbers_of_64_bits(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
     let mut fence = 0;
     for holder in [u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 53) + 1] {
-        let told = HeadState {
+        let head_state = HeadState {
             holder: Some(ReplicaId(holder)),
             fence: fence + (1 << 40) + 1,
             attempts: u32::MAX,
             ..birth("t").head
         };
-        let append = next("t", 1).events(0).with(|append| (append.fence, append.head) = (fence, told));
+        let append = next("t", 1).events(0).with(|append| (append.fence, append.head) = (fence, head_state));
         written(store, append).await;
-        assert_eq!(head(store, "t").await.current, told);
-        fence = told.fence;
+        assert_eq!(head(store, "t").await.current, head_state);
+        fence = head_state.fence;
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn an_event_of_one_mebibyte(store: &Arc<dyn Store>) {
     assert_eq!(store.events(&scope(), &id("t"), 1, 1).await.unwrap(), std::slice::from_ref(&large));
     assert_eq!(store.events(&scope(), &id("t"), 1, 10).await.unwrap()[0], large);
     assert_eq!(load(store, "t").await.tail[1], large);
-    let request = NewRequest { event: large.renumbered(0), ..wish("w", None) };
+    let request = NewRequest { event: large.renumbered(0), ..new_request("w", None) };
     noted(store, "t", request).await;
     assert_eq!(store.requests(&scope(), &id("t")).await.unwrap()[0].event.record(), large.record());
 }

@@ -1,6 +1,6 @@
-//! What cases are written with: short ways to say who, what and when.
+//! Short helpers for the cases.
 //!
-//! Records are written by hand, so that a case about stores can't fail because of the codec.
+//! Records are hand-written, so that a case about stores cannot fail because of the codec.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,8 +15,9 @@ use crate::store::{
     Work,
 };
 
-/// An empty store and what must live as long.
-pub(in crate::store) struct Fixture {
+/// An empty store, and what must live as long as it.
+#[derive(Debug)]
+pub struct Fixture {
     pub(in crate::store) store: Arc<dyn Store>,
     _guard: Option<Box<dyn Any + Send>>,
 }
@@ -49,7 +50,7 @@ pub(in crate::store) fn message_id(text: &str) -> MessageId {
     MessageId::parse(text).unwrap()
 }
 
-/// So many milliseconds after a day in November.
+/// This many milliseconds after a fixed time in November 2025.
 pub(in crate::store) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_763_200_000_000 + millis)
 }
@@ -64,7 +65,7 @@ pub(in crate::store) fn large_event(number: u64, bytes: usize) -> StoredEvent {
     status_event(number, &"x".repeat(bytes))
 }
 
-/// The event-to-be of a request.
+/// The event of a request.
 pub(in crate::store) fn user_event(text: &str) -> StoredEvent {
     let record = format!("1 U 1763200000001\n{{\"messageId\":\"{text}\"}}");
     StoredEvent::from_record(0, Bytes::from(record)).unwrap()
@@ -91,7 +92,7 @@ pub(in crate::store) fn reply(message: &str, hash: u8, text: &str) -> MessageRec
     MessageRecord { task: None, reply, ..record(message, hash, "unused") }
 }
 
-/// The append that makes a task: one event, queued, at time 0, in context `c`.
+/// The append that creates a task: one event, queued, at time 0, in context `c`.
 pub(in crate::store) fn birth(task: &str) -> Append {
     Append {
         task: id(task),
@@ -113,7 +114,7 @@ pub(in crate::store) fn birth(task: &str) -> Append {
     }
 }
 
-/// The append of one more event to a task at that version: working, at a time that is the event's number.
+/// The append of one more event to a task at version `expected`: working, at a time equal to the event's number.
 pub(in crate::store) fn next(task: &str, expected: u64) -> Append {
     let head = HeadState {
         state: TaskState::Working,
@@ -126,7 +127,7 @@ pub(in crate::store) fn next(task: &str, expected: u64) -> Append {
     Append { birth: None, expected, events: vec![status_event(expected + 1, task)], head, ..birth(task) }
 }
 
-/// Changes to an append, said in a row.
+/// Changes to an append, as chained calls.
 pub(in crate::store) trait Vary: Sized {
     fn with(self, change: impl FnOnce(&mut Append)) -> Append;
 
@@ -153,11 +154,11 @@ pub(in crate::store) trait Vary: Sized {
         })
     }
 
-    fn saying(self, message: &str, hash: u8) -> Append {
+    fn with_message(self, message: &str, hash: u8) -> Append {
         self.with(|append| append.message = Some(record(message, hash, append.task.as_str())))
     }
 
-    /// With a snapshot of the version this append makes.
+    /// With a snapshot of the version after this append.
     fn snapshot(self) -> Append {
         self.with(|append| {
             let version = append.expected + append.events.len() as u64;
@@ -169,7 +170,7 @@ pub(in crate::store) trait Vary: Sized {
         self.with(|append| append.settled.push(Settled { request, event }))
     }
 
-    /// Ended at that time, nothing left to do, with a snapshot.
+    /// Completed at that time, idle, with a snapshot.
     fn ended(self, millis: i64) -> Append {
         self.state(TaskState::Completed).at(millis).work(Work::Idle).snapshot()
     }
@@ -182,8 +183,8 @@ impl Vary for Append {
     }
 }
 
-/// A cancel request, or a message's if it has a record.
-pub(in crate::store) fn wish(text: &str, message: Option<MessageRecord>) -> NewRequest {
+/// A request with a user message; without a record it stands for a cancellation.
+pub(in crate::store) fn new_request(text: &str, message: Option<MessageRecord>) -> NewRequest {
     NewRequest { event: user_event(text), message, most_pending: 16 }
 }
 
@@ -225,7 +226,7 @@ pub(in crate::store) async fn recorded(
     store.message(&scope(), &message_id(message), &[hash; 32]).await.unwrap()
 }
 
-/// All a store says about a task: what must not change when nothing is to be written.
+/// Everything a store answers about a task; compared to show that nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::store) struct Everything {
     loaded: Option<Loaded>,
@@ -241,7 +242,7 @@ pub(in crate::store) async fn everything(store: &Arc<dyn Store>, scope: &Scope, 
     }
 }
 
-/// The first page of everything, with the whole tasks and without the total.
+/// The first page of all tasks, whole and without the total.
 pub(in crate::store) fn query() -> ListQuery {
     ListQuery {
         filter: ListFilter::default(),
@@ -258,11 +259,11 @@ pub(in crate::store) async fn page(store: &Arc<dyn Store>, scope: &Scope, query:
     store.list(scope, query).await.unwrap()
 }
 
-/// The tasks of a page that has whole ones.
+/// The tasks of a page with [`Detail::Whole`].
 pub(in crate::store) async fn tasks(store: &Arc<dyn Store>, scope: &Scope, query: &ListQuery) -> Vec<Loaded> {
     let whole = |listed| match listed {
         Listed::Whole(loaded) => loaded,
-        Listed::Status(brief) => panic!("{brief:?} is not all of it"),
+        Listed::Status(brief) => panic!("{brief:?} is not the whole task"),
     };
     page(store, scope, query).await.tasks.into_iter().map(whole).collect()
 }
@@ -280,7 +281,7 @@ pub(in crate::store) async fn total(store: &Arc<dyn Store>, filter: &ListFilter)
 pub(in crate::store) async fn total_in(store: &Arc<dyn Store>, scope: &Scope, filter: &ListFilter) -> u64 {
     let query =
         ListQuery { filter: filter.clone(), limit: 1, counted: true, detail: Detail::Status, ..query() };
-    page(store, scope, &query).await.total.expect("it was asked for")
+    page(store, scope, &query).await.total.expect("the total was asked for")
 }
 
 pub(in crate::store) fn numbers(events: &[StoredEvent]) -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! A task's life that has every kind of event, and the files that keep how it was first written.
+//! A task with every kind of event, and the golden files with its stored form.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use baton_protocol::domain::{
 };
 use baton_protocol::lifecycle::Snapshot;
 
+use crate::store::record::IssuedKey;
+
 pub(crate) fn task_id() -> TaskId {
     TaskId::parse("task-1").unwrap()
 }
@@ -17,12 +19,12 @@ pub(crate) fn context_id() -> ContextId {
     ContextId::parse("context-1").unwrap()
 }
 
-/// Event `number` happens that many seconds after the task began.
+/// The time of event `number`: as many seconds after the task was created.
 pub(crate) fn at(number: u64) -> Timestamp {
     Timestamp::from_millis(1_763_200_000_000 + 1000 * number as i64)
 }
 
-/// Each event with the name of its file.
+/// The task's events, each with the name of its golden file.
 pub(crate) fn story() -> Vec<(&'static str, Event)> {
     let metadata = || Some(JsonObject::parse(r#"{"trace":"a b","n":1.50}"#).unwrap());
     let status = |state, message, metadata| EventBody::Status(StatusUpdate { state, message, metadata });
@@ -58,17 +60,31 @@ pub(crate) fn story() -> Vec<(&'static str, Event)> {
         ("artifact-append", artifact(Artifact::new(report, vec![Part::text(" three")]), true, None)),
         (
             "status-message",
-            status(TaskState::InputRequired, Some(said("m-2", Role::Agent, "go on?")), metadata()),
+            status(TaskState::InputRequired, Some(message("m-2", Role::Agent, "go on?")), metadata()),
         ),
-        ("user-message-short", EventBody::said(said("m-3", Role::User, "no"))),
+        ("user-message-short", EventBody::said(message("m-3", Role::User, "no"))),
         ("cancel-requested", EventBody::CancelRequested { metadata: None }),
         ("cancel-requested-metadata", EventBody::CancelRequested { metadata: metadata() }),
-        ("status-last", status(TaskState::Canceled, Some(said("m-4", Role::Agent, "stopped")), None)),
+        ("status-last", status(TaskState::Canceled, Some(message("m-4", Role::Agent, "stopped")), None)),
     ];
     (1..).zip(bodies).map(|(number, (name, body))| (name, Event { number, at: at(number), body })).collect()
 }
 
-/// The fold of the story's first events.
+/// A key with everything that a key can have.
+pub(crate) fn key() -> IssuedKey {
+    IssuedKey {
+        id: "4f9k2m7q".to_owned(),
+        name: "CI of \"Alice\"".to_owned(),
+        owner: "alice".to_owned(),
+        scopes: vec!["tasks:read".to_owned(), "tasks:write".to_owned()],
+        created_at: at(0),
+        expires_at: Some(at(90)),
+        revoked_at: Some(at(5)),
+        sha256: [7; 32],
+    }
+}
+
+/// The task after its first `version` events.
 pub(crate) fn snapshot(version: usize) -> Snapshot {
     let mut snapshot = Snapshot::begin(task_id(), context_id(), at(0));
     for (_, event) in &story()[..version] {
@@ -77,13 +93,13 @@ pub(crate) fn snapshot(version: usize) -> Snapshot {
     snapshot
 }
 
-pub(crate) fn said(id: &str, role: Role, text: &str) -> Message {
+pub(crate) fn message(id: &str, role: Role, text: &str) -> Message {
     let ids = (Some(task_id()), Some(context_id()));
     let message = Message::new(MessageId::parse(id).unwrap(), role, vec![Part::text(text)]);
     Message { task_id: ids.0, context_id: ids.1, ..message }
 }
 
-/// A message with every kind of part and every member.
+/// A message with every kind of part and every field.
 fn question() -> Message {
     let metadata = JsonObject::parse(r#"{"k":[null,true]}"#).unwrap();
     let text = Part {
@@ -100,7 +116,7 @@ fn question() -> Message {
         metadata: Some(metadata),
         extensions: vec!["https://example.org/ext".to_owned()],
         reference_task_ids: vec![TaskId::parse("task-0").unwrap()],
-        ..said("m-1", Role::User, "")
+        ..message("m-1", Role::User, "")
     }
 }
 
@@ -113,8 +129,8 @@ pub(crate) fn path(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../fixtures/store", name].iter().collect()
 }
 
-/// Whether a missing golden file is to be written. One that exists is never replaced: a stored format
-/// that changes gets a new version and new files, and the old ones stay.
+/// Whether to write a missing golden file. An existing one is never replaced: a changed format gets a new version and new
+/// files, and the old files stay.
 pub(crate) fn must_write(name: &str) -> bool {
     let write = std::env::var_os("BATON_WRITE_GOLDEN").is_some() && !path(name).exists();
     if write {

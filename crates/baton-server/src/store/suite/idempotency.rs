@@ -10,9 +10,9 @@ use crate::store::{Appended, HASH_DIGEST, MessageRecord, Requested, Store};
 pub(super) async fn a_record_is_kept_as_told(store: &Arc<dyn Store>) {
     let mut hash = [0; 32];
     hash.iter_mut().zip(0..).for_each(|(byte, n)| *byte = 255 - n * 7);
-    let told = MessageRecord { hash, event: Some(1), at: at(-77), ..record("m", 0, "t") };
-    written(store, birth("t").with(|append| append.message = Some(told.clone()))).await;
-    assert_eq!(store.message(&scope(), &message_id("m"), &hash).await.unwrap(), Some(told));
+    let sent = MessageRecord { hash, event: Some(1), at: at(-77), ..record("m", 0, "t") };
+    written(store, birth("t").with(|append| append.message = Some(sent.clone()))).await;
+    assert_eq!(store.message(&scope(), &message_id("m"), &hash).await.unwrap(), Some(sent));
     let reply = MessageRecord { reply: Some(Bytes::from_static(b"1\n\x00\xff{}")), ..reply("r", 9, "") };
     assert_eq!(store.put_reply(&scope(), reply.clone()).await.unwrap(), None);
     assert_eq!(recorded(store, "r", 9).await, Some(reply));
@@ -20,17 +20,17 @@ pub(super) async fn a_record_is_kept_as_told(store: &Arc<dyn Store>) {
 
 pub(super) async fn an_unknown_message_has_no_record(store: &Arc<dyn Store>) {
     assert_eq!(recorded(store, "m", 1).await, None);
-    written(store, birth("t").saying("m", 1)).await;
+    written(store, birth("t").with_message("m", 1)).await;
     assert_eq!(recorded(store, "m", 2).await, None);
     assert_eq!(recorded(store, "n", 1).await, None);
 }
 
 pub(super) async fn a_duplicate_writes_nothing(store: &Arc<dyn Store>) {
-    written(store, birth("first").saying("m", 1)).await;
+    written(store, birth("first").with_message("m", 1)).await;
     written(store, birth("t").snapshot()).await;
-    let request = noted(store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    let request = noted(store, "t", new_request("w", Some(record("w", 1, "t")))).await;
     let before = everything(store, &scope(), "t").await;
-    let append = next("t", 1).events(3).saying("m", 1).settling(request, Some(2)).ended(700);
+    let append = next("t", 1).events(3).with_message("m", 1).settling(request, Some(2)).ended(700);
     let answer = store.append(&scope(), append).await.unwrap();
     assert_eq!(answer, Appended::Duplicate(record("m", 1, "first")));
     assert_eq!(everything(store, &scope(), "t").await, before);
@@ -39,17 +39,17 @@ pub(super) async fn a_duplicate_writes_nothing(store: &Arc<dyn Store>) {
 }
 
 pub(super) async fn a_duplicate_birth_makes_no_task(store: &Arc<dyn Store>) {
-    written(store, birth("first").saying("m", 1)).await;
-    let answer = store.append(&scope(), birth("second").saying("m", 1)).await.unwrap();
+    written(store, birth("first").with_message("m", 1)).await;
+    let answer = store.append(&scope(), birth("second").with_message("m", 1)).await.unwrap();
     assert_eq!(answer, Appended::Duplicate(record("m", 1, "first")));
     assert!(!exists(store, "second").await);
     assert_eq!(listed(store, &query()).await, ["first"]);
     assert_eq!(store.task_count().await.unwrap(), 1);
 }
 
-/// A repeat that lost a race must learn of the first send, not be sent round again.
+/// A repeated send must find the first one even if its append would conflict; a conflict would make the engine try again.
 pub(super) async fn a_duplicate_is_told_before_a_conflict(store: &Arc<dyn Store>) {
-    written(store, birth("t").saying("m", 1)).await;
+    written(store, birth("t").with_message("m", 1)).await;
     let duplicate = Appended::Duplicate(record("m", 1, "t"));
     for append in [birth("t"), next("t", 7), next("t", 1).with(|append| append.fence = 9), next("unknown", 1)]
     {
@@ -60,8 +60,8 @@ pub(super) async fn a_duplicate_is_told_before_a_conflict(store: &Arc<dyn Store>
 
 pub(super) async fn a_duplicate_of_a_noted_request_is_told(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let request = noted(store, "t", wish("w", Some(record("w", 1, "t")))).await;
-    let append = next("t", 1).saying("w", 1);
+    let request = noted(store, "t", new_request("w", Some(record("w", 1, "t")))).await;
+    let append = next("t", 1).with_message("w", 1);
     assert_eq!(
         store.append(&scope(), append.clone()).await.unwrap(),
         Appended::Duplicate(record("w", 1, "t"))
@@ -72,9 +72,9 @@ pub(super) async fn a_duplicate_of_a_noted_request_is_told(store: &Arc<dyn Store
 }
 
 pub(super) async fn the_same_id_with_another_hash_is_another_message(store: &Arc<dyn Store>) {
-    written(store, birth("a").saying("m", 1)).await;
-    written(store, birth("b").saying("m", 2)).await;
-    noted(store, "a", wish("m", Some(record("m", 3, "a")))).await;
+    written(store, birth("a").with_message("m", 1)).await;
+    written(store, birth("b").with_message("m", 2)).await;
+    noted(store, "a", new_request("m", Some(record("m", 3, "a")))).await;
     assert_eq!(store.put_reply(&scope(), reply("m", 4, "r")).await.unwrap(), None);
     assert_eq!(recorded(store, "m", 1).await, Some(record("m", 1, "a")));
     assert_eq!(recorded(store, "m", 2).await, Some(record("m", 2, "b")));
@@ -92,15 +92,15 @@ pub(super) async fn the_first_reply_is_kept(store: &Arc<dyn Store>) {
 
 pub(super) async fn a_reply_and_a_task_share_one_record(store: &Arc<dyn Store>) {
     store.put_reply(&scope(), reply("r", 1, "one")).await.unwrap();
-    let answer = store.append(&scope(), birth("t").saying("r", 1)).await.unwrap();
+    let answer = store.append(&scope(), birth("t").with_message("r", 1)).await.unwrap();
     assert_eq!(answer, Appended::Duplicate(reply("r", 1, "one")));
     assert!(!exists(store, "t").await);
-    written(store, birth("t").saying("m", 1)).await;
+    written(store, birth("t").with_message("m", 1)).await;
     let answer = store.put_reply(&scope(), reply("m", 1, "late")).await.unwrap();
     assert_eq!(answer, Some(record("m", 1, "t")));
 }
 
-/// After an upgrade that changes how hashes are made, repeats of earlier messages still find their first send.
+/// After an upgrade that changes how hashes are computed, repeated messages still find their first send.
 pub(super) async fn s12_a_record_is_found_under_any_version_of_its_hash(store: &Arc<dyn Store>) {
     let under = |version: u8, record: MessageRecord| {
         let mut hash = record.hash;
@@ -112,7 +112,7 @@ pub(super) async fn s12_a_record_is_found_under_any_version_of_its_hash(store: &
     };
     let (said, noted_one, answered) = (record("m", 1, "t"), record("w", 1, "t"), reply("r", 1, "r"));
     written(store, birth("t").with(|append| append.message = Some(under(200, said.clone())))).await;
-    let request = noted(store, "t", wish("w", Some(under(201, noted_one.clone())))).await;
+    let request = noted(store, "t", new_request("w", Some(under(201, noted_one.clone())))).await;
     assert_eq!(store.put_reply(&scope(), under(202, answered.clone())).await.unwrap(), None);
     for first in [&said, &noted_one, &answered] {
         let asked = under(2, first.clone());
@@ -124,7 +124,8 @@ pub(super) async fn s12_a_record_is_found_under_any_version_of_its_hash(store: &
             matches!(&appended, Appended::Duplicate(found) if { is(found, first); true }),
             "{appended:?}"
         );
-        let requested = store.request(&scope(), &id("t"), wish("w", Some(asked.clone()))).await.unwrap();
+        let requested =
+            store.request(&scope(), &id("t"), new_request("w", Some(asked.clone()))).await.unwrap();
         assert!(
             matches!(&requested, Requested::Duplicate(found) if { is(found, first); true }),
             "{requested:?}"

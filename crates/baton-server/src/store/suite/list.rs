@@ -1,4 +1,4 @@
-//! `list` and `count`: newest status first, then id descending.
+//! `list`: newest status first, then id descending; filters, positions, totals.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) async fn newest_status_comes_first(store: &Arc<dyn Store>) {
     assert_eq!(listed(store, &query()).await, ["c", "a", "d", "b", "e"]);
 }
 
-/// By bytes, not by any language's sense of order: a cursor must mean the same on every store.
+/// By bytes and not by a collation, so that a cursor means the same on every store.
 pub(super) async fn ties_are_broken_by_the_bytes_of_the_id(store: &Arc<dyn Store>) {
     let mut names = [
         "a",
@@ -87,7 +87,7 @@ pub(super) async fn a_new_status_moves_the_task(store: &Arc<dyn Store>) {
     assert_eq!(listed(store, &query()).await, ["a", "c", "b"]);
     assert_eq!(listed(store, &by_states(&[TaskState::Submitted])).await, ["c", "b"]);
     assert_eq!(listed(store, &by_states(&[TaskState::Working])).await, ["a"]);
-    // Time may also go back: the engine's clock is not the store's business.
+    // The time may go back: stores do not check the engine's clock.
     written(store, next("a", 2).at(0)).await;
     assert_eq!(listed(store, &query()).await, ["c", "b", "a"]);
 }
@@ -112,7 +112,7 @@ pub(super) async fn states_narrow(store: &Arc<dyn Store>) {
     let some = [TaskState::Failed, TaskState::Submitted, TaskState::AuthRequired];
     assert_eq!(listed(store, &by_states(&some)).await, ["Failed", "AuthRequired", "Submitted"]);
     assert_eq!(listed(store, &by_states(&TaskState::ALL)).await.len(), 8);
-    assert_eq!(listed(store, &by_states(&[])).await.len(), 8, "no state named means all");
+    assert_eq!(listed(store, &by_states(&[])).await.len(), 8, "an empty filter includes all states");
 }
 
 pub(super) async fn a_state_named_twice_counts_once(store: &Arc<dyn Store>) {
@@ -140,9 +140,9 @@ pub(super) async fn nothing_is_newer_than_the_bound(store: &Arc<dyn Store>) {
         let bounded = ListQuery { not_after: at(bound), ..query() };
         assert_eq!(listed(store, &bounded).await, expected);
         let counted = page(store, &scope(), &ListQuery { counted: true, ..bounded }).await;
-        assert_eq!(counted.total, Some(3), "the bound is the page's");
+        assert_eq!(counted.total, Some(3), "the bound does not apply to the total");
     }
-    // A bound below the lower end, or below the position, is an empty page and no fault.
+    // A bound before `updated_since` gives an empty page; a bound before the position wins over it.
     let filter = ListFilter { updated_since: Some(at(3)), ..ListFilter::default() };
     let crossed = ListQuery { filter, not_after: at(1), ..query() };
     assert_eq!(listed(store, &crossed).await, [] as [&str; 0]);
@@ -267,12 +267,12 @@ pub(super) async fn the_total_is_what_a_listing_shows(store: &Arc<dyn Store>) {
             }
         }
     }
-    assert_eq!(page(store, &scope(), &query()).await.total, None, "nobody asked");
+    assert_eq!(page(store, &scope(), &query()).await.total, None, "the total was not asked for");
     let nobody = Scope::new("agent", "tenant", "nobody");
     assert_eq!(page(store, &nobody, &ListQuery { counted: true, ..query() }).await.total, Some(0));
 }
 
-/// Beyond a thousand tasks a context's total is no longer counted by walking; it must stay right as they change.
+/// For a context with more than a thousand tasks, stores may keep counters; the total must stay right as tasks change.
 pub(super) async fn the_total_of_a_large_context_stays_right(store: &Arc<dyn Store>) {
     let filter = |states: &[TaskState]| ListFilter {
         context_id: Some(context("c")),
@@ -285,7 +285,7 @@ pub(super) async fn the_total_of_a_large_context_stays_right(store: &Arc<dyn Sto
         births.spawn(async move { written(&store, birth(&format!("t{n}")).at(n)).await });
     }
     births.join_all().await;
-    // Asked twice: the first time may be what makes it count.
+    // Twice, since the first query may be what creates the counters.
     for _ in 0..2 {
         assert_eq!(total(store, &filter(&[])).await, 1_010);
         assert_eq!(total(store, &filter(&[TaskState::Submitted])).await, 1_010);
@@ -318,7 +318,7 @@ pub(super) async fn a_page_tells_whether_others_follow(store: &Arc<dyn Store>) {
     }
 }
 
-/// The page ends before the task that would be too much, and not before the first.
+/// The page ends before the task that would exceed the limit, but has at least one task.
 pub(super) async fn a_page_is_bounded_in_bytes(store: &Arc<dyn Store>) {
     let large = |name: &str, n: i64, bytes: usize| {
         birth(name).at(n).with(|append| append.events = vec![large_event(1, bytes)])
@@ -342,16 +342,16 @@ pub(super) async fn a_page_is_bounded_in_bytes(store: &Arc<dyn Store>) {
         assert_eq!(listed(store, &within(bytes)).await, expected, "{bytes}");
         assert_eq!(page(store, &scope(), &within(bytes)).await.more, expected.len() < 5, "{bytes}");
     }
-    // A listing goes on behind each of them.
+    // A listing can continue after each of them.
     check_each_once(&all_pages(store, within(1)).await, 5);
-    // What the statuses say is all that is read, and weighed, of brief ones.
+    // Of brief tasks only the event with the status message is read and counted.
     let brief = |most_bytes| ListQuery { detail: Detail::Status, ..within(most_bytes) };
-    assert_eq!(listed(store, &brief(50_000)).await, ["t4", "t3", "t2"], "t1 says much");
+    assert_eq!(listed(store, &brief(50_000)).await, ["t4", "t3", "t2"], "t1 has a large status event");
     assert_eq!(listed(store, &brief(70_000)).await, ["t4", "t3", "t2", "t1", "t0"]);
 }
 
-/// What a status says is shown without the history: also after a later artifact, after the log was folded, and no longer
-/// once something else is said.
+/// A list without history shows the status message: also after a later artifact and after the log was folded, but no longer
+/// after the next status or user message.
 pub(super) async fn brief_tasks_say_what_their_status_says(store: &Arc<dyn Store>) {
     let message = |text: &str| Message::new(message_id(text), Role::Agent, vec![Part::text(text)]);
     let status = |state, text: Option<&str>| {

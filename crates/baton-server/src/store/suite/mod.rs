@@ -1,12 +1,36 @@
-//! The contract as cases every backend runs. A backend is one line at the end of this file.
+//! The contract as cases that every backend runs (feature `store-suite`). For a store of your own:
 //!
-//! A case is an async function over `&Arc<dyn Store>` in the file of its theme and a name in
-//! [`for_every_case`]; one that is not named there is dead code, which the compiler reports.
+//! ```
+//! # use baton_server::store::memory::MemoryStore as MyStore;
+//! use baton_server::store::suite;
+//!
+//! # /*
+//! #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+//! # */
+//! async fn my_store_keeps_the_contract() {
+//!     suite::check(|| async { MyStore::new() }).await;
+//! }
+//!
+//! # /*
+//! #[test]
+//! # */
+//! fn any_sequence_of_calls_is_answered_like_the_model() {
+//!     suite::check_model(|| async { MyStore::new() });
+//! }
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(my_store_keeps_the_contract());
+//! ```
+//!
+//! The example `own_store` is a whole store that does this.
+
+// A case is an async function over `&Arc<dyn Store>` in the file of its theme and a name in `for_every_case`; one that
+// is not named there is dead code, which the compiler reports. A backend of ours is one line at the end of this file.
 
 mod append;
 mod check;
+mod credential;
 mod extremes;
 pub(super) mod fixture;
+#[cfg(test)]
 pub(in crate::store) mod golden;
 mod idempotency;
 mod list;
@@ -18,11 +42,76 @@ mod request;
 mod retention;
 mod scope;
 
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use fixture::Fixture;
+
+use super::Store;
+#[cfg(test)]
 use super::memory::MemoryStore;
-#[cfg(feature = "sqlite")]
+#[cfg(all(test, feature = "sqlite"))]
 use super::sqlite::{Options, SqliteStore};
 
-/// The cases a new backend gets right last: run these first (`docs/stores.md`).
+/// One case of the contract. [`check`] runs all of them; a test harness of your own may run them by name.
+#[derive(Clone, Copy)]
+pub struct Case {
+    name: &'static str,
+    run: fn(Arc<dyn Store>) -> Running,
+}
+
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Case {
+    /// Its theme and what it says: `append::a_conflict_writes_nothing`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Runs it on an empty store, in a runtime with more than one thread. Panics where the store does not do what the
+    /// contract says.
+    pub async fn check(&self, store: Arc<dyn Store>) {
+        (self.run)(store).await;
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All of them.
+pub fn cases() -> &'static [Case] {
+    CASES
+}
+
+/// Runs all cases, each on a store of its own that `open` makes: an empty store, or a pair of one and whatever must live
+/// as long (a temporary folder, a schema). Runs in a runtime with more than one thread, since stores are raced. Panics
+/// at the end with the names of the cases that failed.
+pub async fn check<S: Into<Fixture>, F: Future<Output = S>>(open: impl Fn() -> F) {
+    let mut failed = Vec::new();
+    for case in cases() {
+        let fixture = open().await.into();
+        let store = Arc::clone(&fixture.store);
+        // A task of its own, so that a panic ends this case and no other.
+        if tokio::spawn(case.check(store)).await.is_err() {
+            failed.push(case.name);
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} cases failed: {}", failed.len(), CASES.len(), failed.join(", "));
+}
+
+/// Makes random sequences of calls, each on a store of its own, and compares the answers with those of a plain
+/// implementation of the contract. In a runtime of its own: not to be called in another. Panics with the shortest
+/// sequence that is answered otherwise.
+pub fn check_model<S: Into<Fixture>, F: Future<Output = S>>(open: impl Fn() -> F) {
+    model::check(async || open().await.into());
+}
+
+/// The cases that new backends most often fail: run these first (`docs/stores.md`).
+#[cfg(test)]
 const HARDEST: [&str; 10] = [
     "races::one_of_64_appenders_wins",
     "races::one_of_20_births_for_one_message_wins",
@@ -142,6 +231,11 @@ macro_rules! for_every_case {
                 secrets_are_any_bytes_under_any_name
                 the_last_note_is_kept
             }
+            credential {
+                s16_credentials_are_kept_as_given
+                s16_the_last_record_of_a_credential_is_kept
+                s16_a_removed_credential_is_gone
+            }
             check {
                 a_store_that_works_says_so
                 a_check_changes_nothing_that_is_shown
@@ -174,12 +268,16 @@ macro_rules! for_every_case {
 
 macro_rules! list_cases {
     ($($theme:ident { $($case:ident)* })*) => {
-        const CASES: &[&str] = &[$($(concat!(stringify!($theme), "::", stringify!($case)),)*)*];
+        const CASES: &[Case] = &[$($(Case {
+            name: concat!(stringify!($theme), "::", stringify!($case)),
+            run: |store| Box::pin(async move { $theme::$case(&store).await }),
+        },)*)*];
     };
 }
 
 for_every_case!(list_cases);
 
+#[cfg(test)]
 macro_rules! test_cases {
     ($($theme:ident { $($case:ident)* })*) => {
         $(mod $theme {
@@ -194,8 +292,9 @@ macro_rules! test_cases {
     };
 }
 
-/// Runs the whole suite on one backend. The factory is called once per case; it answers an empty store,
-/// or a pair of an empty store and whatever must live as long as the store (a temporary folder, a schema).
+/// Runs the whole suite on one backend. The factory is called once per case; it returns an empty store, or a pair of an
+/// empty store and a value that must live as long as the store (a temporary folder, for example).
+#[cfg(test)]
 macro_rules! store_suite {
     ($backend:ident, $factory:expr) => {
         mod $backend {
@@ -209,7 +308,7 @@ macro_rules! store_suite {
 
             #[test]
             fn any_sequence_of_calls_is_answered_like_the_model() {
-                model::check(open);
+                check_model(open);
             }
         }
     };
@@ -218,18 +317,19 @@ macro_rules! store_suite {
 #[test]
 fn the_hardest_cases_are_cases() {
     for name in HARDEST {
-        assert!(CASES.contains(&name), "{name}");
+        assert!(CASES.iter().any(|case| case.name == name), "{name}");
     }
 }
 
+#[cfg(test)]
 store_suite!(memory, || async { MemoryStore::new() });
-#[cfg(feature = "sqlite")]
+#[cfg(all(test, feature = "sqlite"))]
 store_suite!(sqlite, || async {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = SqliteStore::open(folder.path().join("baton.db"), Options::default()).expect("a fresh store");
     (store, folder)
 });
-#[cfg(feature = "postgres")]
+#[cfg(all(test, feature = "postgres"))]
 store_suite!(postgres, crate::store::postgres::tests::open);
-#[cfg(feature = "redis")]
+#[cfg(all(test, feature = "redis"))]
 store_suite!(redis, crate::store::redis::tests::open);

@@ -1,8 +1,8 @@
-//! The contract a second time, as plainly as it can be said: vectors and loops. A backend must answer any
-//! sequence of calls as this does.
+//! A second implementation of the contract, as simple as possible: vectors and loops. A backend must answer any sequence of
+//! calls as the model does.
 //!
-//! Keys and request ids are the backend's to choose; the model takes them over from its answers. Sweeps
-//! run without a limit here, because the contract leaves open which of several equals go first.
+//! The backend chooses keys and request ids; the model takes them from its answers. Sweeps run without a limit here, because
+//! the contract does not say which of several tasks with the same time goes first.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ struct ModelTask {
     events: Vec<StoredEvent>,
     snapshot: Option<StoredSnapshot>,
     pending: Vec<(PendingRequest, Option<MessageRecord>)>,
-    /// The last event that decides what the status says, if that is anything.
+    /// The event with the current status message or metadata.
     said: Option<StoredEvent>,
 }
 
 impl ModelTask {
     fn load(&self) -> Loaded {
-        let told = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
-        let tail = self.events.iter().filter(|event| event.number > told).cloned().collect();
+        let snapshot_version = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        let tail = self.events.iter().filter(|event| event.number > snapshot_version).cloned().collect();
         Loaded { id: self.id.clone(), head: self.head.clone(), snapshot: self.snapshot.clone(), tail }
     }
 
-    /// A task does not end before every message that waits for it is in its log.
+    /// Does the append end the task without writing every pending message into the log?
     fn would_lose_message(&self, append: &Append) -> bool {
         let ends = append.head.state.is_terminal() && !append.events.is_empty();
         let written = |waiting: &PendingRequest| {
@@ -117,7 +117,7 @@ impl Model {
         for event in &append.events {
             match event.kind {
                 EventKind::UserMessage => task.said = None,
-                // Those of the fixture are not spelled as this crate does, so they may say something.
+                // The fixture's status JSON is not in the codec's form, so stores must assume that it has a message.
                 EventKind::Status(_) => task.said = Some(event.clone()),
                 _ => {}
             }
@@ -213,10 +213,10 @@ impl Model {
     fn fold_ended(&mut self, before: Timestamp) -> u64 {
         let mut folded = 0;
         for task in self.tasks.iter_mut().filter(|task| task.ended_before(before)) {
-            let told = task.snapshot.as_ref().map_or(0, StoredSnapshot::version);
-            if told > task.head.folded_through {
-                task.events.retain(|event| event.number > told);
-                task.head.folded_through = told;
+            let snapshot_version = task.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+            if snapshot_version > task.head.folded_through {
+                task.events.retain(|event| event.number > snapshot_version);
+                task.head.folded_through = snapshot_version;
                 folded += 1;
             }
         }

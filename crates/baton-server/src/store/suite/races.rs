@@ -1,4 +1,4 @@
-//! Many callers at once. Every caller is a task of its own on a runtime with more than one thread.
+//! Many callers at once. Every caller is a tokio task of its own, on a runtime with more than one thread.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::fixture::*;
 use crate::store::{Append, Appended, NewRequest, Requested, Store, Work};
 
-/// Appends all of them at once; answers in no order.
+/// Makes all appends at once; the answers are in no order.
 async fn append_all(store: &Arc<dyn Store>, appends: Vec<Append>) -> Vec<Appended> {
     let mut callers = JoinSet::new();
     for append in appends {
@@ -31,13 +31,13 @@ pub(super) async fn one_of_64_appenders_wins(store: &Arc<dyn Store>) {
     assert_eq!(numbers(&load(store, "t").await.tail), [1, 2, 3, 4, 5, 6]);
 }
 
-/// In rounds: the first makes the scope, and a store may let the others wait for that and never race.
+/// In rounds: in the first one the callers may wait for the creation of the scope and never race.
 pub(super) async fn one_of_64_births_of_one_id_wins(store: &Arc<dyn Store>) {
     for round in 1..=5 {
         let task = format!("t{round}");
         let message = |n| format!("{task}m{n}");
         let births =
-            (0..64).map(|n| birth(&task).in_context(&format!("c{n}")).saying(&message(n), 1)).collect();
+            (0..64).map(|n| birth(&task).in_context(&format!("c{n}")).with_message(&message(n), 1)).collect();
         let answers = append_all(store, births).await;
         assert_eq!(count_written(&answers), 1);
         assert_eq!(store.task_count().await.unwrap(), round);
@@ -52,7 +52,7 @@ pub(super) async fn one_of_64_births_of_one_id_wins(store: &Arc<dyn Store>) {
 pub(super) async fn one_of_20_births_for_one_message_wins(store: &Arc<dyn Store>) {
     for round in 1..=5 {
         let message = format!("m{round}");
-        let births = (0..20).map(|n| birth(&format!("t{round}-{n}")).saying(&message, 1)).collect();
+        let births = (0..20).map(|n| birth(&format!("t{round}-{n}")).with_message(&message, 1)).collect();
         let answers = append_all(store, births).await;
         assert_eq!(count_written(&answers), 1);
         let kept = recorded(store, &message, 1).await.unwrap();
@@ -69,7 +69,7 @@ pub(super) async fn one_of_20_requests_for_one_message_is_noted(store: &Arc<dyn 
     let mut callers = JoinSet::new();
     for _ in 0..20 {
         let store = store.clone();
-        let request = wish("m", Some(record("m", 1, "t")));
+        let request = new_request("m", Some(record("m", 1, "t")));
         callers.spawn(async move { store.request(&scope(), &id("t"), request).await.unwrap() });
     }
     let answers = callers.join_all().await;
@@ -84,7 +84,7 @@ pub(super) async fn requests_never_exceed_the_bound(store: &Arc<dyn Store>) {
     for n in 0..64 {
         let store = store.clone();
         let name = format!("m{n}");
-        let request = NewRequest { most_pending: 16, ..wish(&name, Some(record(&name, 1, "t"))) };
+        let request = NewRequest { most_pending: 16, ..new_request(&name, Some(record(&name, 1, "t"))) };
         callers.spawn(async move { store.request(&scope(), &id("t"), request).await.unwrap() });
     }
     let answers = callers.join_all().await;
@@ -96,7 +96,7 @@ pub(super) async fn requests_never_exceed_the_bound(store: &Arc<dyn Store>) {
     assert!(pending.windows(2).all(|pair| pair[0].request < pair[1].request));
 }
 
-/// The engine's answer to a conflict: read again, decide again.
+/// After a conflict the callers read again and try again, as the engine does.
 pub(super) async fn appenders_that_read_again_all_get_through(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
     let mut callers = JoinSet::new();
@@ -105,7 +105,7 @@ pub(super) async fn appenders_that_read_again_all_get_through(store: &Arc<dyn St
         callers.spawn(async move {
             loop {
                 let version = head(&store, "t").await.version;
-                let append = next("t", version).saying(&format!("m{n}"), 1);
+                let append = next("t", version).with_message(&format!("m{n}"), 1);
                 if let Appended::Written(_) = store.append(&scope(), append).await.unwrap() {
                     return;
                 }
@@ -158,7 +158,7 @@ pub(super) async fn a_load_between_appends_is_whole(store: &Arc<dyn Store>) {
     callers.join_all().await;
 }
 
-/// Requesters and the holder at work on one task: every noted request is settled exactly once.
+/// Many callers make requests while the holder settles them: every request is settled exactly once.
 pub(super) async fn requests_and_settling_lose_none(store: &Arc<dyn Store>) {
     written(store, birth("t").work(Work::Idle)).await;
     let mut callers = JoinSet::new();
@@ -166,7 +166,8 @@ pub(super) async fn requests_and_settling_lose_none(store: &Arc<dyn Store>) {
         let store = store.clone();
         let name = format!("m{n}");
         callers.spawn(async move {
-            let request = || NewRequest { most_pending: 4, ..wish(&name, Some(record(&name, 1, "t"))) };
+            let request =
+                || NewRequest { most_pending: 4, ..new_request(&name, Some(record(&name, 1, "t"))) };
             while store.request(&scope(), &id("t"), request()).await.unwrap() == Requested::Full {
                 tokio::task::yield_now().await;
             }
@@ -194,7 +195,7 @@ pub(super) async fn requests_and_settling_lose_none(store: &Arc<dyn Store>) {
     assert_eq!(events, (2..=41).collect::<Vec<_>>());
 }
 
-/// Messages are noted while their task ends: each one is in the log or was refused.
+/// Messages are requested while the task ends: each one is in the log or was refused.
 pub(super) async fn no_message_slips_in_beside_the_end(store: &Arc<dyn Store>) {
     for round in 0..10 {
         let task = &format!("t{round}");
@@ -203,7 +204,7 @@ pub(super) async fn no_message_slips_in_beside_the_end(store: &Arc<dyn Store>) {
         for n in 0..8 {
             let (store, task, name) = (store.clone(), task.clone(), format!("{task} m{n}"));
             callers.spawn(async move {
-                let request = wish(&name, Some(record(&name, 1, &task)));
+                let request = new_request(&name, Some(record(&name, 1, &task)));
                 match store.request(&scope(), &id(&task), request).await.unwrap() {
                     Requested::Noted { .. } => Some(name),
                     Requested::Ended(_) => None,

@@ -61,7 +61,7 @@ pub(super) async fn events_stop_early_by_bytes(store: &Arc<dyn Store>) {
     while read.len() < append.events.len() {
         let page = store.events(&scope(), &id("t"), read.len() as u64, 100).await.unwrap();
         assert!(!page.is_empty(), "after {}", read.len());
-        // "About": the event that crosses the line may be the last of this page or the first of the next.
+        // The contract says "about": the event that exceeds the limit may be on this page or on the next.
         let bytes: usize = page[..page.len() - 1].iter().map(|event| event.record().len()).sum();
         assert!(bytes <= EVENTS_BYTES, "{bytes} bytes before the last of {} events", page.len());
         read.extend(page);
@@ -71,7 +71,7 @@ pub(super) async fn events_stop_early_by_bytes(store: &Arc<dyn Store>) {
     assert!(pages <= 6, "small events share a page");
 }
 
-/// With the real codec, once: what a store gives back is the task that went in, before and after folding.
+/// Uses the real codec: a loaded task is equal to the one that was written, before and after folding.
 pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
     let message = |role, text: &str| Message::new(message_id(text), role, vec![Part::text(text)]);
     let status = |state, said| EventBody::Status(StatusUpdate { state, message: said, metadata: None });

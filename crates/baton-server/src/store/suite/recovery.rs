@@ -28,12 +28,12 @@ pub(super) async fn queued_and_running_tasks_are_open(store: &Arc<dyn Store>) {
 pub(super) async fn a_pending_request_keeps_an_idle_task_open(store: &Arc<dyn Store>) {
     written(store, birth("t").work(Work::Idle)).await;
     assert_eq!(open(store).await, [] as [&str; 0]);
-    let first = noted(store, "t", wish("a", None)).await;
-    let second = noted(store, "t", wish("b", None)).await;
+    let first = noted(store, "t", new_request("a", None)).await;
+    let second = noted(store, "t", new_request("b", None)).await;
     assert_eq!(open(store).await, ["t"]);
     written(store, next("t", 1).work(Work::Idle).settling(first, None)).await;
     assert_eq!(open(store).await, ["t"], "one is left");
-    // Ended with a request still pending: somebody has to answer it.
+    // A task that ended with a pending request is open: the request must be answered.
     written(store, next("t", 2).ended(5)).await;
     assert_eq!(open(store).await, ["t"]);
     written(store, next("t", 3).events(0).ended(5).settling(second, None)).await;
@@ -84,11 +84,11 @@ pub(super) async fn the_last_note_is_kept(store: &Arc<dyn Store>) {
     assert_eq!(store.note("clock", put("2")).await.unwrap(), put("2"));
     assert_eq!(store.note("other", put("")).await.unwrap(), put(""));
     assert_eq!(store.note("clock", None).await.unwrap(), put("2"));
-    // Names that a store may use for itself.
+    // Names that a store may use internally.
     for name in ["last_key", "format", "check"] {
         assert_eq!(store.note(name, None).await.unwrap(), None, "{name}");
         store.note(name, put("mine")).await.unwrap();
     }
     store.check().await.unwrap();
-    assert_eq!(store.secret("clock", vec![1]).await.unwrap(), [1], "a secret is something else");
+    assert_eq!(store.secret("clock", vec![1]).await.unwrap(), [1], "secrets and notes are separate");
 }

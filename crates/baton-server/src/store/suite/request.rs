@@ -1,4 +1,4 @@
-//! `request`: a wish anyone may note for whoever holds the task.
+//! `request`: messages and cancellations for the task's holder.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub(super) async fn requests_are_noted_oldest_first(store: &Arc<dyn Store>) {
     written(store, birth("other")).await;
     let mut ids = Vec::new();
     for n in 0..12 {
-        ids.push(noted(store, "t", wish(&format!("w{n}"), None)).await);
+        ids.push(noted(store, "t", new_request(&format!("w{n}"), None)).await);
     }
-    noted(store, "other", wish("elsewhere", None)).await;
+    noted(store, "other", new_request("elsewhere", None)).await;
     let pending = store.requests(&scope(), &id("t")).await.unwrap();
     assert_eq!(pending.iter().map(|pending| pending.request).collect::<Vec<_>>(), ids);
     assert_eq!(texts(store, "t").await, (0..12).map(|n| json(&format!("w{n}"))).collect::<Vec<_>>());
@@ -33,7 +33,7 @@ pub(super) async fn requests_are_noted_oldest_first(store: &Arc<dyn Store>) {
 pub(super) async fn a_request_changes_no_state(store: &Arc<dyn Store>) {
     written(store, birth("t").work(Work::Idle).snapshot()).await;
     let before = load(store, "t").await;
-    match store.request(&scope(), &id("t"), wish("w", None)).await.unwrap() {
+    match store.request(&scope(), &id("t"), new_request("w", None)).await.unwrap() {
         Requested::Noted { head, .. } => assert_eq!(head, before.head),
         other => panic!("{other:?}"),
     }
@@ -44,16 +44,17 @@ pub(super) async fn a_request_changes_no_state(store: &Arc<dyn Store>) {
 
 pub(super) async fn request_ids_rise_even_after_settling(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let first = noted(store, "t", wish("1", None)).await;
-    let second = noted(store, "t", wish("2", None)).await;
+    let first = noted(store, "t", new_request("1", None)).await;
+    let second = noted(store, "t", new_request("2", None)).await;
     written(store, next("t", 1).settling(first, None).settling(second, None)).await;
-    let third = noted(store, "t", wish("3", None)).await;
+    let third = noted(store, "t", new_request("3", None)).await;
     assert!(first < second && second < third, "{first:?} {second:?} {third:?}");
 }
 
 pub(super) async fn an_unknown_task_is_not_found(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let answer = store.request(&scope(), &id("u"), wish("w", Some(record("w", 1, "u")))).await.unwrap();
+    let answer =
+        store.request(&scope(), &id("u"), new_request("w", Some(record("w", 1, "u")))).await.unwrap();
     assert_eq!(answer, Requested::NotFound);
     assert_eq!(recorded(store, "w", 1).await, None);
 }
@@ -63,7 +64,7 @@ pub(super) async fn an_ended_task_takes_no_request(store: &Arc<dyn Store>) {
         let name = format!("{state:?}");
         written(store, birth(&name).state(state).work(Work::Idle)).await;
         let answer =
-            store.request(&scope(), &id(&name), wish("w", Some(record("w", 1, &name)))).await.unwrap();
+            store.request(&scope(), &id(&name), new_request("w", Some(record("w", 1, &name)))).await.unwrap();
         assert_eq!(answer, Requested::Ended(head(store, &name).await));
         assert_eq!(texts(store, &name).await, [] as [String; 0]);
         assert_eq!(recorded(store, "w", 1).await, None);
@@ -72,16 +73,17 @@ pub(super) async fn an_ended_task_takes_no_request(store: &Arc<dyn Store>) {
 
 pub(super) async fn a_full_task_takes_no_request(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let most = |message: &str| NewRequest { most_pending: 2, ..wish(message, Some(record(message, 1, "t"))) };
+    let most =
+        |message: &str| NewRequest { most_pending: 2, ..new_request(message, Some(record(message, 1, "t"))) };
     let first = noted(store, "t", most("a")).await;
     noted(store, "t", most("b")).await;
     assert_eq!(store.request(&scope(), &id("t"), most("c")).await.unwrap(), Requested::Full);
     assert_eq!(texts(store, "t").await, [json("a"), json("b")]);
     assert_eq!(recorded(store, "c", 1).await, None);
-    // Room again; and the bound is the caller's, not the task's.
+    // After settling one, the next is accepted. The bound is part of each call, not of the task.
     written(store, next("t", 1).settling(first, None)).await;
     noted(store, "t", most("c")).await;
-    noted(store, "t", NewRequest { most_pending: 3, ..wish("d", None) }).await;
+    noted(store, "t", NewRequest { most_pending: 3, ..new_request("d", None) }).await;
     assert_eq!(texts(store, "t").await, [json("b"), json("c"), json("d")]);
 }
 
@@ -89,7 +91,7 @@ pub(super) async fn settled_requests_are_removed_and_others_stay(store: &Arc<dyn
     written(store, birth("t")).await;
     let mut ids = Vec::new();
     for name in ["a", "b", "c", "d"] {
-        ids.push(noted(store, "t", wish(name, None)).await);
+        ids.push(noted(store, "t", new_request(name, None)).await);
     }
     written(store, next("t", 1).settling(ids[2], Some(2)).settling(ids[0], None)).await;
     assert_eq!(texts(store, "t").await, [json("b"), json("d")]);
@@ -97,8 +99,8 @@ pub(super) async fn settled_requests_are_removed_and_others_stay(store: &Arc<dyn
 
 pub(super) async fn settling_writes_the_number_into_the_record(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let first = noted(store, "t", wish("a", Some(record("a", 1, "t")))).await;
-    noted(store, "t", wish("a", Some(record("a", 2, "t")))).await;
+    let first = noted(store, "t", new_request("a", Some(record("a", 1, "t")))).await;
+    noted(store, "t", new_request("a", Some(record("a", 2, "t")))).await;
     assert_eq!(recorded(store, "a", 1).await, Some(record("a", 1, "t")));
     written(store, next("t", 1).events(4).settling(first, Some(3))).await;
     let mut settled = record("a", 1, "t");
@@ -106,13 +108,13 @@ pub(super) async fn settling_writes_the_number_into_the_record(store: &Arc<dyn S
     assert_eq!(recorded(store, "a", 1).await, Some(settled.clone()));
     // The same id with another hash is another message.
     assert_eq!(recorded(store, "a", 2).await, Some(record("a", 2, "t")));
-    let again = store.request(&scope(), &id("t"), wish("a", Some(record("a", 1, "t")))).await.unwrap();
+    let again = store.request(&scope(), &id("t"), new_request("a", Some(record("a", 1, "t")))).await.unwrap();
     assert_eq!(again, Requested::Duplicate(settled));
 }
 
 pub(super) async fn a_request_settled_into_nothing_leaves_its_record(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let request = noted(store, "t", wish("a", Some(record("a", 1, "t")))).await;
+    let request = noted(store, "t", new_request("a", Some(record("a", 1, "t")))).await;
     written(store, next("t", 1).settling(request, None)).await;
     assert_eq!(texts(store, "t").await, [] as [String; 0]);
     assert_eq!(recorded(store, "a", 1).await, Some(record("a", 1, "t")));
@@ -121,11 +123,11 @@ pub(super) async fn a_request_settled_into_nothing_leaves_its_record(store: &Arc
 pub(super) async fn settling_what_is_not_pending_is_no_fault(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
     written(store, birth("other")).await;
-    let elsewhere = noted(store, "other", wish("stays", None)).await;
-    let mine = noted(store, "t", wish("goes", None)).await;
+    let elsewhere = noted(store, "other", new_request("stays", None)).await;
+    let mine = noted(store, "t", new_request("goes", None)).await;
     written(store, next("t", 1).settling(mine, Some(2))).await;
     written(store, next("t", 2).settling(mine, Some(3))).await;
-    // Naming another task's request does not reach it, be the ids unique per task or per store.
+    // Another task's request is not settled, whether ids are unique per task or per store.
     if elsewhere != mine {
         written(store, next("t", 3).settling(elsewhere, Some(4))).await;
     }
@@ -134,21 +136,21 @@ pub(super) async fn settling_what_is_not_pending_is_no_fault(store: &Arc<dyn Sto
 
 pub(super) async fn the_same_message_is_noted_once(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    noted(store, "t", wish("a", Some(record("a", 1, "t")))).await;
-    let again = store.request(&scope(), &id("t"), wish("a", Some(record("a", 1, "t")))).await.unwrap();
+    noted(store, "t", new_request("a", Some(record("a", 1, "t")))).await;
+    let again = store.request(&scope(), &id("t"), new_request("a", Some(record("a", 1, "t")))).await.unwrap();
     assert_eq!(again, Requested::Duplicate(record("a", 1, "t")));
     assert_eq!(texts(store, "t").await, [json("a")]);
     // Requests without a record, such as cancels, are never duplicates.
-    noted(store, "t", wish("cancel", None)).await;
-    noted(store, "t", wish("cancel", None)).await;
+    noted(store, "t", new_request("cancel", None)).await;
+    noted(store, "t", new_request("cancel", None)).await;
     assert_eq!(texts(store, "t").await.len(), 3);
 }
 
-/// A repeat must find its record whatever became of the task meanwhile.
+/// A repeated message must find its record whatever became of the task meanwhile.
 pub(super) async fn a_duplicate_is_told_before_anything_else(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    let request = noted(store, "t", wish("a", Some(record("a", 1, "t")))).await;
-    let again = |most_pending| NewRequest { most_pending, ..wish("a", Some(record("a", 1, "t"))) };
+    let request = noted(store, "t", new_request("a", Some(record("a", 1, "t")))).await;
+    let again = |most_pending| NewRequest { most_pending, ..new_request("a", Some(record("a", 1, "t"))) };
     let duplicate = Requested::Duplicate(record("a", 1, "t"));
     let ask = async |most| store.request(&scope(), &id("t"), again(most)).await.unwrap();
     assert_eq!(ask(1).await, duplicate, "full");
@@ -161,7 +163,7 @@ pub(super) async fn a_duplicate_is_told_before_anything_else(store: &Arc<dyn Sto
 
 pub(super) async fn a_noted_event_enters_the_log_renumbered(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    noted(store, "t", wish("a", None)).await;
+    noted(store, "t", new_request("a", None)).await;
     let pending = store.requests(&scope(), &id("t")).await.unwrap().remove(0);
     let append = next("t", 1).with(|append| append.events = vec![pending.event.renumbered(2)]);
     assert!(matches!(
@@ -173,14 +175,14 @@ pub(super) async fn a_noted_event_enters_the_log_renumbered(store: &Arc<dyn Stor
     assert_eq!(texts(store, "t").await, [] as [String; 0]);
 }
 
-/// What was acknowledged is in the log, at the latest with the task's end.
+/// An acknowledged message is in the log at the latest when the task ends.
 pub(super) async fn a_task_does_not_end_before_its_messages_are_written(store: &Arc<dyn Store>) {
     for state in TaskState::ALL.into_iter().filter(|state| state.is_terminal()) {
         let name = &format!("{state:?}");
-        let message = |text: &str| wish(text, Some(record(&format!("{name} {text}"), 1, name)));
+        let message = |text: &str| new_request(text, Some(record(&format!("{name} {text}"), 1, name)));
         written(store, birth(name)).await;
         let first = noted(store, name, message("a")).await;
-        let cancel = noted(store, name, wish("cancel", None)).await;
+        let cancel = noted(store, name, new_request("cancel", None)).await;
         let second = noted(store, name, message("b")).await;
         let end = |events| next(name, 1).events(events).state(state).work(Work::Idle).snapshot();
         let before = everything(store, &scope(), name).await;
@@ -188,15 +190,15 @@ pub(super) async fn a_task_does_not_end_before_its_messages_are_written(store: &
             end(1),
             end(1).settling(cancel, None),
             end(2).settling(first, Some(2)),
-            // Into nothing is not into the log.
+            // Settled without an event: the message would be lost.
             end(2).settling(first, Some(2)).settling(second, None),
-            end(2).saying("other", 1).settling(second, Some(2)),
+            end(2).with_message("other", 1).settling(second, Some(2)),
         ] {
             assert_eq!(store.append(&scope(), refused).await.unwrap(), Appended::Conflict);
             assert_eq!(everything(store, &scope(), name).await, before);
         }
         assert_eq!(recorded(store, "other", 1).await, None);
-        // Whatever does not end it may leave them.
+        // An append that does not end the task may leave messages pending.
         written(store, next(name, 1)).await;
         let end = next(name, 2).events(3).state(state).work(Work::Idle).snapshot();
         written(store, end.settling(first, Some(3)).settling(second, Some(4))).await;
@@ -204,7 +206,7 @@ pub(super) async fn a_task_does_not_end_before_its_messages_are_written(store: &
             let kept = recorded(store, &format!("{name} {text}"), 1).await.unwrap();
             assert_eq!(kept.event, Some(event));
         }
-        // A cancel may stay: it is answered by the end.
+        // A cancel request may stay pending: it is no message that could be lost.
         assert_eq!(texts(store, name).await, [json("cancel")]);
         written(store, next(name, 5).events(0).state(state).work(Work::Idle).settling(cancel, None)).await;
     }

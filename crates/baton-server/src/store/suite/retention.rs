@@ -1,4 +1,4 @@
-//! `fold_ended`, `purge_ended`, `purge_records`: what is forgotten, and what is not.
+//! `fold_ended`, `purge_ended`, `purge_records`: what is removed, and what is not.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ pub(super) async fn folding_keeps_the_task_and_drops_its_events(store: &Arc<dyn 
         assert_eq!(store.events(&scope(), &id("t"), after, 10).await.unwrap(), []);
     }
     assert_eq!(listed(store, &query()).await, ["t"]);
-    // What is folded is not folded again.
+    // A folded task is not folded again.
     assert_eq!(store.fold_ended(at(11), 10).await.unwrap(), 0);
 }
 
-/// A large task is not told anew at its end; its log goes all the same, as far as it was told before.
+/// A large task gets no new snapshot when it ends; its log is folded up to its last snapshot.
 pub(super) async fn s12_folding_goes_as_far_as_the_snapshot(store: &Arc<dyn Store>) {
     let end = |append: crate::store::Append| append.state(TaskState::Failed).at(1).work(Work::Idle);
     written(store, end(birth("none"))).await;
@@ -31,7 +31,7 @@ pub(super) async fn s12_folding_goes_as_far_as_the_snapshot(store: &Arc<dyn Stor
     written(store, birth("older").events(4).snapshot()).await;
     written(store, end(next("older", 4).events(3))).await;
     let before = load(store, "older").await;
-    // Tasks that can't be folded are not in the way of others.
+    // Tasks that cannot be folded do not count for the limit.
     assert_eq!(store.fold_ended(at(10), 1).await.unwrap(), 1);
     let after = load(store, "older").await;
     assert_eq!(after, Loaded { head: Head { folded_through: 4, ..before.head }, ..before });
@@ -56,7 +56,7 @@ pub(super) async fn folding_leaves_what_lives_or_ended_later(store: &Arc<dyn Sto
         let folded = head(store, &format!("{state:?}")).await.folded_through;
         assert_eq!(folded, u64::from(state.is_terminal()), "{state:?}");
     }
-    assert_eq!(head(store, "later").await.folded_through, 0, "before is before");
+    assert_eq!(head(store, "later").await.folded_through, 0, "the bound is exclusive");
 }
 
 pub(super) async fn folding_goes_up_to_the_limit_and_then_on(store: &Arc<dyn Store>) {
@@ -83,7 +83,7 @@ pub(super) async fn purging_removes_the_oldest_first(store: &Arc<dyn Store>) {
 
 pub(super) async fn purging_leaves_what_lives_or_ended_later(store: &Arc<dyn Store>) {
     for state in TaskState::ALL {
-        // Without a snapshot, and with work left, an ended task is ended all the same.
+        // An ended task is purged even without a snapshot and with work left.
         written(store, birth(&format!("{state:?}")).state(state).at(1)).await;
     }
     written(store, birth("later").ended(10)).await;
@@ -91,12 +91,12 @@ pub(super) async fn purging_leaves_what_lives_or_ended_later(store: &Arc<dyn Sto
     for state in TaskState::ALL {
         assert_eq!(exists(store, &format!("{state:?}")).await, !state.is_terminal(), "{state:?}");
     }
-    assert!(exists(store, "later").await, "before is before");
+    assert!(exists(store, "later").await, "the bound is exclusive");
 }
 
 pub(super) async fn purging_removes_events_requests_and_rows(store: &Arc<dyn Store>) {
     written(store, birth("t")).await;
-    noted(store, "t", wish("w", None)).await;
+    noted(store, "t", new_request("w", None)).await;
     written(store, next("t", 1).ended(1)).await;
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.head(&scope(), &id("t")).await.unwrap(), None);
@@ -112,8 +112,8 @@ pub(super) async fn purging_removes_events_requests_and_rows(store: &Arc<dyn Sto
 }
 
 pub(super) async fn message_records_outlive_their_task(store: &Arc<dyn Store>) {
-    written(store, birth("t").saying("m", 1)).await;
-    let request = noted(store, "t", wish("w", Some(record("w", 1, "t")))).await;
+    written(store, birth("t").with_message("m", 1)).await;
+    let request = noted(store, "t", new_request("w", Some(record("w", 1, "t")))).await;
     written(store, next("t", 1).settling(request, Some(2)).ended(1)).await;
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(recorded(store, "m", 1).await, Some(record("m", 1, "t")));
@@ -126,19 +126,19 @@ pub(super) async fn records_go_once_old_and_their_task_is_gone(store: &Arc<dyn S
     for (task, message, millis) in [("gone", "old", 1), ("gone2", "young", 20), ("here", "kept", 1)] {
         written(store, birth(task).with(|append| append.message = Some(said(message, task, millis)))).await;
     }
-    let noted = noted(store, "gone", wish("noted", Some(said("noted", "gone", 2)))).await;
+    let noted = noted(store, "gone", new_request("noted", Some(said("noted", "gone", 2)))).await;
     written(store, next("gone", 1).settling(noted, Some(2)).ended(1)).await;
     written(store, next("gone2", 1).ended(1)).await;
     assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 0, "all tasks are there");
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 2);
-    assert_eq!(store.purge_records(at(1), 100).await.unwrap(), 0, "older is older");
+    assert_eq!(store.purge_records(at(1), 100).await.unwrap(), 0, "the bound is exclusive");
     assert_eq!(store.purge_records(at(10), 100).await.unwrap(), 2);
     assert_eq!(recorded(store, "old", 1).await, None);
     assert_eq!(recorded(store, "noted", 1).await, None);
     assert_eq!(recorded(store, "young", 1).await, Some(said("young", "gone2", 20)));
     assert_eq!(recorded(store, "kept", 1).await, Some(said("kept", "here", 1)));
-    // A message that is no longer on record is new again.
-    written(store, birth("again").saying("old", 1)).await;
+    // A message without a record counts as new.
+    written(store, birth("again").with_message("old", 1)).await;
 }
 
 pub(super) async fn replies_go_once_old(store: &Arc<dyn Store>) {
@@ -152,9 +152,9 @@ pub(super) async fn replies_go_once_old(store: &Arc<dyn Store>) {
 }
 
 pub(super) async fn records_go_up_to_the_limit(store: &Arc<dyn Store>) {
-    // Living tasks' records are not in the way, however many and old.
+    // Records of existing tasks do not count for the limit, however many and old.
     for n in 0..20 {
-        written(store, birth(&format!("t{n}")).saying(&format!("t{n}"), 1)).await;
+        written(store, birth(&format!("t{n}")).with_message(&format!("t{n}"), 1)).await;
     }
     for n in 0..7 {
         let reply = MessageRecord { at: at(5), ..reply(&format!("r{n}"), 1, "r") };
@@ -168,8 +168,8 @@ pub(super) async fn records_go_up_to_the_limit(store: &Arc<dyn Store>) {
 }
 
 pub(super) async fn a_purged_id_may_be_born_again(store: &Arc<dyn Store>) {
-    written(store, birth("t").events(4).in_context("old").saying("m", 1)).await;
-    noted(store, "t", wish("w", None)).await;
+    written(store, birth("t").events(4).in_context("old").with_message("m", 1)).await;
+    noted(store, "t", new_request("w", None)).await;
     written(store, next("t", 4).ended(1)).await;
     store.fold_ended(at(10), 10).await.unwrap();
     store.purge_ended(at(10), 10).await.unwrap();
@@ -181,7 +181,7 @@ pub(super) async fn a_purged_id_may_be_born_again(store: &Arc<dyn Store>) {
         (context("new"), None, vec![1])
     );
     assert_eq!(store.requests(&scope(), &id("t")).await.unwrap(), []);
-    // The old task's message belongs to a task of that name again, and is kept with it.
+    // A task with the id in the old message's record exists again, so the record is kept.
     assert_eq!(store.purge_records(at(100), 10).await.unwrap(), 0);
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn tasks_of_all_scopes_are_counted(store: &Arc<dyn Store>) {
         written_in(store, &Scope::new("agent", "", &format!("owner{n}")), birth("t").ended(n)).await;
     }
     assert_eq!(store.task_count().await.unwrap(), 5);
-    // The sweeps go over all scopes, too, by age alone.
+    // The sweeps cover all scopes, oldest first.
     assert_eq!(store.fold_ended(at(10), 2).await.unwrap(), 2);
     assert_eq!(store.purge_ended(at(10), 3).await.unwrap(), 3);
     assert_eq!(store.task_count().await.unwrap(), 2);

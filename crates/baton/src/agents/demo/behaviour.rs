@@ -8,11 +8,11 @@ use baton_server::{AgentError, Stopped, Turn};
 use super::choice::Behaviour;
 use super::phrases;
 
-/// Long enough to be polled, subscribed to and canceled at leisure; conformance tests wait up to 30 s.
+/// Long enough for tests to poll, subscribe and cancel; conformance tests wait up to 30 s.
 const LONG_WORK: Duration = Duration::from_secs(5);
-/// Two of these are over a second: time for a second stream to join the first.
+/// Two steps take over a second, which is enough for a second stream to join the first.
 const STEP: Duration = Duration::from_millis(600);
-/// Between the chunks of a story: slow enough to watch, and never merged.
+/// Between the chunks of a story: slow enough to watch, and longer than the time within which text is merged.
 const CHUNK: Duration = Duration::from_millis(200);
 
 const STORY: [&str; 4] = [
@@ -26,7 +26,7 @@ type Done = Result<(), AgentError>;
 
 pub(super) async fn act(behaviour: Behaviour, turn: &Turn) -> Done {
     match behaviour {
-        // The router leads messages elsewhere; should one come here all the same, it is echoed.
+        // The router sends these to the other skill; if one arrives here anyway, it is echoed.
         Behaviour::Echo | Behaviour::Message => echo(turn).await,
         Behaviour::Complete => complete(turn).await,
         Behaviour::ArtifactText => hand_over(turn, "note", Part::text("A note, as you wished.")).await,
@@ -45,7 +45,7 @@ pub(super) async fn act(behaviour: Behaviour, turn: &Turn) -> Done {
     }
 }
 
-/// Text comes back as one text; without text, whatever parts there are come back as they are.
+/// Returns text as one text part; a message without text is returned part by part.
 async fn echo(turn: &Turn) -> Done {
     let message = turn.message();
     let has_text = message.parts.iter().any(|part| matches!(part.content, PartContent::Text(_)));
@@ -124,7 +124,7 @@ async fn ask_until_done(turn: &Turn) -> Done {
 
 async fn ask_to_sign_in(turn: &Turn) -> Done {
     if is_first(turn) {
-        // There is nothing to sign in to: any message will do.
+        // There is nothing to sign in to: any message counts as signed in.
         let _ends_the_turn = turn.require_auth("Sign in at https://example.com/login, then send a message.");
         return Ok(());
     }
@@ -137,17 +137,17 @@ async fn wait_for_cancel(turn: &Turn) -> Done {
     Err(Stopped.into())
 }
 
-/// Is this the turn that the task's first message started?
+/// True in the turn that the task's first message started.
 pub(super) fn is_first(turn: &Turn) -> bool {
     messages(turn) <= 1
 }
 
-/// How many messages the user sent so far, this turn's included.
+/// The number of messages from the user so far, including this turn's.
 fn messages(turn: &Turn) -> usize {
     turn.task().history.iter().filter(|message| message.role == Role::User).count()
 }
 
-/// Named by what it is: a turn that is run again replaces what it made before.
+/// The id is the name, so that a turn that is run again replaces its earlier artifact.
 pub(super) fn artifact(name: &str, parts: Vec<Part>) -> Result<Artifact, AgentError> {
     Ok(Artifact { name: Some(name.to_owned()), ..Artifact::new(ArtifactId::parse(name)?, parts) })
 }

@@ -1,10 +1,10 @@
-//! Which message asks for which behaviour: one table, and the rule that reads it.
+//! Which message selects which behaviour: one table, and the function that reads it.
 
 use baton_protocol::domain::{Message, PartContent};
 
 use super::phrases::{self, Phrase};
 
-/// What the demo agent can do. `behaviour` holds the doing.
+/// What the demo agent can do. The module `behaviour` implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
     Echo,
@@ -29,21 +29,21 @@ pub(super) enum Behaviour {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
     Behaviour(Behaviour),
-    /// Asked for by the messageId, in the words of other kits.
+    /// Selected by the messageId, as other conformance kits do it.
     Phrase(Phrase),
 }
 
 struct Row {
-    /// How a conformance test asks for it: at the start of the text or of the messageId.
+    /// How a conformance test selects it: at the start of the text or of the messageId.
     prefix: &'static str,
-    /// How a person asks for it: the whole text, capitals and final punctuation aside.
+    /// How a person selects it: the whole text, ignoring case and final punctuation.
     words: &'static str,
     behaviour: Behaviour,
 }
 
 pub(super) const MESSAGE_WORDS: &str = "just answer";
 
-/// In the order of the card's examples: tasks that run through first.
+/// In the order of the card's examples: tasks that complete by themselves come first.
 const TABLE: &[Row] = &[
     row("tck-complete-task", "complete", Behaviour::Complete),
     row("tck-artifact-text", "write a note", Behaviour::ArtifactText),
@@ -66,18 +66,18 @@ const fn row(prefix: &'static str, words: &'static str, behaviour: Behaviour) ->
     Row { prefix, words, behaviour }
 }
 
-/// What a person can say, for the card.
+/// The phrases for people, for the card's examples.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.words)
 }
 
-/// What a task's first message asks for: by its text, else by its messageId; anything else is echoed.
+/// What a task's first message selects: by its text, else by its messageId; anything else is echoed.
 pub(super) fn of(message: &Message) -> Chosen {
     if let Some(behaviour) = named_in_text(message) {
         return Chosen::Behaviour(behaviour);
     }
     match (by_prefix(message.id.as_str()), phrases::of(message)) {
-        // The longer prefix is the more exact one; of two alike, the exact words are what is looked for.
+        // The longer prefix wins; if both have the same length, the kit's exact answer is expected.
         (Some((length, behaviour)), Some((exact, _))) if length > exact => Chosen::Behaviour(behaviour),
         (_, Some((_, phrase))) => Chosen::Phrase(phrase),
         (Some((_, behaviour)), None) => Chosen::Behaviour(behaviour),
@@ -85,7 +85,7 @@ pub(super) fn of(message: &Message) -> Chosen {
     }
 }
 
-/// Does the text name a behaviour?
+/// True if the text selects a behaviour.
 pub(super) fn by_text(message: &Message) -> bool {
     named_in_text(message).is_some()
 }
@@ -102,7 +102,7 @@ pub(super) fn first_text(message: &Message) -> Option<&str> {
     })
 }
 
-/// The longest prefix counts: `tck-artifact-file-url` also starts with `tck-artifact-file`.
+/// The longest prefix wins: `tck-artifact-file-url` also starts with `tck-artifact-file`.
 fn by_prefix(text: &str) -> Option<(usize, Behaviour)> {
     let fitting = TABLE.iter().filter(|row| text.starts_with(row.prefix));
     fitting.max_by_key(|row| row.prefix.len()).map(|row| (row.prefix.len(), row.behaviour))
@@ -112,7 +112,7 @@ fn by_words(text: &str) -> Option<Behaviour> {
     TABLE.iter().find(|row| same_words(text, row.words)).map(|row| row.behaviour)
 }
 
-/// Is this what a person means by `words`?
+/// True if the text is `words`, ignoring case and final punctuation.
 pub(super) fn same_words(text: &str, words: &str) -> bool {
     text.trim().trim_end_matches(['.', '!']).eq_ignore_ascii_case(words)
 }

@@ -12,14 +12,14 @@ use super::choice::{self, first_text, same_words};
 const GREETING: &str = "Hello from TCK";
 pub(super) const ANSWER: &str = "Direct message response";
 
-/// Between the updates of slow work, and how many there are: 8 s in all.
+/// Pause between the updates of slow work, and their number: 8 s in all.
 const UPDATE: Duration = Duration::from_millis(500);
 const UPDATES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phrase {
     Complete,
-    /// Asks again and again until a message says that it is enough.
+    /// Asks for input until a message says `done`.
     Hold,
     Message,
     Text(&'static str),
@@ -30,7 +30,7 @@ pub(super) enum Phrase {
     StreamFile,
     StreamChunks,
     Reject,
-    /// Takes 8 s, and tells every half second that it works.
+    /// Takes 8 s, with a progress update every half second.
     Slow,
 }
 
@@ -53,13 +53,13 @@ const TABLE: &[(&str, Phrase)] = &[
     ("test-resubscribe-message-id", Phrase::Slow),
 ];
 
-/// The longest prefix counts.
+/// The longest prefix wins.
 pub(super) fn of(message: &Message) -> Option<(usize, Phrase)> {
     let fitting = TABLE.iter().filter(|(prefix, _)| message.id.as_str().starts_with(prefix));
     fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(prefix, phrase)| (prefix.len(), *phrase))
 }
 
-/// Does a message to a task that waits for input end it?
+/// True if a message to a task that waits for input ends the task.
 pub(super) fn is_enough(message: &Message) -> bool {
     first_text(message).is_some_and(|text| same_words(text, "done"))
         || (!choice::by_text(message) && of(message).is_some_and(|(_, phrase)| phrase == Phrase::Complete))
@@ -67,7 +67,7 @@ pub(super) fn is_enough(message: &Message) -> bool {
 
 pub(super) async fn act(phrase: Phrase, turn: &Turn) -> Result<(), AgentError> {
     match phrase {
-        // The router leads messages elsewhere.
+        // The router sends these to the other skill.
         Phrase::Complete | Phrase::Message => greet(turn).await,
         Phrase::Hold if !is_first(turn) && is_enough(turn.message()) => greet(turn).await,
         Phrase::Hold => {
@@ -99,7 +99,7 @@ pub(super) async fn act(phrase: Phrase, turn: &Turn) -> Result<(), AgentError> {
     }
 }
 
-/// Completes with the words that are looked for; the artifact is what other kits want of a task that completes.
+/// Completes with the text that the kits look for; some kits also expect an artifact of a completed task.
 pub(super) async fn greet(turn: &Turn) -> Result<(), AgentError> {
     turn.artifact(artifact("reply", vec![Part::text(GREETING)])?).await?;
     turn.complete_with(GREETING).await

@@ -1,5 +1,5 @@
-//! The artifacts of a task that a program speaks of in lines of JSON: which one a piece belongs to, and whether its text
-//! goes on with the text before it.
+//! The artifacts that a program writes in lines of JSON: which artifact a piece belongs to, and whether its text
+//! continues the last text part.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::says::Piece;
 use super::turn::Break;
 
 pub(super) struct Artifacts {
-    /// Those that are there. Do they end in plain text? Plain text that is added to it goes on with the same part.
+    /// Existing artifacts, and whether each ends in plain text: then appended plain text continues the same part.
     known: HashMap<ArtifactId, bool>,
     latest: Option<ArtifactId>,
-    /// Counted by the user's messages.
+    /// The number of the turn, counted by the user's messages.
     turn: usize,
     unnamed: usize,
 }
@@ -47,8 +47,8 @@ impl Artifacts {
         Ok(())
     }
 
-    /// Its own id; else its name; else, for more of something, the latest; else a new one. Never random: a program
-    /// that is run again after a crash replaces what it made before.
+    /// The piece's id; else its name; else, if it is appended, the latest artifact; else a new id. Never random, so
+    /// that a program that is run again after a crash replaces its earlier artifacts.
     fn id_of(&mut self, piece: &Piece) -> Result<ArtifactId, Break> {
         if let Some(id) = &piece.id {
             return Ok(id.clone());
@@ -84,7 +84,7 @@ fn plain_text(part: &Part) -> Option<&str> {
     }
 }
 
-/// The text of a piece that is nothing but plain text.
+/// The text of a piece that has only plain text.
 fn text_alone(piece: &Piece) -> Option<&str> {
     match piece.parts.as_slice() {
         [part] if piece.description.is_none() && piece.metadata.is_none() => plain_text(part),

@@ -1,4 +1,4 @@
-//! This process's children, adopted ones included.
+//! The child processes of this process, including adopted ones.
 
 use rustix::process::Pid;
 
@@ -6,16 +6,16 @@ use rustix::process::Pid;
 pub(super) const ADOPTS: bool = cfg!(target_os = "linux");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kin {
+pub(super) struct ChildProcess {
     pub(super) pid: Pid,
-    /// `None` when it is gone meanwhile.
+    /// `None` if it has exited meanwhile.
     pub(super) group: Option<Pid>,
 }
 
-/// From now on, whoever loses its parent below this process becomes this process's child.
+/// From now on, a descendant whose parent exits becomes a child of this process.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt_orphans() -> std::io::Result<()> {
-    // Any number but 0 means yes.
+    // Any process id switches it on; the value does not matter.
     Ok(rustix::process::set_child_subreaper(Some(Pid::INIT))?)
 }
 
@@ -24,17 +24,19 @@ pub(super) fn adopt_orphans() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Nobody is adopted here, and a program's own children are its own business.
+/// Orphans are not adopted on this system, so there is nothing to list.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of_this_process() -> Vec<Kin> {
+pub(super) fn of_this_process() -> Vec<ChildProcess> {
     Vec::new()
 }
 
-/// A child that ends while we read may hide another one: look again until none is left.
+/// A child that exits while the list is read may hide another one: callers repeat this until it is empty.
 #[cfg(target_os = "linux")]
-pub(super) fn of_this_process() -> Vec<Kin> {
+pub(super) fn of_this_process() -> Vec<ChildProcess> {
     let pids = linux::listed().unwrap_or_else(linux::scanned);
-    pids.into_iter().map(|pid| Kin { pid, group: rustix::process::getpgid(Some(pid)).ok() }).collect()
+    pids.into_iter()
+        .map(|pid| ChildProcess { pid, group: rustix::process::getpgid(Some(pid)).ok() })
+        .collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -43,13 +45,14 @@ mod linux {
 
     use rustix::process::{Pid, getpid};
 
-    /// As the kernel lists them, if it was built to do so.
+    /// The kernel's own list, if it was built with it.
     pub(super) fn listed() -> Option<Vec<Pid>> {
         let mut pids = Vec::new();
         for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
             match fs::read_to_string(thread.path().join("children")) {
                 Ok(line) => pids.extend(line.split_whitespace().filter_map(number)),
-                // A thread that is gone has no children any more; one that is there and has no file cannot tell.
+                // A thread that has exited has no children any more. A thread that exists without this file: the kernel
+                // has no list.
                 Err(_) if thread.path().exists() => return None,
                 Err(_) => {}
             }
@@ -57,7 +60,7 @@ mod linux {
         Some(pids)
     }
 
-    /// By asking every process for its parent.
+    /// By reading the parent of every process.
     pub(super) fn scanned() -> Vec<Pid> {
         let me = getpid().as_raw_nonzero().get();
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -67,7 +70,7 @@ mod linux {
 
     fn parent(pid: Pid) -> Option<i32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // `pid (name) state parent …`; a name may hold anything, parentheses included.
+        // `pid (name) state parent …`; a name may contain any characters, also parentheses.
         let (_, rest) = stat.rsplit_once(')')?;
         rest.split_whitespace().nth(1)?.parse().ok()
     }
@@ -88,10 +91,10 @@ mod tests {
         let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&cat);
         assert!(linux::scanned().contains(&pid));
-        // Not every kernel keeps the list.
+        // Not every kernel has the list.
         assert!(linux::listed().is_none_or(|listed| listed.contains(&pid)));
         let ours = rustix::process::getpgid(None).unwrap();
-        assert!(of_this_process().contains(&Kin { pid, group: Some(ours) }));
+        assert!(of_this_process().contains(&ChildProcess { pid, group: Some(ours) }));
         drop(cat.stdin.take());
         cat.wait().unwrap();
         assert!(!linux::scanned().contains(&pid));

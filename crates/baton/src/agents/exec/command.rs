@@ -1,4 +1,4 @@
-//! From what was typed to an argument vector, a name, and the assurance that it can be run.
+//! Turns the typed command into an argument vector and a name, and checks that it can be run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use super::ExecOptions;
 
 const SHELL: &str = "/bin/sh";
 
-/// Who is not what somebody calls their agent, but what runs it.
+/// Programs that run a script: the agent is named after the script instead.
 const INTERPRETERS: &[&str] = &[
     "bash", "bun", "deno", "env", "node", "npx", "perl", "python", "python3", "ruby", "sh", "uv", "uvx",
     "zsh",
 ];
 
-/// One plain word is the program itself; anything with a space, a quote or a sign is for the shell.
+/// One plain word is the program itself; a command with a space, a quote or a shell character runs through the shell.
 pub(crate) fn parse(typed: &str) -> Vec<String> {
     if typed.trim().is_empty() {
         Vec::new()
@@ -29,7 +29,7 @@ fn is_plain(typed: &str) -> bool {
     typed.chars().all(harmless)
 }
 
-/// What the agent is called unless somebody says: `examples/exec/greet.py` and `python3 -u greet.py` are `greet`.
+/// The agent's default name: `greet` for `examples/exec/greet.py` and for `python3 -u greet.py`.
 pub(crate) fn name(typed: &str) -> String {
     let bare = |word: &str| {
         let word = word.trim_matches(['\'', '"']);
@@ -41,7 +41,7 @@ pub(crate) fn name(typed: &str) -> String {
     named.or_else(fallback).unwrap_or_else(|| "program".to_owned())
 }
 
-/// A command that cannot be run is found before the first message comes. What a shell is told, only it understands.
+/// Finds out at start that a command cannot be run. A shell command line is not checked.
 pub(super) fn check(options: &ExecOptions, path: Option<&OsStr>) -> Result<(), String> {
     let Some(program) = options.command.first().filter(|program| !program.is_empty()) else {
         return Err("the command is empty; give a program and its arguments".to_owned());
@@ -62,11 +62,11 @@ pub(super) fn check(options: &ExecOptions, path: Option<&OsStr>) -> Result<(), S
     Err(format!("no program `{program}` is on the PATH{hint}"))
 }
 
-/// Endings of what an interpreter is given to run.
+/// File extensions of scripts.
 const SCRIPTS: &[&str] = &["bash", "cjs", "js", "mjs", "pl", "py", "rb", "sh", "ts", "zsh"];
 
-/// What looks like the script of an interpreter and is not there, as in `python3 nofile.py`. For a warning: only the
-/// interpreter knows for sure. Lines in which a shell would do more than start one program are left alone.
+/// The missing script of an interpreter, as in `python3 nofile.py`. Good for a warning only: the interpreter alone
+/// knows what its arguments mean. Shell lines that do more than start one program are not checked.
 pub(crate) fn missing_script(command: &[String], directory: Option<&Path>) -> Option<String> {
     let words: Vec<&str> = match command {
         [shell, flag, line] if shell == SHELL && flag == "-c" => {

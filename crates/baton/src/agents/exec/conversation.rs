@@ -1,5 +1,4 @@
-//! Lines of JSON on stdout, carried out on the task: what the program says becomes events, and what it asks waits for
-//! an answer.
+//! Applies the program's lines of JSON to the task: statements become events, questions wait for an answer.
 
 use std::future::IntoFuture as _;
 use std::pin::Pin;
@@ -17,15 +16,15 @@ type Answer = Pin<Box<dyn Future<Output = Result<Message, AgentError>> + Send>>;
 pub(super) struct Conversation {
     turn: Turn,
     lines: Lines,
-    /// Can the program be told an answer? Otherwise the answer starts it anew.
+    /// True if answers can be written to the program's stdin. Otherwise an answer starts the program again.
     answers: bool,
     question: Option<Answer>,
     /// The task waits for its client.
     interrupted: bool,
-    /// The task has ended; what follows is not heard.
+    /// The task has ended; further lines are ignored.
     over: bool,
     artifacts: Artifacts,
-    /// What was said on both sides, for a program that has to be told again.
+    /// The messages of both sides in this turn, for a program that has to be started again.
     said: Vec<Message>,
 }
 
@@ -43,7 +42,8 @@ impl Conversation {
         }
     }
 
-    /// For the program's next run within the turn: what was said so far, the answer it left unread last.
+    /// Prepares the program's next run within the turn. Returns the messages so far; the last one is the answer that
+    /// the program did not read.
     pub(super) fn begin_again(&mut self) -> &[Message] {
         self.lines = Lines::new(self.lines.most());
         self.question = None;
@@ -55,17 +55,17 @@ impl Conversation {
         self.answers
     }
 
-    /// Has the program said its last word?
+    /// True if the program has ended the task.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Does the program wait for an answer?
+    /// True if the program waits for an answer.
     pub(super) fn waits(&self) -> bool {
         self.question.is_some()
     }
 
-    /// The answer the program waits for. May be dropped and asked for again.
+    /// The answer that the program waits for. Cancel safe.
     pub(super) async fn answer(&mut self) -> Result<Message, AgentError> {
         let Some(question) = &mut self.question else { return std::future::pending().await };
         let answer = question.await?;
@@ -130,7 +130,8 @@ impl Conversation {
         self.question = self.answers.then(|| question.into_future());
     }
 
-    /// A task that waits can only begin to work again, or fail; a program may have found another way meanwhile.
+    /// A task that waits for input can only return to working, or fail. This returns it to working, for a program that
+    /// goes on without the answer.
     async fn go_on(&mut self) -> Result<(), AgentError> {
         if std::mem::take(&mut self.interrupted) {
             self.turn.resume().await?;
@@ -145,7 +146,7 @@ impl Conversation {
     }
 
     fn note(&mut self, parts: Vec<Part>) {
-        // The log gives it an id of its own; nothing refers to this one.
+        // The log gives the message another id; nothing refers to this one.
         if let Ok(id) = MessageId::parse(&format!("said-{}", self.said.len() + 1)) {
             let (task_id, context_id) = (self.turn.task_id().clone(), self.turn.context_id().clone());
             let message = Message::new(id, Role::Agent, parts);

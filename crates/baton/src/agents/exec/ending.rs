@@ -1,4 +1,4 @@
-//! How a program's end is told to a client.
+//! The reason that a client gets when a program has failed.
 
 use std::io;
 
@@ -6,8 +6,8 @@ use rustix::process::Signal;
 
 use super::process::Ended;
 
-/// `Ok` is an exit with 0. Otherwise the reason, with the program's last words on stderr where clients may read them:
-/// what a program complains about can hold keys, paths and other people's data.
+/// `Ok` for an exit with 0. Otherwise the reason, with the last lines of stderr if clients may see them (`shown`):
+/// stderr can contain keys, paths and other people's data.
 pub(super) fn judge(ended: Ended, shown: Option<&[String]>) -> Result<(), String> {
     let reason = match ended {
         Ended::Exited(0) => return Ok(()),
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(judge(Ended::Exited(0), None), Ok(()));
         let unshown = judge(Ended::Exited(3), None);
         assert_eq!(unshown, Err("The agent's program exited with 3; see the server's log".to_owned()));
-        for (ended, last_words, expected) in [
+        for (ended, last_lines, expected) in [
             (Ended::Exited(3), words(&[]), "The agent's program exited with 3"),
             (Ended::Exited(3), words(&["no such city"]), "The agent's program exited with 3: no such city"),
             (Ended::Exited(1), words(&["a", "b"]), "The agent's program exited with 1:\na\nb"),
@@ -70,7 +70,7 @@ mod tests {
             (Ended::Signaled(99), words(&[]), "The agent's program was ended by signal 99"),
             (Ended::Unguarded, words(&[]), "The agent's program was ended from outside"),
         ] {
-            assert_eq!(judge(ended, Some(&last_words)), Err(expected.to_owned()));
+            assert_eq!(judge(ended, Some(&last_lines)), Err(expected.to_owned()));
         }
         let reason = judge(Ended::CannotStart(2), Some(&[])).unwrap_err();
         assert!(reason.contains("could not be started: No such file"), "{reason}");

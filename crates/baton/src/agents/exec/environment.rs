@@ -1,17 +1,16 @@
-//! What the program gets to see of the server's environment: what programs need to run at all, and what it was
-//! configured to get. The server's environment holds the server's secrets; a program that prints its own must not
-//! print those.
+//! The program's environment: the few variables of the server that programs need, and those that are configured. The
+//! rest of the server's environment may hold secrets, which a program that prints its environment must not reveal.
 
 use std::ffi::{OsStr, OsString};
 
 use baton_protocol::domain::{ContextId, TraceContext};
 use baton_server::Turn;
 
-/// Taken over when the server has them; so is every `LC_…`.
+/// Copied from the server's environment if set, like every `LC_…`.
 const TAKEN_OVER: &[&str] =
     &["PATH", "HOME", "LANG", "LANGUAGE", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Python holds back what it prints into a pipe until it has 8 KiB of it; a stream would come at the very end.
+/// Python buffers 8 KiB when it prints into a pipe; without this, streamed output would arrive at the end.
 const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1");
 
 #[derive(Debug, Clone)]
@@ -31,7 +30,7 @@ impl Environment {
         environment
     }
 
-    /// Where programs are looked for.
+    /// The `PATH` on which programs are searched.
     pub(super) fn path(&self) -> Option<&OsStr> {
         self.0.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
     }
@@ -58,7 +57,7 @@ impl Environment {
         if !accepted.is_empty() {
             environment.set("BATON_ACCEPTED_OUTPUT_MODES", &accepted);
         }
-        // As programs that know traces look for them.
+        // The usual names of these variables.
         if let Some(trace) = trace {
             environment.set("TRACEPARENT", trace.parent());
             environment.0.extend(trace.state().map(|state| ("TRACESTATE".into(), state.into())));
@@ -72,7 +71,7 @@ impl Environment {
     }
 }
 
-/// As one list with commas. A caller may send anything as a mode; a variable holds no NUL and not much.
+/// One list with commas. Callers may send any text; a variable cannot contain NUL, and its length is limited.
 fn accepted_modes(modes: &[String]) -> String {
     const MOST: usize = 4096;
     let plain = |mode: &&String| mode.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');

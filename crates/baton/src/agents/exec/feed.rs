@@ -1,4 +1,4 @@
-//! What goes into the program's stdin, as fast as it reads and no faster.
+//! Writes to the program's stdin, as fast as the program reads.
 
 use std::io;
 
@@ -6,20 +6,20 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
 pub(super) struct Feed {
-    /// `None` once it is closed.
+    /// `None` after it was closed.
     pipe: Option<Sender>,
     waiting: Vec<u8>,
     written: usize,
-    /// More may come: the pipe stays open.
+    /// More input may follow: the pipe stays open.
     open: bool,
     /// Length of the latest answer, if there was one.
     answer: Option<usize>,
-    /// The program closed its end before it had everything.
+    /// The program closed its stdin before it had read everything.
     refused: bool,
 }
 
 impl Feed {
-    /// Begins with `first`; then the program sees the end of its input, unless answers may follow.
+    /// Writes `first`; then closes stdin, unless answers may follow.
     pub(super) fn new(pipe: Option<Sender>, first: Vec<u8>, answers: bool) -> Self {
         let mut feed = Feed { pipe, waiting: first, written: 0, open: answers, answer: None, refused: false };
         feed.settle();
@@ -33,7 +33,7 @@ impl Feed {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Nothing more is sent, not even what waits.
+    /// Closes stdin; input that was not written yet is dropped.
     pub(super) fn close(&mut self) {
         self.pipe = None;
     }
@@ -42,13 +42,13 @@ impl Feed {
         self.pipe.is_some() && self.written < self.waiting.len()
     }
 
-    /// Writes a bit. May be dropped at any point without losing or repeating anything.
+    /// Writes some of the input. Cancel safe: no byte is lost or repeated.
     pub(super) async fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write(&self.waiting[self.written..]).await {
             Ok(count) => self.written += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A program need not read what it is sent.
+            // A program need not read its input.
             Err(_) => {
                 self.refused = true;
                 self.close();
@@ -57,9 +57,9 @@ impl Feed {
         self.settle();
     }
 
-    /// Did the program, which has ended, leave the latest answer unread? One that asks and ends may be answered while
-    /// it is still about to end.
-    pub(super) fn answer_was_left(&self) -> bool {
+    /// True if the program has ended without reading the latest answer. This happens if the answer arrives while the
+    /// program is exiting after its question.
+    pub(super) fn answer_unread(&self) -> bool {
         let Some(length) = self.answer else { return false };
         let in_pipe = self.pipe.as_ref().and_then(|pipe| rustix::io::ioctl_fionread(pipe).ok());
         self.refused || self.has_work() || in_pipe.is_some_and(|unread| unread >= length as u64)

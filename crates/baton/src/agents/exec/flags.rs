@@ -13,8 +13,8 @@ use crate::agents::DEFAULT_VERSION;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "A program as the agent")]
 pub(crate) struct ExecFlags {
-    /// Run this command for every task: the message on stdin, the answer on stdout. More than one word goes to
-    /// /bin/sh. `docs/exec.md` tells the rest.
+    /// Run this command for every task: the message on stdin, the answer on stdout. A command with spaces or shell
+    /// characters runs through `/bin/sh -c`. See docs/exec.md.
     #[arg(long, value_name = "CMD", conflicts_with = "profile")]
     pub(crate) exec: Option<String>,
 
@@ -30,42 +30,42 @@ pub(crate) struct ExecFlags {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Replies::Task, requires = "exec")]
     exec_replies: Replies,
 
-    /// A variable for the program: `NAME` takes it from the server's environment, `NAME=VALUE` sets it. The program
-    /// sees nothing else of that but PATH, HOME and the like. May be given several times.
+    /// A variable for the program: `NAME` copies it from the server's environment, `NAME=VALUE` sets it. Without this
+    /// the program gets only PATH, HOME and a few others. Repeatable.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable, requires = "exec")]
     exec_env: Vec<Variable>,
 
-    /// Longest a program may work on one turn.
+    /// Longest time a program may work on one turn; `limits.turn_deadline` applies as well.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "exec")]
     exec_timeout: Option<Duration>,
 
-    /// Most a program may write in one turn; more fails the task.
+    /// Most bytes a program may write in one turn; more fails the task.
     #[arg(long, value_name = "BYTES", default_value_t = ExecOptions::default().max_output_bytes, requires = "exec")]
     exec_max_output: usize,
 
-    /// The program may be run again when a crash of the server has cut it short; otherwise its task fails.
+    /// Run the program again if the server crashed while it worked; without this its task fails.
     #[arg(long, requires = "exec")]
     exec_rerunnable: bool,
 
-    /// Show clients the program's last lines on stderr when it fails. They may hold keys and paths; without this flag
-    /// they are in the server's log alone.
+    /// Show clients the program's last lines on stderr when it fails. They may contain keys and paths; without this
+    /// flag they are only in the server's log.
     #[arg(long, requires = "exec")]
     exec_show_stderr: bool,
 
-    /// Send text on whenever this comes, instead of as it comes; it is left out itself. `\n`, `\t` and `\0` are
-    /// understood.
+    /// Split the output at this delimiter and send each piece when it is complete, instead of sending output as it is
+    /// printed. The delimiter itself is not sent. `\n`, `\t` and `\0` are understood.
     #[arg(long, value_name = "DELIMITER", value_parser = delimiter, requires = "exec", conflicts_with = "exec_replies")]
     chunk: Option<String>,
 
-    /// The agent's name on its card; the program's otherwise.
+    /// The agent's name on its card; default: the program's name.
     #[arg(long, value_name = "NAME", requires = "exec", conflicts_with = "card")]
     name: Option<String>,
 
-    /// What the agent does, for its card.
+    /// The agent's description on its card.
     #[arg(long, value_name = "TEXT", requires = "exec", conflicts_with = "card")]
     description: Option<String>,
 
-    /// A message that it understands, for its card; `baton test` sends it. May be given several times.
+    /// An example message for the card; `baton test` sends it. Repeatable.
     #[arg(long, value_name = "TEXT", requires = "exec", conflicts_with = "card")]
     example: Vec<String>,
 }
@@ -74,17 +74,17 @@ pub(crate) struct ExecFlags {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     name: String,
-    /// From the server's environment otherwise.
+    /// `None`: copied from the server's environment.
     value: Option<String>,
 }
 
 impl ExecFlags {
-    /// The agent behind `--exec CMD`: its card, the given one or one of its own, and its skill. Refuses what cannot be
-    /// run.
+    /// The agent for `--exec CMD`: its card (the given one or a generated one) and its skill. An error if the command
+    /// cannot be run.
     pub(crate) fn agent(&self, typed: &str, card: Option<AgentCard>) -> Result<(AgentCard, Skill), String> {
         let name = self.name.clone().unwrap_or_else(|| command::name(typed));
         let card = card.unwrap_or_else(|| self.card(&name));
-        // The skill of a card file is the program, whatever it is called there.
+        // The card file's only skill is the program, whatever its name is.
         let skill = match card.skills.as_slice() {
             [] => self.skill(&name, &card.description),
             [skill] => skill.clone(),
@@ -98,10 +98,10 @@ impl ExecFlags {
             Replies::Task => Logic::Task(Arc::new(ExecAgent::new(options)?)),
             Replies::Message => Logic::Message(Arc::new(ExecReplies::new(options)?)),
         };
-        Ok((card, Skill { card: skill, logic }))
+        Ok((card, Skill::new(skill, logic)))
     }
 
-    /// The program by its name in stores, logs and metrics. Arguments that change do not change it.
+    /// The agent's id in stores, logs and metrics. It does not depend on the program's arguments.
     pub(crate) fn agent_id(&self, typed: &str) -> String {
         let name = self.name.clone().unwrap_or_else(|| command::name(typed));
         let plain = |c: char| {
@@ -143,7 +143,7 @@ impl ExecFlags {
     }
 }
 
-/// A name as an id: what scripts need not quote.
+/// A name as an id, without characters that a shell would need quotes for.
 fn id(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(plain).collect()
@@ -154,7 +154,7 @@ impl Variable {
         let Variable { name, value } = self;
         let value = match value {
             Some(value) => value.clone(),
-            // The value is not told: it may be a secret.
+            // The value may be a secret and is not shown.
             None => std::env::var(name).map_err(|error| match error {
                 VarError::NotPresent => format!("--exec-env {name}: the server's environment has no {name}"),
                 VarError::NotUnicode(_) => format!("--exec-env {name}: its value is not UTF-8"),

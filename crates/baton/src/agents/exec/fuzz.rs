@@ -1,10 +1,10 @@
-//! A target of the fuzzers: what a program writes onto stdout, as lines of JSON and as text. Where reads end must not matter.
+//! A fuzz target: a program's stdout, as lines of JSON and as text. The result must not depend on where reads end.
 
 use super::lines::Lines;
 use super::says;
 use super::text::{Decoder, Pieces};
 
-/// Longest line; small, so that it is met.
+/// Longest line; small, so that inputs reach it.
 const MOST: usize = 4096;
 
 pub(crate) fn output(bytes: &[u8]) {
@@ -50,7 +50,7 @@ fn text(bytes: &[u8]) {
         assert_eq!(all, expected, "in reads of {size}");
         match &delimiter {
             None => assert_eq!(cut.concat(), all),
-            // Pieces are cut where they grow too long, too: what they say is the same.
+            // Long pieces are split, too; their concatenation must be the same.
             Some(delimiter) => {
                 assert_eq!(cut.concat(), all.replace(delimiter.as_str(), ""), "in reads of {size}")
             }

@@ -1,17 +1,18 @@
-//! The guard: a small process of our own binary that stands between the server and one program.
+//! The guard: a small process of our own binary between the server and one program.
 //!
-//! A server that is killed cannot clean up, and without `unsafe` a child cannot be told to die with its parent. So the
-//! server starts `baton __guard …`, and the guard starts the program. Its stdin is a socket to the server, the
-//! *lifeline*: the program's own stdin comes in over it as a file descriptor, reports go back, and when it ends (the
-//! server hung up, or died in any way) the guard ends the program and everything the program has started.
+//! A server that is killed cannot clean up, and without `unsafe` code a child cannot be made to exit with its parent.
+//! So the server starts `baton __guard …`, and the guard starts the program. The guard's stdin is a socket to the
+//! server, the *lifeline*: the server sends the program's stdin over it as a file descriptor, the guard sends reports
+//! back, and when the socket closes (the server closed it, or died) the guard ends the program and all processes that
+//! the program has started.
 //!
-//! On Linux the guard is a child subreaper: whoever leaves the program's process group or its parent (`setsid`, a
-//! daemon's double fork) becomes a child of the guard once its own parents are gone. Ending only children, again and
-//! again until there are none, therefore reaches everybody. A child that nobody has waited for keeps its number, so
-//! nothing can be hit that merely got the number of something that is gone: waiting and signalling share a lock.
-//! Elsewhere the process group has to do.
+//! On Linux the guard is a child subreaper: a process that has left the program's process group or its parent
+//! (`setsid`, a daemon's double fork) becomes a child of the guard when its own parents exit. So it is enough to end
+//! the guard's children, repeatedly, until there are none. A child keeps its process id until it was waited for;
+//! waiting and signalling share a lock, so a signal can never reach another process that got the same id. On other
+//! systems only the process group is ended.
 //!
-//! No runtime, no logger, no command line parser: it starts as fast as it can.
+//! It uses no async runtime, logger or command line parser, so that it starts fast.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -40,32 +41,32 @@ use super::shortage;
 /// The hidden subcommand; `main` looks for it before anything else.
 pub(crate) const SUBCOMMAND: &str = "__guard";
 
-/// Whoever is still there when the program has ended of itself has this long to end of itself, too: a `tee` that it
-/// wrote through is not cut short.
-const AFTERGLOW: Duration = Duration::from_millis(250);
-/// How long killing is repeated. Only a process that hangs inside the kernel outlives it.
+/// How long processes that the program left behind may run after the program has exited by itself, so that for example
+/// a `tee` can finish its output.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(250);
+/// How long SIGKILL is repeated. Only a process that hangs in the kernel survives this.
 const KILLING: Duration = Duration::from_secs(10);
-/// Between two looks at who is still there.
-const SHORTEST_LOOK: Duration = Duration::from_millis(2);
-const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// Shortest and longest pause between two checks of which processes are left.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// `baton __guard GRACE_MS PROGRAM [ARG…]`, with the lifeline as stdin.
 ///
-/// Ends with success when nobody is left; otherwise the server looks after the rest.
+/// Exits with success if no process is left; otherwise the server ends the rest.
 pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let grace = args.next().and_then(|text| text.to_str()?.parse().ok()).map(Duration::from_millis);
     let (Some(grace), Some(program)) = (grace, args.next()) else {
-        return complain("it is started by `baton serve --exec`, not by hand");
+        return fail("it is started by `baton serve --exec`, not by hand");
     };
     match guard(grace, &program, args) {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => complain("processes of the program could not be ended"),
-        Err(error) => complain(&error.to_string()),
+        Ok(false) => fail("processes of the program could not be ended"),
+        Err(error) => fail(&error.to_string()),
     }
 }
 
-/// Goes where the program's own complaints go.
-fn complain(reason: &str) -> ExitCode {
+/// Written to stderr, like the program's own errors.
+fn fail(reason: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "baton's guard: {reason}");
     ExitCode::FAILURE
 }
@@ -77,21 +78,21 @@ fn guard(grace: Duration, program: &OsString, args: impl Iterator<Item = OsStrin
     let task = std::env::var("BATON_TASK_ID").ok();
     let _held = match one_run::take(task.as_deref(), &lifeline) {
         Ok(Taken::Ours(held)) => held,
-        Ok(Taken::Unwanted) => return Ok(true),
+        Ok(Taken::ServerGone) => return Ok(true),
         Err(error) => {
             let code = error.raw_os_error().unwrap_or(Errno::BUSY.raw_os_error());
             lifeline.write_all(Report::CannotStart(code).line().as_bytes())?;
             return Ok(true);
         }
     };
-    // A group of its own: it can be signalled as a whole, and we are not in it.
+    // A process group of its own: it can be signalled as a whole, without the guard.
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::from(stdin)).process_group(0);
     let spawned = shortage::spawn(|| command.spawn(), &lifeline);
-    // The program's copy of its stdin must be the only one.
+    // The program must have the only copy of its stdin.
     drop(command);
     let group = match spawned {
-        // Nobody waits through `Child`: the keeper does it for all.
+        // The `Child` is not waited for here: `reap_children` waits for all children.
         Ok(Some(child)) => Pid::from_child(&child),
         Ok(None) => return Ok(true),
         Err(error) => {
@@ -100,16 +101,17 @@ fn guard(grace: Duration, program: &OsString, args: impl Iterator<Item = OsStrin
             return Ok(true);
         }
     };
-    // The server may be gone already; then the lifeline says so.
+    // If the server is gone already, the closed lifeline shows it.
     let _ = lifeline.write_all(Report::Started(group.as_raw_nonzero().get()).line().as_bytes());
     let (tell, events) = sync_channel(4);
-    let family = Arc::new(Family { group, state: Mutex::new(State::default()) });
-    let keeper = (Arc::clone(&family), tell.clone());
-    thread::Builder::new().spawn(move || keeper.0.keep(&keeper.1))?;
+    let tree = Arc::new(ProcessTree { group, state: Mutex::new(State::default()) });
+    let keeper = (Arc::clone(&tree), tell.clone());
+    thread::Builder::new().spawn(move || keeper.0.reap_children(&keeper.1))?;
     let reader = lifeline.try_clone()?;
-    thread::Builder::new().spawn(move || hold(reader, &tell))?;
-    let watch = Watch { events: &events, lifeline: &lifeline, alone: false, ended: false, empty: false };
-    Ok(family.see_to_the_end(watch, grace))
+    thread::Builder::new().spawn(move || watch_lifeline(reader, &tell))?;
+    let watch =
+        Watch { events: &events, lifeline: &lifeline, server_gone: false, ended: false, empty: false };
+    Ok(tree.run_to_end(watch, grace))
 }
 
 /// The read end of the program's stdin.
@@ -123,51 +125,51 @@ fn receive(lifeline: &UnixStream) -> io::Result<OwnedFd> {
     });
     let stdin = fds.next().and_then(|mut fds| fds.next());
     let stdin = stdin.ok_or_else(|| io::Error::other("the server sent no stdin for the program"))?;
-    // Not a second copy for the program. No thread that could start something in between is there yet.
+    // The program must not inherit a second copy. No other thread exists yet that could start a process in between.
     fcntl_setfd(&stdin, FdFlags::CLOEXEC)?;
     Ok(stdin)
 }
 
 enum Event {
-    /// The server hung up or is gone.
-    Alone,
+    /// The server closed the lifeline or has died.
+    ServerGone,
     /// The program itself has ended.
     Ended(WaitStatus),
     /// No child is left.
     Empty,
 }
 
-/// What has happened so far; the program's end is passed on.
+/// The events so far; the program's exit is reported to the server.
 struct Watch<'a> {
     events: &'a Receiver<Event>,
     lifeline: &'a UnixStream,
-    alone: bool,
+    server_gone: bool,
     ended: bool,
     empty: bool,
 }
 
 impl Watch<'_> {
-    fn next(&mut self, patience: Option<Duration>) {
-        let event = match patience {
-            Some(patience) => self.events.recv_timeout(patience),
+    fn next(&mut self, timeout: Option<Duration>) {
+        let event = match timeout {
+            Some(timeout) => self.events.recv_timeout(timeout),
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match event {
-            Ok(Event::Alone) => self.alone = true,
+            Ok(Event::ServerGone) => self.server_gone = true,
             Ok(Event::Ended(status)) => {
                 self.ended = true;
-                // Nobody reads it when the server is gone.
+                // Fails if the server is gone; then nobody needs the report.
                 let _ = self.lifeline.write_all(Report::of(status).line().as_bytes());
             }
-            // Without anybody to tell us more, nobody is left.
+            // All senders are gone, so no child is left.
             Ok(Event::Empty) | Err(RecvTimeoutError::Disconnected) => self.empty = true,
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
-/// Says when the lifeline ends. Nothing is ever written on it.
-fn hold(mut lifeline: UnixStream, tell: &SyncSender<Event>) {
+/// Reports the end of the lifeline. The server never writes to it.
+fn watch_lifeline(mut lifeline: UnixStream, tell: &SyncSender<Event>) {
     let mut byte = [0];
     loop {
         match lifeline.read(&mut byte) {
@@ -176,34 +178,34 @@ fn hold(mut lifeline: UnixStream, tell: &SyncSender<Event>) {
             Ok(0) | Err(_) => break,
         }
     }
-    let _ = tell.send(Event::Alone);
+    let _ = tell.send(Event::ServerGone);
 }
 
-/// The program and all that came of it.
-struct Family {
-    /// The program's number, and its group's.
+/// The program and all processes that descend from it.
+struct ProcessTree {
+    /// The process id of the program, and of its group.
     group: Pid,
-    /// Held by whoever waits for children or signals them.
+    /// Locked while children are waited for or signalled.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The program was waited for: its number may belong to somebody else now.
+    /// The program was waited for: its process id may belong to another process now.
     reaped: bool,
-    /// Told to end. A child's number stays its own while we have not waited for it.
-    told: HashSet<Pid>,
+    /// Children that got SIGTERM. A child's process id stays valid until it was waited for.
+    terminated: HashSet<Pid>,
 }
 
-impl Family {
+impl ProcessTree {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for whoever ends, until nobody is left.
-    fn keep(&self, tell: &SyncSender<Event>) {
+    /// Waits for every child that exits, until none is left.
+    fn reap_children(&self, tell: &SyncSender<Event>) {
         loop {
-            // Looks without taking: the number stays taken until we have the lock.
+            // `NOWAIT` leaves the child a zombie: its process id is not reused before the lock is held.
             match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
@@ -211,7 +213,7 @@ impl Family {
             }
             let mut state = self.state();
             while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-                state.told.remove(&pid);
+                state.terminated.remove(&pid);
                 if pid == self.group {
                     state.reaped = true;
                     let _ = tell.send(Event::Ended(status));
@@ -221,28 +223,30 @@ impl Family {
         let _ = tell.send(Event::Empty);
     }
 
-    /// `true` when nobody is left.
-    fn see_to_the_end(&self, mut watch: Watch<'_>, grace: Duration) -> bool {
-        // However long the program takes.
-        while !watch.alone && !watch.ended && !watch.empty {
+    /// `true` if no process is left.
+    fn run_to_end(&self, mut watch: Watch<'_>, grace: Duration) -> bool {
+        // Wait as long as the program runs.
+        while !watch.server_gone && !watch.ended && !watch.empty {
             watch.next(None);
         }
-        // Nobody waits for output that nobody reads.
-        if !watch.alone && self.gone_within(&mut watch, AFTERGLOW, |watch| watch.alone, || {}) {
+        // If the server is gone, nobody reads the output of processes that were left behind.
+        if !watch.server_gone
+            && self.wait_until_gone(&mut watch, LEFTOVER_GRACE, |watch| watch.server_gone, || {})
+        {
             return true;
         }
-        self.gone_within(&mut watch, grace, |_| false, || self.tell_to_end())
-            || self.gone_within(&mut watch, KILLING, |_| false, || self.kill())
+        self.wait_until_gone(&mut watch, grace, |_| false, || self.terminate())
+            || self.wait_until_gone(&mut watch, KILLING, |_| false, || self.kill())
     }
 
-    fn gone_within(
+    fn wait_until_gone(
         &self,
         watch: &mut Watch<'_>,
         time: Duration,
         enough: impl Fn(&Watch<'_>) -> bool,
         act: impl Fn(),
     ) -> bool {
-        let (since, mut look) = (Instant::now(), SHORTEST_LOOK);
+        let (since, mut pause) = (Instant::now(), SHORTEST_PAUSE);
         loop {
             if self.is_gone(watch) {
                 return true;
@@ -252,25 +256,25 @@ impl Family {
             if left.is_zero() || enough(watch) {
                 return self.is_gone(watch);
             }
-            watch.next(Some(look.min(left)));
-            look = (look * 2).min(LONGEST_LOOK);
+            watch.next(Some(pause.min(left)));
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
     fn is_gone(&self, watch: &Watch<'_>) -> bool {
-        // Where nobody is adopted, the program's own children were never ours.
+        // Without adoption, the program's children are never children of the guard.
         watch.empty && (children::ADOPTS || test_kill_process_group(self.group).is_err())
     }
 
-    /// SIGTERM, once to each: those who are seen for the first time get it now.
-    fn tell_to_end(&self) {
+    /// Sends SIGTERM once to each child: now to those that did not get it before.
+    fn terminate(&self) {
         let mut state = self.state();
-        if !state.reaped && state.told.insert(self.group) {
+        if !state.reaped && state.terminated.insert(self.group) {
             let _ = kill_process_group(self.group, Signal::TERM);
         }
         for child in children::of_this_process() {
             let in_group = !state.reaped && child.group == Some(self.group);
-            if !in_group && state.told.insert(child.pid) {
+            if !in_group && state.terminated.insert(child.pid) {
                 let _ = kill_process(child.pid, Signal::TERM);
             }
         }
@@ -288,8 +292,8 @@ impl Family {
         self.signal_group_without_reaper(&state, Signal::KILL);
     }
 
-    /// Where nobody is adopted, the group's number is all there is after the program's end. It could be another
-    /// group's by now, if all the numbers were used up in these few seconds.
+    /// Without adoption, only the process group's id is known after the program's exit. In theory it could belong to
+    /// another group by now, if all process ids were used up within these few seconds.
     fn signal_group_without_reaper(&self, state: &State, signal: Signal) {
         if !children::ADOPTS && state.reaped {
             let _ = kill_process_group(self.group, signal);

@@ -4,11 +4,11 @@ use baton_protocol::domain::{JsonObject, Message, PartContent, SendDetails};
 use baton_protocol::wire::v1;
 use baton_server::{Asked, Turn};
 
-/// Most of the earlier conversation that is passed on; the oldest messages are left out first.
+/// Largest history that is passed to the program; the oldest messages are left out first.
 const MOST_HISTORY: usize = 1024 * 1024;
 
-/// A message as plain text: text as it is, data as JSON, one after the other on lines of their own. Files have no
-/// place there; the error says so to the client.
+/// A message as plain text: text unchanged, data as JSON, each part on a new line. Files are refused; the error is for
+/// the client.
 pub(super) fn text(message: &Message) -> Result<Vec<u8>, String> {
     let mut parts = Vec::with_capacity(message.parts.len());
     for (index, part) in message.parts.iter().enumerate() {
@@ -25,9 +25,8 @@ pub(super) fn text(message: &Message) -> Result<Vec<u8>, String> {
     Ok(parts.join("\n").into_bytes())
 }
 
-/// A turn as one line of JSON. The conversation so far is in it: a program that ended after its question knows
-/// nothing but what it reads here. `since` is what was said after the turn began, the message to answer being the
-/// last of it.
+/// A turn as one line of JSON, with the conversation so far, since a program that exited after its question remembers
+/// nothing. `since` holds the messages after the turn began; the last of them is the message to answer.
 pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> {
     let mut line = Vec::with_capacity(1024);
     line.extend_from_slice(b"{\"taskId\":");
@@ -37,7 +36,7 @@ pub(super) fn turn_line(skill: &str, turn: &Turn, since: &[Message]) -> Vec<u8> 
     line.extend_from_slice(format!(",\"attempt\":{},\"skill\":", turn.attempt()).as_bytes());
     write_string(&mut line, skill);
     let history = &turn.task().history;
-    // An answer came after that history, even where a message in it has the same id.
+    // The answer comes after the turn's history, even if a message in the history has the same id.
     let (message, since, this) = match since.split_last() {
         Some((answer, since)) => (answer, since, None),
         None => (turn.message(), since, history.iter().rposition(|said| said.id == turn.message().id)),
@@ -62,7 +61,7 @@ pub(super) fn message_line(skill: &str, asked: &Asked) -> Vec<u8> {
     end_with_message(line, &asked.message)
 }
 
-/// What the request said beside its message, where it said anything.
+/// The request's accepted output modes and metadata, if it has any.
 fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObject>) {
     if !modes.is_empty() {
         line.extend_from_slice(b",\"acceptedOutputModes\":[");
@@ -80,7 +79,7 @@ fn write_details(line: &mut Vec<u8>, modes: &[String], metadata: Option<&JsonObj
     }
 }
 
-/// The answer to a question, for a program that waited for it.
+/// The answer to a question, for a program that waits for it.
 pub(super) fn answer_line(message: &Message, details: &SendDetails) -> Vec<u8> {
     let mut line = b"{\"message\":".to_vec();
     v1::write_message(&mut line, message);
@@ -102,8 +101,8 @@ fn written(message: &Message) -> Vec<u8> {
     json
 }
 
-/// The newest that fit together, oldest first; `None` when there are none at all. Stops at the first that does not
-/// fit: a long history is not written to be thrown away.
+/// The newest messages that fit, in order of time; `None` if there are no messages. Stops at the first that does not
+/// fit, so that older messages are not encoded in vain.
 fn latest<'a>(newest_first: impl Iterator<Item = &'a Message>, most: usize) -> Option<Vec<Vec<u8>>> {
     let mut newest_first = newest_first.peekable();
     newest_first.peek()?;

@@ -1,6 +1,6 @@
-//! Lines of JSON on stdout: cut, counted, and kept from growing for ever.
+//! Splits stdout into lines, counts them, and limits their length.
 
-/// What is wrong with a line, before anybody asks what it says.
+/// A line that cannot even be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadLine {
     TooLong { number: usize, most: usize },
@@ -32,7 +32,7 @@ impl Lines {
         self.most
     }
 
-    /// The lines that are whole now, with their numbers from 1. Blank ones are left out, but counted.
+    /// The complete lines, with their numbers from 1. Blank lines are left out, but counted.
     pub(super) fn cut(&mut self, bytes: &[u8]) -> Result<Vec<(usize, String)>, BadLine> {
         let mut lines = Vec::new();
         let mut rest = bytes;
@@ -45,7 +45,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// A last line without its end is a line.
+    /// A last line without a line break counts as a line.
     pub(super) fn finish(&mut self) -> Result<Option<(usize, String)>, BadLine> {
         if self.open.is_empty() { Ok(None) } else { self.end() }
     }

@@ -3,17 +3,17 @@
 //! | file | holds |
 //! |---|---|
 //! | `flags` | the command line, and the card made from it |
-//! | `command` | from what was typed to an argument vector, and whether it can be run |
-//! | `environment` | what the program gets to see of the server's environment |
+//! | `command` | the typed command as an argument vector, and whether it can be run |
+//! | `environment` | the program's environment variables |
 //! | `input` | what it reads on stdin; `feed` writes it |
 //! | `text`, `text_artifact` | plain text on stdout, and the artifact it becomes |
-//! | `lines`, `says`, `conversation`, `artifacts` | lines of JSON on stdout, their meaning, and what becomes of the task |
-//! | `turn`, `reply` | a program at work on a task; one that answers a message |
-//! | `stderr`, `ending` | what it complains about, and how its end is told |
-//! | `process` | its processes as the server sees them |
+//! | `lines`, `says`, `conversation`, `artifacts` | lines of JSON on stdout, their meaning, and their effect on the task |
+//! | `turn`, `reply` | runs a program for a turn of a task; for a reply without a task |
+//! | `stderr`, `ending` | its stderr, and the reason that clients get when it fails |
+//! | `process` | the running program, seen from the server |
 //! | `shortage` | waiting when there is no file descriptor or process to spare |
-//! | `guard`, `report`, `children`, `orphans` | who ends them, all of them, whatever happens |
-//! | `one_run` | no two runs of a task at once, whoever was killed |
+//! | `guard`, `report`, `children`, `orphans` | end all processes of a program, even if the server is killed |
+//! | `one_run` | prevents two runs of a task at once, even after a crash |
 
 mod command;
 mod environment;
@@ -71,38 +71,38 @@ use environment::Environment;
 pub(crate) struct ExecOptions {
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
-    /// The skill's id, as the program is told.
+    /// The skill's id, for the program's environment and input.
     pub(crate) skill: String,
     pub(crate) input: Input,
     pub(crate) output: Output,
     pub(crate) chunk: Chunk,
-    /// Where it runs; the server's own folder otherwise.
+    /// The program's working folder; default: the server's.
     pub(crate) directory: Option<PathBuf>,
-    /// Added to the little that is taken over from the server's environment.
+    /// Variables in addition to the few that are copied from the server's environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Longest it may work on one turn, time spent waiting for an answer left out. The engine has its own limit.
+    /// Longest time it may work on one turn, not counting the time it waits for answers. The engine has its own limit.
     pub(crate) timeout: Option<Duration>,
-    /// Between being asked to end and being killed. Shorter than the engine's patience with a canceled turn.
+    /// Time between SIGTERM and SIGKILL. Shorter than the time that the engine gives a canceled turn.
     pub(crate) kill_grace: Duration,
     /// Most it may write in one turn.
     pub(crate) max_output_bytes: usize,
     /// Longest line of JSON, or piece between two delimiters.
     pub(crate) max_line_bytes: usize,
-    /// May clients read its last words on stderr when it fails?
+    /// Whether clients see the last lines of its stderr when it fails.
     pub(crate) show_stderr: bool,
-    /// How many of them.
+    /// How many lines they see.
     pub(crate) stderr_lines: usize,
-    /// May it be run again when a crash of the server has cut it short?
+    /// Whether it may be run again after a crash of the server.
     pub(crate) rerunnable: bool,
 }
 
 /// What the program reads on stdin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Input {
-    /// The message's text, then the end.
+    /// The message's text, then end of file.
     #[default]
     Text,
-    /// One line of JSON: the message and where it belongs.
+    /// One line of JSON: the message with its task, context and history.
     Json,
 }
 
@@ -112,7 +112,7 @@ pub(crate) enum Output {
     /// Text, which becomes one artifact.
     #[default]
     Text,
-    /// Lines of JSON, each of which says one thing.
+    /// Lines of JSON, one statement per line.
     Jsonl,
 }
 
@@ -126,10 +126,10 @@ pub(crate) enum Replies {
     Message,
 }
 
-/// How text is cut into the chunks of its artifact.
+/// How text is split into chunks of its artifact.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Chunk {
-    /// As it comes.
+    /// As it is printed.
     #[default]
     Any,
     /// After every delimiter, which is left out.
@@ -137,7 +137,7 @@ pub(crate) enum Chunk {
 }
 
 impl Input {
-    /// For the card: what a message may hold.
+    /// For the card: media types of messages.
     pub(crate) fn modes(self) -> Vec<String> {
         let modes: &[&str] = match self {
             Input::Text => &["text/plain", "application/json"],
@@ -148,7 +148,7 @@ impl Input {
 }
 
 impl Output {
-    /// For the card: what the answer may hold.
+    /// For the card: media types of answers.
     pub(crate) fn modes(self) -> Vec<String> {
         match self {
             Output::Text => vec!["text/plain".to_owned()],
@@ -178,7 +178,8 @@ impl Default for ExecOptions {
     }
 }
 
-/// Programs of one agent at a time, unless its limits say otherwise: a process costs far more than a future.
+/// Default limit on running programs per agent. It is below `max_running`, since a process costs far more than a
+/// future.
 pub(crate) const MOST_PROGRAMS: usize = 64;
 
 /// A program that works on tasks.
@@ -191,14 +192,15 @@ struct Program {
     options: ExecOptions,
     environment: Environment,
     #[cfg(unix)]
-    shortage: shortage::Told,
+    shortage: shortage::LogTimer,
 }
 
 impl Program {
     fn new(options: ExecOptions) -> Result<Arc<Self>, String> {
         if cfg!(not(unix)) {
             return Err(
-                "programs as agents need a Unix system: their processes could not be ended here".to_owned()
+                "programs as agents need a Unix system: on this one their processes could not be ended"
+                    .to_owned(),
             );
         }
         let environment = Environment::of_server(&options.environment);
@@ -209,7 +211,7 @@ impl Program {
             options,
             environment,
             #[cfg(unix)]
-            shortage: shortage::Told::default(),
+            shortage: shortage::LogTimer::default(),
         }))
     }
 }

@@ -1,36 +1,36 @@
-//! One run of a task at a time, also over the death of a server.
+//! Ensures that a task has only one run at a time, even if a server was killed.
 //!
-//! When a server is killed, its guards end their programs, which may take the grace that programs are given. The next
-//! server may be there sooner and run the task again. So a guard holds the task by a name that only one process can have,
-//! and another guard waits for that name before it starts its program.
+//! When a server is killed, its guards end their programs, which may take up to `kill_grace`. The next server may start
+//! sooner and run the task again. So a guard holds a lock with the task's name, and another guard waits for that lock
+//! before it starts its program.
 //!
-//! On Linux the name is a socket's in the abstract namespace: it goes with the process, however that ends, and leaves no
-//! file behind. Elsewhere there is no such thing, and a re-run may begin while the last moments of the run before pass.
+//! On Linux the lock is a socket in the abstract namespace: the kernel removes it with the process, and there is no
+//! file. Other systems have no such lock, and a re-run may start while the earlier run is still being ended.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Who has been waited for this long hangs inside the kernel, or is no guard of ours.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two tries, of which the first few come quicker.
-const LOOK: Duration = Duration::from_millis(10);
+/// After this time the holder hangs in the kernel, or is not one of our guards.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+/// Between two tries; the first few tries come sooner.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// Held as long as the run lasts.
+/// The lock; held as long as the run lasts.
 pub(super) struct Held {
     #[cfg(target_os = "linux")]
     _name: Option<std::os::unix::net::UnixListener>,
 }
 
-/// What came of waiting for a task.
+/// The result of waiting for the lock.
 pub(super) enum Taken {
-    /// It is ours.
+    /// We have the lock.
     Ours(Held),
-    /// The server went away first: nobody wants the program any more.
-    Unwanted,
+    /// The server is gone, so the program is not needed any more.
+    ServerGone,
 }
 
-/// Takes the task for this run, once nobody else has it.
+/// Waits for the lock of a task and takes it.
 #[cfg(target_os = "linux")]
 pub(super) fn take(task: Option<&str>, lifeline: &UnixStream) -> io::Result<Taken> {
     use std::io::Read as _;
@@ -50,22 +50,22 @@ pub(super) fn take(task: Option<&str>, lifeline: &UnixStream) -> io::Result<Take
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(error),
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > MAX_WAIT {
             return Err(io::Error::from(io::ErrorKind::ResourceBusy));
         }
         // The server says nothing more over the lifeline; what can be read is its end.
-        lifeline.set_read_timeout(Some(LOOK))?;
+        lifeline.set_read_timeout(Some(PAUSE))?;
         match (&mut &*lifeline).read(&mut [0]) {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => return Ok(Taken::Unwanted),
+            _ => return Ok(Taken::ServerGone),
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn take(_: Option<&str>, _: &UnixStream) -> io::Result<Taken> {
-    let _ = (PATIENCE, LOOK);
+    let _ = (MAX_WAIT, PAUSE);
     Ok(Taken::Ours(Held {}))
 }
 
@@ -85,14 +85,14 @@ mod tests {
         });
         assert!(
             matches!(take(Some("test-other"), &guard), Ok(Taken::Ours(_))),
-            "another task is another matter"
+            "another task has another lock"
         );
-        assert!(matches!(take(None, &guard), Ok(Taken::Ours(_))), "a message skill has none");
+        assert!(matches!(take(None, &guard), Ok(Taken::Ours(_))), "a message skill has no task and no lock");
         assert!(!waiting.is_finished());
         drop(first);
-        assert!(waiting.join().unwrap(), "who waited has it now");
+        assert!(waiting.join().unwrap(), "the waiting thread has the lock now");
         let Ok(Taken::Ours(_second)) = take(Some(&task), &guard) else { panic!("free again") };
         drop(server);
-        assert!(matches!(take(Some(&task), &guard), Ok(Taken::Unwanted)), "nobody is left to wait for");
+        assert!(matches!(take(Some(&task), &guard), Ok(Taken::ServerGone)), "the server is gone");
     }
 }

@@ -1,7 +1,7 @@
-//! One running program, as the server sees it: its guard, its pipes, and how it ended.
+//! One running program, seen from the server: its guard, its pipes, and how it ended.
 //!
-//! A [`Process`] holds the lifeline. Dropping it, for whatever reason, ends the program: the engine may leave a turn
-//! behind at any point, and the rest happens without it, in the guard and in the task that watches the guard.
+//! A [`Process`] holds the lifeline. Dropping it ends the program: the engine may drop a turn at any point; the guard,
+//! and the tokio task that watches the guard, do the rest.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::report::Report;
 use super::{ExecOptions, guard, orphans};
 
-/// What a guard that was hung up on may take beyond the grace it gives its program.
+/// How long a guard may take to exit after its lifeline was closed, beyond the time it gives its program.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How a program ended.
@@ -31,22 +31,22 @@ pub(super) enum Ended {
     Exited(i32),
     Signaled(i32),
     CannotStart(i32),
-    /// Its guard was killed, and it with it.
+    /// Its guard was killed, so the server killed the program.
     Unguarded,
 }
 
 pub(super) struct Process {
     pub(super) stdout: ChildStdout,
-    /// For whoever keeps the log.
+    /// Taken by the code that logs it.
     pub(super) stderr: Option<ChildStderr>,
-    /// For whoever feeds the program.
+    /// Taken by the code that writes to it.
     pub(super) stdin: Option<pipe::Sender>,
     lifeline: Option<(OwnedWriteHalf, DropGuard)>,
     ended: watch::Receiver<Option<Ended>>,
 }
 
 impl Process {
-    /// Starts the guard, which starts the program. Whether that could be started is told by [`ended`](Self::ended).
+    /// Starts the guard, which starts the program. If the program cannot be started, [`ended`](Self::ended) says so.
     pub(super) fn start(options: &ExecOptions, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let run = orphans::fresh_mark();
         let (mine, its) = std::os::unix::net::UnixStream::pair()?;
@@ -58,10 +58,10 @@ impl Process {
         if let Some(directory) = &options.directory {
             command.current_dir(directory);
         }
-        // Its own group: what a terminal sends to the server's is not meant for it.
+        // Its own process group, so that a terminal's Ctrl-C reaches the server only.
         command.process_group(0).stdin(OwnedFd::from(its)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut guard = command.spawn()?;
-        // The guard's copy must be the only one, or its end would never be seen.
+        // The guard must have the only copy, or the server would never see it closed.
         drop(command);
         let (Some(stdout), Some(stderr)) = (guard.stdout.take(), guard.stderr.take()) else {
             return Err(io::Error::other("the program has no pipes"));
@@ -84,17 +84,17 @@ impl Process {
         })
     }
 
-    /// To wait with while the rest is in use.
+    /// For waiting while `self` is borrowed.
     pub(super) fn ending(&self) -> Ending {
         Ending(self.ended.clone())
     }
 
-    /// Resolves when the program and all it had started are gone.
+    /// Resolves when the program and all processes it started are gone.
     pub(super) async fn ended(&self) -> Ended {
         self.ending().wait().await
     }
 
-    /// Ends the program: asks it first, and kills it after the grace.
+    /// Ends the program: SIGTERM, and SIGKILL after `kill_grace`.
     pub(super) async fn end(&mut self) -> Ended {
         self.lifeline = None;
         self.ended().await
@@ -107,18 +107,18 @@ impl Ending {
     pub(super) async fn wait(&mut self) -> Ended {
         match self.0.wait_for(Option::is_some).await {
             Ok(ended) => ended.unwrap_or(Ended::Unguarded),
-            // The runtime is going down.
+            // The runtime is shutting down.
             Err(_) => Ended::Unguarded,
         }
     }
 }
 
-/// Our own binary, also when its file was replaced by a newer one meanwhile.
+/// The running binary, even if its file was replaced by a newer one.
 fn guard_binary() -> io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
-/// Lays the read end of the program's stdin into the socket. It is new and empty: this never waits.
+/// Sends the read end of the program's stdin over the socket. The socket's buffer is empty, so this never blocks.
 fn hand_over(socket: &std::os::unix::net::UnixStream, fd: OwnedFd) -> io::Result<()> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut buffer = SendAncillaryBuffer::new(&mut space);
@@ -148,7 +148,7 @@ impl Watching {
                     Some(Report::CannotStart(code)) => ended = Some(Ended::CannotStart(code)),
                     Some(Report::Exited(code)) => ended = Some(Ended::Exited(code)),
                     Some(Report::Signaled(signal)) => ended = Some(Ended::Signaled(signal)),
-                    None => tracing::error!(target: "exec", ?line, "a guard said something unknown"),
+                    None => tracing::error!(target: "exec", ?line, "a guard sent an unknown report"),
                 }
             }
         };
@@ -161,14 +161,14 @@ impl Watching {
             () = too_long => true,
         };
         if hangs {
-            // Stopped, perhaps, by its own program.
+            // Perhaps its own program has stopped it (SIGSTOP).
             tracing::warn!(target: "exec", "a guard did not end in time and is killed");
             let _ = self.guard.start_kill();
         }
-        // It closes the socket by ending.
+        // The socket closes when the guard exits.
         let clean = self.guard.wait().await.is_ok_and(|status| status.success());
         if !clean {
-            tracing::warn!(target: "exec", "a guard did not see to its program's end; the server does");
+            tracing::warn!(target: "exec", "a guard exited without ending its program; the server ends it");
             let run = self.run;
             let _ = tokio::task::spawn_blocking(move || orphans::end(program, &run)).await;
         }

@@ -1,4 +1,4 @@
-//! A program that answers a message with a message: it is run to its end, and what it wrote is the answer.
+//! A program that answers a message with a message: it runs to its end, and its output is the answer.
 
 use baton_protocol::domain::{Part, PartContent};
 use baton_server::{AgentError, Asked};
@@ -8,7 +8,7 @@ use super::feed::Feed;
 use super::lines::Lines;
 use super::process::{Ended, Process};
 use super::says::{self, Says};
-use super::stderr::Complaints;
+use super::stderr::StderrLog;
 use super::text::Decoder;
 use super::turn::Break;
 use super::{ExecOptions, Input, Output, Program, ending, input, shortage};
@@ -32,7 +32,7 @@ pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, 
         AgentError::new(format!("its program could not be started: {error}"))
     })?;
     let mut complaints =
-        Complaints::keep(process.stderr.take(), None, &asked.context_id, options.stderr_lines);
+        StderrLog::keep(process.stderr.take(), None, &asked.context_id, options.stderr_lines);
     let mut feed = Feed::new(process.stdin.take(), first, false);
     let hearing = hear_out(&mut process, &mut feed, options.max_output_bytes);
     let heard = match options.timeout {
@@ -50,10 +50,10 @@ pub(super) async fn reply(program: &Program, asked: Asked) -> Result<Vec<Part>, 
         Err(Break::Stopped) => return Err(AgentError::new("The agent's program was stopped")),
     };
     let ended = process.ended().await;
-    let last_words = complaints.last_words().await;
-    let judged = ending::judge(ended, options.show_stderr.then_some(&last_words));
+    let last_lines = complaints.last_lines().await;
+    let judged = ending::judge(ended, options.show_stderr.then_some(&last_lines));
     match said(options, &output) {
-        // What it said itself is better than what its exit code says.
+        // The program's own message is better than one made from its exit code.
         Ok(Some(parts)) if ended == Ended::Exited(0) => Ok(parts),
         Err(reason) => Err(AgentError::new(reason)),
         _ => {
@@ -79,12 +79,12 @@ async fn hear_out(process: &mut Process, feed: &mut Feed, most: usize) -> Result
     }
 }
 
-/// The answer in what it wrote, if there is one.
+/// The answer in the program's output, if there is one.
 fn said(options: &ExecOptions, output: &[u8]) -> Result<Option<Vec<Part>>, String> {
     if options.output == Output::Text {
         let mut decoder = Decoder::default();
         let text = decoder.decode(output) + decoder.finish();
-        // The line break at the end is the terminal's, not the answer's.
+        // Programs end their output with a line break; it is not part of the answer.
         let text = text.trim_end_matches(['\n', '\r']);
         return Ok((!text.is_empty()).then(|| vec![Part::text(text)]));
     }
@@ -96,7 +96,7 @@ fn said(options: &ExecOptions, output: &[u8]) -> Result<Option<Vec<Part>>, Strin
         match says::read(&line).map_err(|reason| invalid(format!("line {number} {reason}")))? {
             Says::Complete(parts) => return Ok(Some(parts)),
             Says::Fail(parts) | Says::Reject(parts) => return Err(text_of(&parts)),
-            // There is no task whose progress anybody could follow.
+            // Without a task there is no progress to report.
             Says::Progress(_) => {}
             Says::Artifact(_) | Says::InputRequired(_) | Says::AuthRequired(_) => {
                 let rule = "an agent that replies with messages has no tasks: say message, fail or reject";

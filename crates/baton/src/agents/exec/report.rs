@@ -1,10 +1,10 @@
-//! What the guard tells the server about its program, one line each.
+//! What the guard reports to the server about its program, one line per report.
 
 use rustix::process::WaitStatus;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It runs under this number.
+    /// Started, with this process id.
     Started(i32),
     /// The system's error number.
     CannotStart(i32),
@@ -18,7 +18,7 @@ impl Report {
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Report::Exited(code),
             (None, Some(signal)) => Report::Signaled(signal),
-            // Neither: a stop, which is never waited for.
+            // Neither exited nor signaled: a stop, which is never waited for.
             (None, None) => Report::Signaled(0),
         }
     }

@@ -1,23 +1,23 @@
-//! What a line of JSON says: one object with one member, whose name is what the program wants to say.
+//! Parses a line of JSON: one object with one member; the member's name says what kind of statement it is.
 
 use baton_protocol::domain::json::{JsonKind, JsonRefused};
 use baton_protocol::domain::{Artifact, ArtifactId, JsonObject, JsonText, Part};
 use baton_protocol::wire::v1;
 
-/// One line.
+/// One parsed line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Says {
-    /// The task goes on working.
+    /// A status text; the task stays in state working.
     Progress(Vec<Part>),
     Artifact(Piece),
     /// A question; the task waits for the answer.
     InputRequired(String),
-    /// Something to authorise elsewhere; the task waits for word of it.
+    /// The user must authorise something elsewhere; the task waits for a message.
     AuthRequired(String),
     /// The agent will not do this.
     Reject(Vec<Part>),
     Fail(Vec<Part>),
-    /// The closing words.
+    /// The final message of a completed task.
     Complete(Vec<Part>),
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Piece {
 const VERBS: &[&str] =
     &["progress", "artifact", "inputRequired", "authRequired", "reject", "fail", "complete", "message"];
 
-/// Those of a part, which may stand in an artifact directly when it has only one.
+/// Members of a part, which an artifact with only one part may have directly.
 const PART: &[&str] = &["text", "raw", "url", "data", "filename", "mediaType"];
 const ARTIFACT: &[&str] = &["id", "name", "description", "metadata", "parts", "append", "lastChunk"];
 
-/// Reads a line; the error says what is wrong and what would be right.
+/// Parses a line; the error says what is wrong and what is expected.
 pub(super) fn read(line: &str) -> Result<Says, String> {
     let object = JsonObject::parse(line.trim()).map_err(|refused| match refused {
         JsonRefused::Syntax { .. } => {
@@ -72,7 +72,7 @@ fn allowed() -> String {
     format!("one JSON object with one of {}", VERBS.join(", "))
 }
 
-/// A name nobody knows, with the one that was probably meant.
+/// An unknown name, with the most similar known one.
 fn unknown(name: &str, known: &[&str]) -> String {
     const MOST: usize = 40;
     let shown: String = name.chars().take(MOST).flat_map(char::escape_default).collect();
@@ -175,7 +175,7 @@ fn parts(list: &str) -> Result<Vec<Part>, String> {
     let message = format!("{{\"messageId\":\"line\",\"role\":\"ROLE_AGENT\",\"parts\":{list}}}");
     let message = v1::read_message(&message).map_err(|error| {
         let told = error.to_string();
-        // Who reads it knows that already.
+        // The caller adds its own prefix.
         told.strip_prefix("Invalid response: ").map(str::to_owned).unwrap_or(told)
     })?;
     Ok(message.parts)

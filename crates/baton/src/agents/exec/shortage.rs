@@ -1,8 +1,8 @@
-//! No file descriptor or process to spare at the moment: the program waits for one.
+//! Waits if the system has no file descriptor or process to spare.
 //!
-//! Such a shortage passes when others are done, so it is no reason to fail a task for good. The server waits before it
-//! starts a guard, and a guard before it starts its program. How long, the turn's own limits say: whoever leaves the turn
-//! drops the waiting.
+//! Such a shortage passes when others have finished, so it should not fail a task. The server waits before it starts a
+//! guard, and a guard before it starts its program. The turn's own limits bound the wait: when the turn ends, the
+//! future that waits is dropped.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -17,38 +17,38 @@ use super::process::Process;
 
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// All who wait, wait for the same thing: that is not news every time.
-const NEWS: Duration = Duration::from_secs(60);
+/// The shortage is logged at most once in this time, since all programs wait for the same thing.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// When the log was last told.
+/// When the shortage was last logged.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Option<Instant>>);
+pub(super) struct LogTimer(Mutex<Option<Instant>>);
 
-impl Told {
-    fn tell(&self, error: &io::Error) {
+impl LogTimer {
+    fn log(&self, error: &io::Error) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| last.elapsed() >= NEWS) {
+        if last.is_none_or(|last| last.elapsed() >= LOG_INTERVAL) {
             *last = Some(Instant::now());
             tracing::warn!(
                 target: "exec",
                 %error,
                 "programs wait to be started: raise the limit on open files or processes (`ulimit -n`, LimitNOFILE=, \
-                 TasksMax=), or let fewer run"
+                 TasksMax=), or lower `limits.max_running`"
             );
         }
     }
 }
 
-/// Starts a program as soon as the system lets us. May be dropped while it waits.
+/// Starts a program as soon as the system allows it. Cancel safe.
 pub(super) async fn start(
     options: &ExecOptions,
     environment: &[(OsString, OsString)],
-    told: &Told,
+    logged: &LogTimer,
 ) -> io::Result<Process> {
     let mut wait = FIRST_WAIT;
     loop {
         match Process::start(options, environment) {
-            Err(error) if is_shortage(&error) => told.tell(&error),
+            Err(error) if is_shortage(&error) => logged.log(&error),
             started => return started,
         }
         tokio::time::sleep(wait).await;
@@ -56,7 +56,7 @@ pub(super) async fn start(
     }
 }
 
-/// The same for a guard, which has no runtime. `None` when the server hung up meanwhile.
+/// The same for a guard, which has no async runtime. `None` if the server is gone.
 pub(super) fn spawn<T>(
     mut start: impl FnMut() -> io::Result<T>,
     lifeline: &UnixStream,
@@ -81,7 +81,7 @@ pub(super) fn spawn<T>(
     }
 }
 
-/// It passes: of this process (descriptors), of this user (processes), or of the whole machine.
+/// True for errors that pass: a limit of this process (descriptors), of this user (processes), or of the machine.
 fn is_shortage(error: &io::Error) -> bool {
     let passing = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS];
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))

@@ -1,5 +1,5 @@
-//! What the program says on stderr goes to the log, line by line; its last words also into the reason of a failure, where
-//! clients may read them.
+//! Logs the program's stderr line by line, and keeps its last lines for the reason of a failure, if clients may see
+//! them.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,20 +9,20 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStderr;
 use tokio::task::JoinHandle;
 
-/// A longer line is cut in the log…
+/// Longer lines are cut in the log.
 const LOGGED_BYTES: usize = 1024;
-/// …and shorter still where a client reads it.
-const TOLD_CHARS: usize = 200;
-/// Lines that are logged in one second; of more, only the number.
+/// Longer lines are cut in the reason that a client gets.
+const CLIENT_CHARS: usize = 200;
+/// Lines that are logged per second; of further lines only the number is logged.
 const PER_SECOND: u32 = 50;
-/// How long the last words are waited for once everybody who could say them is gone.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the last lines are waited for after all processes of the program are gone.
+const LAST_LINES_WAIT: Duration = Duration::from_secs(1);
 
-/// Reads until nobody can write any more.
-pub(super) struct Complaints(Option<JoinHandle<VecDeque<String>>>);
+/// Reads stderr until its last writer has closed it.
+pub(super) struct StderrLog(Option<JoinHandle<VecDeque<String>>>);
 
-impl Complaints {
-    /// Keeps the `last` so many lines at hand. An agent that replies with messages has no task.
+impl StderrLog {
+    /// Keeps the last `last` lines. An agent that replies with messages has no task.
     pub(super) fn keep(
         stderr: Option<ChildStderr>,
         task: Option<&TaskId>,
@@ -38,13 +38,13 @@ impl Complaints {
             second: Instant::now(),
             logged: 0,
         };
-        Complaints(stderr.map(|stderr| tokio::spawn(log.keep(stderr))))
+        StderrLog(stderr.map(|stderr| tokio::spawn(log.keep(stderr))))
     }
 
-    /// What a client may read of it: the last lines.
-    pub(super) async fn last_words(&mut self) -> Vec<String> {
+    /// The last lines, for a client.
+    pub(super) async fn last_lines(&mut self) -> Vec<String> {
         let Some(mut keeping) = self.0.take() else { return Vec::new() };
-        match tokio::time::timeout(LAST_WORDS, &mut keeping).await {
+        match tokio::time::timeout(LAST_LINES_WAIT, &mut keeping).await {
             Ok(Ok(lines)) => lines.into(),
             Ok(Err(_)) | Err(_) => Vec::new(),
         }
@@ -90,14 +90,14 @@ impl Log {
             if self.last.len() == self.most {
                 self.last.pop_front();
             }
-            self.last.push_back(line.chars().take(TOLD_CHARS).collect());
+            self.last.push_back(line.chars().take(CLIENT_CHARS).collect());
         }
         if self.second.elapsed() >= Duration::from_secs(1) {
             self.end_second();
         }
         self.logged += 1;
         if self.logged <= PER_SECOND {
-            // Quoted: what a program prints must not look like another line of the log.
+            // Quoted, so that a program's output cannot look like another line of the log.
             let task = self.task.as_ref().map(tracing::field::display);
             tracing::info!(target: "exec", { task.id = task, context.id = %self.context, ?line }, "stderr");
         }
@@ -106,7 +106,7 @@ impl Log {
     fn end_second(&mut self) {
         if let Some(left_out @ 1..) = self.logged.checked_sub(PER_SECOND) {
             let task = self.task.as_ref().map(tracing::field::display);
-            tracing::info!(target: "exec", { task.id = task, left_out }, "more on stderr than the log takes");
+            tracing::info!(target: "exec", { task.id = task, left_out }, "too many lines on stderr; the rest is not logged");
         }
         (self.second, self.logged) = (Instant::now(), 0);
     }

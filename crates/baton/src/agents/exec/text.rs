@@ -1,10 +1,9 @@
 //! Plain text on stdout: bytes become characters, characters become chunks.
 
-/// Bytes as they come from a pipe, as text. A character that is split over two reads is put together; what is no
-/// character becomes U+FFFD.
+/// Decodes UTF-8 from a pipe. A character whose bytes come in two reads is put together; invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// The beginning of a character: at most three bytes.
+    /// The first bytes of an incomplete character: at most three.
     begun: Vec<u8>,
 }
 
@@ -39,19 +38,19 @@ impl Decoder {
         }
     }
 
-    /// What is left when nothing more comes: half a character is none.
+    /// The rest at the end of the input: an incomplete character becomes U+FFFD.
     pub(super) fn finish(self) -> &'static str {
         if self.begun.is_empty() { "" } else { "\u{fffd}" }
     }
 }
 
-/// Text in pieces: as it comes, or between delimiters.
+/// Splits text into pieces: as it is read, or at delimiters.
 #[derive(Debug)]
 pub(super) struct Pieces {
     delimiter: Option<String>,
     most: usize,
     open: String,
-    /// How much of `open` holds no delimiter for sure.
+    /// How much of `open` was searched and has no delimiter.
     searched: usize,
 }
 
@@ -65,7 +64,7 @@ impl Pieces {
         }
     }
 
-    /// Are pieces kept apart?
+    /// True if text is split at delimiters.
     pub(super) fn are_cut(&self) -> bool {
         self.delimiter.is_some()
     }
@@ -83,7 +82,7 @@ impl Pieces {
             self.searched = 0;
         }
         if self.open.len() > self.most {
-            // Nobody shall fill our memory by leaving the delimiter out.
+            // Output without a delimiter must not fill the memory.
             pieces.push(std::mem::take(&mut self.open));
         }
         self.searched = self.open.len().saturating_sub(delimiter.len());
@@ -94,7 +93,7 @@ impl Pieces {
         pieces
     }
 
-    /// What came after the last delimiter.
+    /// The text after the last delimiter.
     pub(super) fn finish(&mut self) -> Option<String> {
         self.searched = 0;
         Some(std::mem::take(&mut self.open)).filter(|text| !text.is_empty())

@@ -1,7 +1,7 @@
-//! Plain text on stdout becomes one artifact that grows.
+//! Plain text on stdout becomes one artifact that grows while the program prints.
 //!
-//! Text is held for a moment before it is laid down: a program that prints a few lines and ends has made one artifact
-//! of one part then, and not one with an empty part that only says "that was all".
+//! Text is held for a moment before it is written to the task. So a program that prints a few lines and exits makes one
+//! event with all of its text, instead of a second, empty event that only marks the end.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::text::{Decoder, Pieces};
 use super::{Chunk, ExecOptions};
 
-/// No reader of a stream notices this.
+/// Too short for a reader of a stream to notice.
 const HOLD: Duration = Duration::from_millis(25);
-/// More than this is not held.
+/// Larger text is written at once.
 const MOST_HELD: usize = 64 * 1024;
 
 const NAME: &str = "output";
@@ -25,7 +25,7 @@ pub(super) struct TextArtifact {
     decoder: Decoder,
     pieces: Pieces,
     held: Option<String>,
-    /// When what is held has to go.
+    /// When the held text has to be written.
     due: Option<Instant>,
     begun: bool,
     /// `None` once it is finished.
@@ -33,7 +33,7 @@ pub(super) struct TextArtifact {
 }
 
 impl TextArtifact {
-    /// `number` is the turn's: a second turn does not replace what the first one made, but a re-run does.
+    /// `number` is the turn's number: a second turn gets a new artifact, a re-run replaces the earlier one.
     pub(super) fn new(options: &ExecOptions, turn: &Turn, number: usize) -> Result<Self, AgentError> {
         let id = if number > 1 { format!("{NAME}-{number}") } else { NAME.to_owned() };
         let id = ArtifactId::parse(&id)?;
@@ -91,7 +91,7 @@ impl TextArtifact {
         }
     }
 
-    /// Nothing more comes. A program that failed has not finished its artifact.
+    /// The end of the output. `whole` is false if the program failed: then the artifact is not marked as complete.
     pub(super) async fn finish(&mut self, whole: bool) -> Result<(), AgentError> {
         let rest = std::mem::take(&mut self.decoder).finish();
         self.hold(rest).await?;
@@ -108,7 +108,7 @@ impl TextArtifact {
     async fn lay(&mut self, text: String, last: bool) -> Result<(), AgentError> {
         let append = std::mem::replace(&mut self.begun, true);
         if self.pieces.are_cut() {
-            // A chunk of its own, which nothing is merged with.
+            // A separate chunk, which is not merged with others.
             let mut artifact = Artifact::new(self.id.clone(), vec![Part::text(text)]);
             artifact.name = (!append).then(|| NAME.to_owned());
             return self.turn.artifact_update(artifact, append, last).await;

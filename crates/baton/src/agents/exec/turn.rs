@@ -1,4 +1,4 @@
-//! A program at work on one turn of a task.
+//! Runs a program for one turn of a task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use super::artifacts::Artifacts;
 use super::conversation::Conversation;
 use super::feed::Feed;
 use super::process::{Ended, Process};
-use super::stderr::Complaints;
+use super::stderr::StderrLog;
 use super::text_artifact::TextArtifact;
 use super::{ExecOptions, Input, Output, Program, ending, input, shortage};
 
-/// How long output is still read when everybody who could write it is gone.
+/// How long output is still read after all processes of the program are gone.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 16 * 1024;
 
-/// Why a program is ended before it ends by itself.
+/// Why a program is ended before it exits by itself.
 #[derive(Debug)]
 pub(super) enum Break {
     Stopped,
@@ -30,7 +30,7 @@ pub(super) enum Break {
 }
 
 impl Break {
-    /// The program does not keep to what was agreed.
+    /// The program's output breaks the format.
     pub(super) fn invalid(what: &dyn fmt::Display) -> Self {
         Break::Failed(format!("The agent's program gave an invalid response: {what}"))
     }
@@ -51,9 +51,9 @@ impl From<AgentError> for Break {
 
 pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError> {
     let options = &program.options;
-    // A program begins at the beginning, so what a cut-off run of it made does not count.
+    // A re-run starts from the beginning, so the artifacts of the interrupted run are discarded.
     let artifacts = turn.start_over().await?;
-    let mut talk = Talk::new(options, &turn, &artifacts)?;
+    let mut output = OutputHandler::new(options, &turn, &artifacts)?;
     let mut first = match options.input {
         Input::Json => input::turn_line(&options.skill, &turn, &[]),
         Input::Text => match input::text(turn.message()) {
@@ -61,10 +61,10 @@ pub(super) async fn run(program: &Program, turn: Turn) -> Result<(), AgentError>
             Err(refusal) => return turn.reject(refusal).await,
         },
     };
-    while run_once(program, &turn, first, &mut talk).await? == Next::Again {
-        // As if the answer had come a moment later, and started a turn of its own.
-        tracing::debug!(target: "exec", { task.id = %turn.task_id() }, "the program ended without its answer");
-        first = input::turn_line(&options.skill, &turn, talk.begin_again());
+    while run_once(program, &turn, first, &mut output).await? == Next::Again {
+        // The program is started again with the answer, as if the answer had started a new turn.
+        tracing::debug!(target: "exec", { task.id = %turn.task_id() }, "the program exited before it read its answer; starting it again");
+        first = input::turn_line(&options.skill, &turn, output.begin_again());
     }
     Ok(())
 }
@@ -80,34 +80,30 @@ async fn run_once(
     program: &Program,
     turn: &Turn,
     first: Vec<u8>,
-    talk: &mut Talk,
+    output: &mut OutputHandler,
 ) -> Result<Next, AgentError> {
     let options = &program.options;
     let environment = program.environment.for_turn(&options.skill, turn);
     let started = tokio::select! {
         biased;
-        () = told_to_stop(turn, options.rerunnable) => return Err(Stopped.into()),
+        () = stop_requested(turn, options.rerunnable) => return Err(Stopped.into()),
         started = shortage::start(options, &environment, &program.shortage) => started,
     };
     let mut process = started.map_err(|error| {
         tracing::error!(target: "exec", { task.id = %turn.task_id(), %error }, "a guard could not be started");
         AgentError::new(format!("The agent's program could not be started: {error}"))
     })?;
-    let mut complaints = Complaints::keep(
-        process.stderr.take(),
-        Some(turn.task_id()),
-        turn.context_id(),
-        options.stderr_lines,
-    );
-    let mut feed = Feed::new(process.stdin.take(), first, talk.answers());
-    let mut done = drive(options, turn, &mut process, &mut feed, talk).await;
-    if done.is_ok() && !talk.is_over() {
+    let mut complaints =
+        StderrLog::keep(process.stderr.take(), Some(turn.task_id()), turn.context_id(), options.stderr_lines);
+    let mut feed = Feed::new(process.stdin.take(), first, output.answers());
+    let mut done = drive(options, turn, &mut process, &mut feed, output).await;
+    if done.is_ok() && !output.is_over() {
         let ended = process.ended().await;
-        done = talk.finish(ended == Ended::Exited(0)).await;
-        if done.is_ok() && !talk.is_over() {
-            let last_words = complaints.last_words().await;
-            return match ending::judge(ended, options.show_stderr.then_some(&last_words)) {
-                Ok(()) if feed.answer_was_left() => Ok(Next::Again),
+        done = output.finish(ended == Ended::Exited(0)).await;
+        if done.is_ok() && !output.is_over() {
+            let last_lines = complaints.last_lines().await;
+            return match ending::judge(ended, options.show_stderr.then_some(&last_lines)) {
+                Ok(()) if feed.answer_unread() => Ok(Next::Again),
                 Ok(()) => Ok(Next::Done),
                 Err(reason) => {
                     tracing::warn!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program failed");
@@ -117,7 +113,7 @@ async fn run_once(
         }
     }
     let ended = process.end().await;
-    tracing::debug!(target: "exec", { task.id = %turn.task_id(), ?ended }, "no more is heard from the program");
+    tracing::debug!(target: "exec", { task.id = %turn.task_id(), ?ended }, "the program's output is no longer read");
     match done {
         Ok(()) => Ok(Next::Done),
         Err(Break::Stopped) => Err(Stopped.into()),
@@ -128,38 +124,38 @@ async fn run_once(
     }
 }
 
-/// Feeds the program and hears it out; returns when nothing more comes, or nothing more counts.
+/// Writes the program's input and reads its output; returns at the end of the output, or when the task has ended.
 async fn drive(
     options: &ExecOptions,
     turn: &Turn,
     process: &mut Process,
     feed: &mut Feed,
-    talk: &mut Talk,
+    output: &mut OutputHandler,
 ) -> Result<(), Break> {
     let mut ending = process.ending();
     let mut buffer = vec![0; READ_BYTES];
     let mut room = options.max_output_bytes;
     let mut time = WorkingTime::new(options.timeout);
-    // When the program has said its last word, or is gone.
+    // Set when the program has ended the task, or has exited.
     let mut leave_at: Option<Instant> = None;
     let mut gone = false;
     loop {
-        time.pause(talk.waits());
-        if talk.is_over() && leave_at.is_none() {
+        time.pause(output.waits());
+        if output.is_over() && leave_at.is_none() {
             feed.close();
             leave_at = Some(Instant::now() + options.kill_grace);
         }
-        let (over, waits) = (talk.is_over(), talk.waits());
+        let (over, waits) = (output.is_over(), output.waits());
         tokio::select! {
             biased;
-            () = told_to_stop(turn, options.rerunnable), if !over => return Err(Break::Stopped),
+            () = stop_requested(turn, options.rerunnable), if !over => return Err(Break::Stopped),
             () = at(leave_at) => return Ok(()),
             () = at(time.end()), if !over => {
                 let most = options.timeout.unwrap_or_default().as_secs_f64();
                 return Err(Break::Failed(format!("The agent's program took longer than {most} s")));
             }
-            () = at(talk.flush_at()) => talk.flush().await?,
-            answer = talk.answer(), if waits => {
+            () = at(output.flush_at()) => output.flush().await?,
+            answer = output.answer(), if waits => {
                 let answer = answer?;
                 feed.answer(&input::answer_line(&answer, &turn.sent_with(&answer)));
             }
@@ -171,7 +167,7 @@ async fn drive(
                         let most = options.max_output_bytes;
                         Break::Failed(format!("The agent's program wrote more than {most} bytes"))
                     })?;
-                    talk.take(&buffer[..count]).await?;
+                    output.take(&buffer[..count]).await?;
                 }
             },
             _ = ending.wait(), if !gone => {
@@ -182,9 +178,8 @@ async fn drive(
     }
 }
 
-/// A program that may be run again is stopped at once when the server goes down; another one may use the time that
-/// the server gives its turns.
-async fn told_to_stop(turn: &Turn, rerunnable: bool) {
+/// A rerunnable program is stopped at once when the server shuts down; others may use the server's drain time.
+async fn stop_requested(turn: &Turn, rerunnable: bool) {
     turn.cancellation().cancelled().await;
     if turn.stop_reason() == Some(Stop::Shutdown) && !rerunnable {
         std::future::pending::<()>().await;
@@ -198,7 +193,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// The clock stands still while the program waits for an answer.
+/// The limit on a program's working time. The clock stops while the program waits for an answer.
 struct WorkingTime {
     end: Option<Instant>,
     paused: Option<Instant>,
@@ -225,83 +220,88 @@ impl WorkingTime {
     }
 }
 
-/// What stdout means.
-enum Talk {
+/// Interprets stdout.
+enum OutputHandler {
     Text(Box<TextArtifact>),
     Lines(Box<Conversation>),
 }
 
-impl Talk {
+impl OutputHandler {
     fn new(options: &ExecOptions, turn: &Turn, artifacts: &[Arc<Artifact>]) -> Result<Self, AgentError> {
-        // The same for a re-run of the turn.
+        // A re-run of the turn has the same number.
         let said = turn.task().history.iter().filter(|message| message.role == Role::User);
         let number = said.count();
         Ok(match options.output {
-            Output::Text => Talk::Text(Box::new(TextArtifact::new(options, turn, number)?)),
+            Output::Text => OutputHandler::Text(Box::new(TextArtifact::new(options, turn, number)?)),
             Output::Jsonl => {
                 let answers = options.input == Input::Json;
                 let artifacts = Artifacts::new(artifacts, number);
-                Talk::Lines(Box::new(Conversation::new(turn, artifacts, options.max_line_bytes, answers)))
+                OutputHandler::Lines(Box::new(Conversation::new(
+                    turn,
+                    artifacts,
+                    options.max_line_bytes,
+                    answers,
+                )))
             }
         })
     }
 
-    /// May more than the first message be written to the program?
+    /// True if answers may be written to the program after the first message.
     fn answers(&self) -> bool {
         match self {
-            Talk::Text(_) => false,
-            Talk::Lines(conversation) => conversation.answers(),
+            OutputHandler::Text(_) => false,
+            OutputHandler::Lines(conversation) => conversation.answers(),
         }
     }
 
     fn is_over(&self) -> bool {
-        matches!(self, Talk::Lines(conversation) if conversation.is_over())
+        matches!(self, OutputHandler::Lines(conversation) if conversation.is_over())
     }
 
     fn waits(&self) -> bool {
-        matches!(self, Talk::Lines(conversation) if conversation.waits())
+        matches!(self, OutputHandler::Lines(conversation) if conversation.waits())
     }
 
     async fn answer(&mut self) -> Result<Message, AgentError> {
         match self {
-            Talk::Text(_) => std::future::pending().await,
-            Talk::Lines(conversation) => conversation.answer().await,
+            OutputHandler::Text(_) => std::future::pending().await,
+            OutputHandler::Lines(conversation) => conversation.answer().await,
         }
     }
 
     async fn take(&mut self, bytes: &[u8]) -> Result<(), Break> {
         match self {
-            Talk::Text(artifact) => Ok(artifact.take(bytes).await?),
-            Talk::Lines(conversation) => conversation.take(bytes).await,
+            OutputHandler::Text(artifact) => Ok(artifact.take(bytes).await?),
+            OutputHandler::Lines(conversation) => conversation.take(bytes).await,
         }
     }
 
     fn flush_at(&self) -> Option<Instant> {
         match self {
-            Talk::Text(artifact) => artifact.flush_at(),
-            Talk::Lines(_) => None,
+            OutputHandler::Text(artifact) => artifact.flush_at(),
+            OutputHandler::Lines(_) => None,
         }
     }
 
     async fn flush(&mut self) -> Result<(), AgentError> {
         match self {
-            Talk::Text(artifact) => artifact.flush().await,
-            Talk::Lines(_) => Ok(()),
+            OutputHandler::Text(artifact) => artifact.flush().await,
+            OutputHandler::Lines(_) => Ok(()),
         }
     }
 
     /// See [`Conversation::begin_again`].
     fn begin_again(&mut self) -> &[Message] {
         match self {
-            Talk::Text(_) => &[],
-            Talk::Lines(conversation) => conversation.begin_again(),
+            OutputHandler::Text(_) => &[],
+            OutputHandler::Lines(conversation) => conversation.begin_again(),
         }
     }
 
     async fn finish(&mut self, whole: bool) -> Result<(), Break> {
         match self {
-            Talk::Text(artifact) => Ok(artifact.finish(whole).await?),
-            Talk::Lines(conversation) => conversation.finish().await,
+            OutputHandler::Text(artifact) => Ok(artifact.finish(whole).await?),
+            OutputHandler::Lines(conversation) => conversation.finish().await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `baton config check`: all that `serve` would refuse, before anything is opened.
+//! `baton config check`: reports everything that `serve` would refuse, without opening anything.
 
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Loaded};
@@ -11,7 +11,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     super::print(&verdict(&loaded))
 }
 
-/// With what was looked at: a file in another folder than one thinks is as good as none.
+/// Names the file and the agents, so that the user sees if another file was checked than intended.
 fn verdict(loaded: &Loaded) -> String {
     let file = match &loaded.file {
         Some(file) => file.display().to_string(),
@@ -22,5 +22,36 @@ fn verdict(loaded: &Loaded) -> String {
         format!("  agent  {} at {}: {name}\n", plan.id, plan.path())
     };
     let agents: String = loaded.agents.iter().map(agent).collect();
-    format!("ok: {file}\n{agents}  store  {}\n", *loaded.config.store.url)
+    format!("ok: {file}\n{agents}  store  {}\n{}", *loaded.config.store.url, callers(loaded))
+}
+
+/// Who may call, agent by agent if they differ.
+fn callers(loaded: &Loaded) -> String {
+    let who = |plan: &AgentPlan| {
+        let any_of = plan.card.security_requirements.iter().map(|requirement| {
+            let scheme = |(name, scopes): &(String, Vec<String>)| match &scopes[..] {
+                [] => name.clone(),
+                scopes => format!("{name}({})", scopes.join(" ")),
+            };
+            requirement.schemes.iter().map(scheme).collect::<Vec<_>>().join("+")
+        });
+        let mut any_of: Vec<_> = any_of.collect();
+        if any_of.is_empty() {
+            any_of = loaded.auth.names().map(str::to_owned).collect();
+        }
+        match any_of.iter().any(String::is_empty) {
+            true => "anybody".to_owned(),
+            false => format!("need {}", any_of.join(" or ")),
+        }
+    };
+    if !loaded.auth.enforces() {
+        return "  callers  anybody, unless the store has keys\n".to_owned();
+    }
+    let each: Vec<_> = loaded.agents.iter().map(|plan| (plan, who(plan))).collect();
+    match &each[..] {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, who)| who == first) => {
+            format!("  callers  {first}\n")
+        }
+        several => several.iter().map(|(plan, who)| format!("  callers  {} {who}\n", plan.id)).collect(),
+    }
 }

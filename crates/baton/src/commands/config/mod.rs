@@ -1,4 +1,4 @@
-//! `baton config …`: what the configuration is, whether it is right, and what it can hold.
+//! `baton config …`: shows the configuration, checks it, prints the default.
 
 mod check;
 mod default;
@@ -17,16 +17,16 @@ pub(crate) async fn run(verb: ConfigVerb) -> Result<(), Failure> {
     }
 }
 
-/// What is odd goes to stderr, so that stdout holds the answer alone.
+/// Warnings go to stderr, so that stdout has only the result.
 fn warn(warnings: &[String]) {
     for warning in warnings {
-        // Nobody is left to tell when stderr is closed.
+        // If stderr is closed, there is nowhere to write.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
 }
 
-/// Whoever closed the pipe has read enough.
-fn print(text: &str) -> Result<(), Failure> {
+/// A closed pipe is not an error: the reader has read enough.
+pub(in crate::commands) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,22 +1,38 @@
-//! The line that a newcomer pastes to see an answer.
+//! The `curl` line that is printed at start, to try the agent.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_protocol::generation::{Generation, Generations};
 use serde_json::{Value, json};
 
-/// Said where no skill has an example.
+use crate::config::KeyPlace;
+
+/// Sent if no skill has an example.
 const GREETING: &str = "Hello, Baton";
 
-/// In the newest generation that is served, with words that the agent knows. Pasted twice, the second call is the
-/// same message again and gets the same task. Another start makes another message, so that the line shows a fresh
-/// task then.
-pub(super) fn curl_line(url: &str, served: Generations, example: Option<&str>) -> String {
+/// A call in the newest generation that is served, with an example that the agent knows. Pasted twice, the second call
+/// repeats the message and gets the same task. Each start of the server prints another message id, so that the line
+/// then makes a new task.
+///
+/// `trusted` is a certificate that curl has to be told to trust. `key` is where callers send their key, and the key or a
+/// variable of the shell that has it.
+pub(crate) fn curl_line(
+    url: &str,
+    served: Generations,
+    example: Option<&str>,
+    trusted: Option<&Path>,
+    key: Option<(&KeyPlace, &str)>,
+) -> String {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     let id = format!("hello-{started}");
     let (version, call) = call(served, &id, example.unwrap_or(GREETING));
     let call = in_quotes(&call.to_string());
-    format!("curl -sS {url}/ -H 'Content-Type: application/json'{version} -d {call}")
+    let trusted =
+        trusted.map(|file| format!("--cacert {} ", word(&file.to_string_lossy()))).unwrap_or_default();
+    let (query, flags) = key.map(|(place, key)| place.curl(key)).unwrap_or_default();
+    let url = if query.is_empty() { format!("{url}/") } else { format!("\"{url}/{query}\"") };
+    format!("curl -sS {trusted}{url}{flags} -H 'Content-Type: application/json'{version} -d {call}")
 }
 
 fn call(served: Generations, id: &str, text: &str) -> (&'static str, Value) {
@@ -35,7 +51,13 @@ fn call(served: Generations, id: &str, text: &str) -> (&'static str, Value) {
     }
 }
 
-/// One word for a shell, whatever is in it.
+/// Without quotes, if it needs none.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { in_quotes(text) }
+}
+
+/// Quotes any text as one word for a shell.
 fn in_quotes(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

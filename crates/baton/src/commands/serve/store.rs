@@ -1,8 +1,8 @@
-//! The store that is served from: opened, and whose tasks are in it.
+//! Opens the store, and finds out to which scope its tasks belong.
 //!
-//! Once there was one default file and one scope for everything that could be served. A store that holds tasks from that
-//! time goes on as it was, since nobody can tell any more whose they are; the start says so. A store that begins now has a
-//! note in it that each thing has a scope of its own.
+//! Earlier versions had one default file and one scope for all agents. A store with tasks of such a version keeps that
+//! scope, since it is unknown which agent they belong to; a log line at start says so. A new store gets a note that
+//! each agent has a scope of its own.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -19,18 +19,18 @@ use crate::exit::Failure;
 #[cfg(debug_assertions)]
 use crate::faults;
 
-/// The name of the note, and what it says.
+/// The name of the note, and its text.
 const NOTE: &str = "scopes";
 const OWN: &str = "own";
 
-pub(super) struct Opened {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) url: StoreUrl,
-    /// Its tasks were made when all agents at the root shared a scope.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) url: StoreUrl,
+    /// Its tasks are from a version in which all agents at the root shared a scope.
     pub(super) shares_scope: bool,
 }
 
-pub(super) async fn open(config: &Config) -> Result<Opened, Failure> {
+pub(crate) async fn open(config: &Config) -> Result<Opened, Failure> {
     let url = &config.store.url;
     let named = |error: &dyn Display| {
         Problem::new(url.source().clone(), "store.url", format!("{}: {error}", **url)).to_string()
@@ -58,13 +58,13 @@ pub(super) async fn open(config: &Config) -> Result<Opened, Failure> {
     }
 }
 
-/// The file that was everybody's, if it has tasks from that time and `own` is not there yet.
+/// The shared file of earlier versions, if it has tasks of such a version and `own` does not exist yet.
 async fn of_earlier_times(config: &Config, own: &Path) -> Option<Opened> {
     let shared = Path::new(DEMO_STORE);
     if own == shared || !shared.exists() {
         return None;
     }
-    // A demo agent that is being served has it locked, and need not be waited for.
+    // A running demo agent has it locked; do not wait for it.
     let looked = match open_file(config, shared, Some(Duration::ZERO)).await {
         Ok(store) => shares_scope(&*store).await.map(|shares| shares.then_some(store)),
         Err(error) => Err(error),
@@ -75,13 +75,13 @@ async fn of_earlier_times(config: &Config, own: &Path) -> Option<Opened> {
         }
         Err(error) => {
             let own = own.display();
-            tracing::info!(file = DEMO_STORE, %error, %own, "tasks of an earlier version could not be looked for");
+            tracing::info!(file = DEMO_STORE, %error, %own, "could not check for tasks of an earlier version");
             None
         }
     }
 }
 
-/// Nobody else has begun to use it meanwhile: it is locked.
+/// No other process can use the store meanwhile: it is locked.
 async fn shares_scope(store: &dyn Store) -> Result<bool, StoreError> {
     if store.note(NOTE, None).await?.is_some() {
         return Ok(false);
@@ -90,7 +90,7 @@ async fn shares_scope(store: &dyn Store) -> Result<bool, StoreError> {
         return Ok(true);
     }
     match store.note(NOTE, Some(OWN.to_owned())).await {
-        // It can be read, and is asked again at the next start.
+        // A full store can still be read; the next start tries again to store the note.
         Ok(_) | Err(StoreError::Full(_)) => Ok(false),
         Err(error) => Err(error),
     }
@@ -108,6 +108,6 @@ async fn open_file(
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, options)).await;
     match opened {
         Ok(opened) => opened.map(|store| Arc::new(store) as Arc<dyn Store>),
-        Err(error) => Err(StoreError::Unavailable(error.to_string())),
+        Err(error) => Err(StoreError::unavailable(error.to_string())),
     }
 }

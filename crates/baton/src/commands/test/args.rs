@@ -1,4 +1,4 @@
-//! The command line of `baton test`, as typed.
+//! The command line of `baton test`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,15 +16,18 @@ Examples:
   baton test URL --select 3.1.6,V1-SUB                   a section of the specification, an area of ids
   baton test URL --report report.html --report report.xml
   baton test URL --bearer @token.txt --second URL2
-  baton test URL --faults                                again, on a bad network
+  baton test https://agent.internal --ca ca.pem          a certificate of one's own authority
+  baton test URL --api-key @one.txt --other-api-key @two.txt    also: one user's tasks are hidden from another
+  baton test URL --faults                                also on a bad network
   baton test URL --suite acts/                           official ACTS files, with corrections
-  baton test --explain V1-SUB-001                        what a check asks and why
+  baton test --explain V1-SUB-001                        what a check requires, and why
   baton test compare before.json after.json
-  baton test --as-server -- ./client {url}               the other way round: judges the client that calls
+  baton test --as-server -- ./client {url}               judge the client that calls
 
 Exit code: 0 the agent conforms, 1 it does not, 2 it could not be tested or a report could not be made.";
 
 const CREDENTIALS: &str = "Credentials";
+const TLS: &str = "TLS";
 const CHOICE: &str = "Choice";
 const OUTPUT: &str = "Output";
 
@@ -40,7 +43,7 @@ pub(crate) struct Test {
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
-    /// Put reports (made with `--report NAME.json`) side by side.
+    /// Compare reports (made with `--report NAME.json`) side by side.
     Compare(Compare),
 }
 
@@ -50,31 +53,31 @@ pub(super) struct RunArgs {
     #[arg(value_name = "URL")]
     pub(super) url: Option<String>,
 
-    /// A second agent, for the checks that need two.
+    /// The address of a second agent, for the checks that need two.
     #[arg(long, value_name = "URL")]
     pub(super) second: Option<String>,
 
-    /// A generation: 1.0, 0.3 or 0.1. Several may be given; all that are there otherwise.
+    /// A generation: 1.0, 0.3 or 0.1. Repeatable; default: all that were found.
     #[arg(long, value_name = "VERSION", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) generation: Vec<Generation>,
 
-    /// A binding: jsonrpc, rest or grpc. Several may be given; all that are there otherwise.
+    /// A binding: jsonrpc, rest or grpc. Repeatable; default: all that were found.
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) binding: Vec<Binding>,
 
-    /// Checks: an id or the beginning of one, a section, category, level, tag or suite; `!` in front leaves out.
+    /// Checks to run: an id or the beginning of one, a section, category, level, tag or suite; a leading `!` excludes.
     #[arg(long, short = 's', value_name = "WORD", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) select: Vec<String>,
 
-    /// Skills whose example phrases are sent; all of the card's otherwise.
+    /// Skills whose example phrases are sent; default: all skills of the card.
     #[arg(long, value_name = "ID", value_delimiter = ',', help_heading = CHOICE)]
     pub(super) skills: Vec<String>,
 
-    /// An ACTS file, or a folder of them, in the place of the built-in suites. Several may be given.
+    /// An ACTS file, or a folder of them, instead of the built-in suites. Repeatable.
     #[arg(long, value_name = "PATH", help_heading = CHOICE)]
     pub(super) suite: Vec<PathBuf>,
 
-    /// Run ACTS files as they are written, mistakes and all.
+    /// Run ACTS files as they are written, without corrections.
     #[arg(long, help_heading = CHOICE)]
     pub(super) no_corrections: bool,
 
@@ -82,37 +85,39 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = CHOICE)]
     pub(super) var: Vec<(String, String)>,
 
-    /// Recommendations (should) count like duties (must).
+    /// Fail the run for missed recommendations (should), too.
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Longest time for one check [default: 60s]. With --as-server: for one run of the command, or else for all.
+    /// Longest time for one check [default: 60s]. With --as-server: for one run of the command, or without a command
+    /// for the whole run.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) timeout: Option<Duration>,
 
-    /// How long to wait for an agent that is only starting.
+    /// How long to wait for an agent that is still starting.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(super) wait: Duration,
 
-    /// Checks at a time.
+    /// Number of checks that run at the same time.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 
-    /// Draws the same checks and the same faults again (--faults); every report says the seed of its run.
+    /// Repeat the random choices (--faults) of an earlier run; every report says the seed of its run.
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
 
     /// Run checks again on a bad network (split, delayed, stalled, cut, reset, half-closed connections) and expect the
-    /// same verdicts. One check of each category; `--faults=all` takes all, `--faults=split,cut` only some faults.
+    /// same verdicts. Runs one check of each category; `--faults=all` runs all, `--faults=split,cut` limits the kinds
+    /// of faults.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = "some")]
     pub(super) faults: Vec<String>,
 
-    /// A list of the failures that are expected: any other fails the run, and so does a listed one that passes.
+    /// A file with the expected failures: any other failure fails the run, and so does a listed check that passes.
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
 
-    /// Write the failures of this run as such a list.
+    /// Write the failures of this run as a baseline file.
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     pub(super) write_baseline: Option<PathBuf>,
 
@@ -120,17 +125,26 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TOKEN", help_heading = CREDENTIALS)]
     pub(super) bearer: Option<String>,
 
-    /// An API key, sent in the header that the card names, else in X-API-Key; `@FILE` reads it from a file
+    /// An API key, sent where the card says (header, query or cookie), else in X-API-Key; `@FILE` reads it from a file
     /// [env: A2A_AUTH_TYPE=apikey with A2A_AUTH_TOKEN and A2A_AUTH_HEADER].
     #[arg(long, value_name = "KEY", help_heading = CREDENTIALS)]
     pub(super) api_key: Option<String>,
 
-    /// A header that goes with every request [env: A2A_AUTH_TYPE=basic with A2A_AUTH_USERNAME and A2A_AUTH_PASSWORD
-    /// makes one].
+    /// HTTP basic authentication; `@FILE` reads it from a file [env: A2A_AUTH_TYPE=basic with A2A_AUTH_USERNAME and
+    /// A2A_AUTH_PASSWORD].
+    #[arg(long, value_name = "USER:PASSWORD", conflicts_with = "bearer", help_heading = CREDENTIALS)]
+    pub(super) basic: Option<String>,
+
+    /// HTTP digest authentication (SHA-256); `@FILE` reads it from a file.
+    #[arg(long, value_name = "USER:PASSWORD", conflicts_with_all = ["bearer", "basic"], help_heading = CREDENTIALS)]
+    pub(super) digest: Option<String>,
+
+    /// A header that goes with every request.
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
     pub(super) header: Vec<(String, String)>,
 
-    /// A bearer token for the second agent. It is not shown the first one's, except at the same host and port.
+    /// A bearer token for the second agent. The first agent's token is not sent to it, unless both have the same host
+    /// and port.
     #[arg(long, value_name = "TOKEN", requires = "second", help_heading = CREDENTIALS)]
     pub(super) second_bearer: Option<String>,
 
@@ -138,20 +152,51 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, requires = "second", help_heading = CREDENTIALS)]
     pub(super) second_header: Vec<(String, String)>,
 
-    /// What is printed on stdout.
+    /// A second user's bearer token: checks that one user's tasks are hidden from another.
+    #[arg(long, value_name = "TOKEN", help_heading = CREDENTIALS)]
+    pub(super) other_bearer: Option<String>,
+
+    /// A second user's API key.
+    #[arg(long, value_name = "KEY", help_heading = CREDENTIALS)]
+    pub(super) other_api_key: Option<String>,
+
+    /// A second user's name and password.
+    #[arg(long, value_name = "USER:PASSWORD", conflicts_with = "other_bearer", help_heading = CREDENTIALS)]
+    pub(super) other_basic: Option<String>,
+
+    /// A header of a second user.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = CREDENTIALS)]
+    pub(super) other_header: Vec<(String, String)>,
+
+    /// Certificates (PEM) that are trusted in addition to the system's: of an authority, or the agent's own. Repeatable.
+    #[arg(long, value_name = "FILE", help_heading = TLS)]
+    pub(super) ca: Vec<PathBuf>,
+
+    /// Do not check the agent's certificate. Every report says so.
+    #[arg(long, help_heading = TLS)]
+    pub(super) insecure: bool,
+
+    /// A client certificate (PEM, with its chain), for agents that ask for one.
+    #[arg(long, value_name = "FILE", requires = "client_key", help_heading = TLS)]
+    pub(super) client_cert: Option<PathBuf>,
+
+    /// The private key (PEM) of the client certificate.
+    #[arg(long, value_name = "FILE", requires = "client_cert", help_heading = TLS)]
+    pub(super) client_key: Option<PathBuf>,
+
+    /// The format of the report on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = OUTPUT)]
     pub(super) format: Format,
 
-    /// A file to write; its ending says the form: .json .md .xml (JUnit) .html .tap .svg .txt .acts.json. Several may
-    /// be given.
+    /// A report file; its extension is the format: .json .md .xml (JUnit) .html .tap .svg .txt .acts.json. Repeatable.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(super) report: Vec<PathBuf>,
 
-    /// Keep what was exchanged in reports for checks that passed, too.
+    /// Include the exchanged requests and answers of checks that passed, too.
     #[arg(long, help_heading = OUTPUT)]
     pub(super) all_evidence: bool,
 
-    /// Print only the level and the numbers.
+    /// Print only the conformance level and the counts.
     #[arg(long, short, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(super) quiet: bool,
 
@@ -159,19 +204,19 @@ pub(super) struct RunArgs {
     #[arg(long, short, help_heading = OUTPUT)]
     pub(super) verbose: bool,
 
-    /// Colours in text: on a terminal, unless NO_COLOR is set.
+    /// Colours in text; auto: on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, help_heading = OUTPUT)]
     pub(super) color: Colour,
 
-    /// List the checks, and run nothing.
+    /// List the checks; run nothing.
     #[arg(long, help_heading = CHOICE)]
     pub(super) list: bool,
 
-    /// Say what a check asks, why, and what is sent; run nothing.
+    /// Explain a check: what it requires, why, and what it sends; run nothing.
     #[arg(long, value_name = "ID", help_heading = CHOICE)]
     pub(super) explain: Option<String>,
 
-    /// List what is corrected in the official ACTS files, and run nothing.
+    /// List the corrections to the official ACTS files; run nothing.
     #[arg(long, help_heading = CHOICE)]
     pub(super) corrections: bool,
 
@@ -220,13 +265,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What is wrong with a header must not be repeated with its value: it may be a secret.
+/// An error must not contain the header's value: it may be a secret.
 fn header(text: &str) -> Result<(String, String), String> {
     let Some((name, value)) = text.split_once(':') else { return Err("write 'NAME: VALUE'".to_owned()) };
     let (name, value) = (name.trim(), value.trim());
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        return Err("the header's name is not one".to_owned());
+        return Err("the name is not a valid header name".to_owned());
     }
     if value.chars().any(char::is_control) {
         return Err("the header's value holds control characters".to_owned());

@@ -1,4 +1,4 @@
-//! Which cases there are, and which of them the user means.
+//! The available cases, and the user's selection.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::args::RunArgs;
 use super::as_server;
 use crate::exit::Failure;
 
-/// The built-in cases, or those of the files the user names.
+/// The built-in cases, or those of the files that the user names.
 pub(super) fn cases(args: &RunArgs) -> Result<Vec<Arc<Case>>, Failure> {
     if args.suite.is_empty() {
         return suites::embedded().map_err(|error| Failure::failed(error.to_string()));
@@ -19,7 +19,7 @@ pub(super) fn cases(args: &RunArgs) -> Result<Vec<Arc<Case>>, Failure> {
     for path in &args.suite {
         let found = suites::from_path(path, !args.no_corrections);
         for case in found.map_err(|error| Failure::usage(error.to_string()))? {
-            // A master file and the folder it is in name the same cases.
+            // A master file and its folder name the same cases twice.
             let twin = |other: &&Arc<Case>| other.id() == case.id() && other.source.file == case.source.file;
             if all.iter().find(twin).is_none() {
                 all.push(case);
@@ -29,7 +29,7 @@ pub(super) fn cases(args: &RunArgs) -> Result<Vec<Arc<Case>>, Failure> {
     Ok(all)
 }
 
-/// Every word of `--select` must mean something: a typing error must not look like a pass.
+/// Every word of `--select` must match something: a typing error must not look like a pass.
 pub(super) fn check_words(select: &[String], cases: &[Arc<Case>]) -> Result<(), Failure> {
     for word in select {
         let wanted = word.trim_start_matches('!');
@@ -38,7 +38,9 @@ pub(super) fn check_words(select: &[String], cases: &[Arc<Case>]) -> Result<(), 
             continue;
         }
         if as_server::cases().any(|case| plan::selects(&one, &case)) {
-            return Err(Failure::usage(format!("--select {word}: this is about clients; add --as-server")));
+            return Err(Failure::usage(format!(
+                "--select {word}: this is a rule for clients; add --as-server"
+            )));
         }
         let known = vocabulary(cases);
         let hint = did_you_mean(wanted, known.iter().map(String::as_str));
@@ -49,7 +51,7 @@ pub(super) fn check_words(select: &[String], cases: &[Arc<Case>]) -> Result<(), 
     Ok(())
 }
 
-/// The case of that id.
+/// The case with that id.
 pub(super) fn case_of<'a>(id: &str, cases: &'a [Arc<Case>]) -> Result<&'a Arc<Case>, Failure> {
     let found = cases.iter().find(|case| case.id().eq_ignore_ascii_case(id));
     found.ok_or_else(|| {
@@ -58,7 +60,7 @@ pub(super) fn case_of<'a>(id: &str, cases: &'a [Arc<Case>]) -> Result<&'a Arc<Ca
     })
 }
 
-/// All that a selection can say.
+/// All words that a selection can use.
 fn vocabulary(cases: &[Arc<Case>]) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for case in cases {

@@ -16,15 +16,15 @@ pub(super) struct Compare {
     #[arg(value_name = "REPORT", required = true, num_args = 2..)]
     reports: Vec<PathBuf>,
 
-    /// What is printed.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Show the checks that ended alike, too.
+    /// Show the checks with equal results, too.
     #[arg(long)]
     all: bool,
 
-    /// Colours in text: on a terminal, unless NO_COLOR is set.
+    /// Colours in text; auto: on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
     color: Colour,
 }
@@ -42,8 +42,9 @@ pub(super) fn run(args: &Compare) -> Result<(), Failure> {
         let shown = path.display();
         let bad = |why: String| Failure::usage(format!("{shown}: {why}"));
         let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-        let report: Report = serde_json::from_str(&text)
-            .map_err(|error| bad(format!("this is no report of `baton test --report NAME.json`: {error}")))?;
+        let report: Report = serde_json::from_str(&text).map_err(|error| {
+            bad(format!("this is not a report of `baton test --report NAME.json`: {error}"))
+        })?;
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         reports.push((name, report));
     }

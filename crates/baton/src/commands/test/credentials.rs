@@ -1,59 +1,114 @@
-//! What the agent is shown of its tester: from flags, else from the environment under the names other A2A tools use.
+//! Credentials for the agent: from flags, else from the environment variables of other A2A tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use baton_lab::wire::Credentials;
+use baton_lab::wire::trust::{Identity, certificates};
+use baton_lab::wire::{Credentials, Login, Trust, TrustOptions};
 use serde_json::Value;
 
 use super::args::RunArgs;
 
-/// Where an API key goes when nobody says.
+/// The default header for an API key.
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// Credentials, and which header the card may still name.
+/// Credentials, and an API key whose place is not known yet.
 #[derive(Default)]
 pub(super) struct Given {
     pub(super) credentials: Credentials,
-    /// An API key whose header is not settled: the card may know it.
+    /// An API key whose place the card may name.
     pub(super) key: Option<String>,
 }
 
 pub(super) fn given(args: &RunArgs, environment: &BTreeMap<String, String>) -> Result<Given, String> {
     let mut given = Given::default();
-    let headers = &mut given.credentials.headers;
-    headers.extend(args.header.iter().cloned());
+    let credentials = &mut given.credentials;
+    credentials.headers.extend(args.header.iter().cloned());
     if let Some(token) = &args.bearer {
-        headers.push(("Authorization".to_owned(), format!("Bearer {}", from_file("--bearer", token)?)));
+        credentials.headers.push(bearer("--bearer", token)?);
+    }
+    if let Some(pair) = &args.basic {
+        credentials.headers.push(basic("--basic", pair)?);
+    }
+    if let Some(pair) = &args.digest {
+        let (user, password) = login("--digest", pair)?;
+        credentials.digest = Some(Login { user, password });
     }
     if let Some(key) = &args.api_key {
         given.key = Some(from_file("--api-key", key)?);
     }
-    if args.bearer.is_none() && args.api_key.is_none() && args.header.is_empty() {
+    if !given.any() {
         of_environment(environment, &mut given)?;
+    }
+    given.credentials.certificate = args.client_cert.is_some();
+    Ok(given)
+}
+
+/// The credentials of a second user, if there are any.
+pub(super) fn of_other_user(args: &RunArgs) -> Result<Given, String> {
+    let mut given = Given::default();
+    let headers = &mut given.credentials.headers;
+    headers.extend(args.other_header.iter().cloned());
+    if let Some(token) = &args.other_bearer {
+        headers.push(bearer("--other-bearer", token)?);
+    }
+    if let Some(pair) = &args.other_basic {
+        headers.push(basic("--other-basic", pair)?);
+    }
+    if let Some(key) = &args.other_api_key {
+        given.key = Some(from_file("--other-api-key", key)?);
     }
     Ok(given)
 }
 
-/// The second agent's address, and what it is shown.
+/// What is trusted and shown in TLS handshakes.
+pub(super) fn trust(args: &RunArgs) -> Result<Trust, String> {
+    let mut options = TrustOptions { insecure: args.insecure, ..TrustOptions::default() };
+    for path in &args.ca {
+        options.extra.extend(certificates(path).map_err(|why| format!("--ca {why}"))?);
+    }
+    if let (Some(chain), Some(key)) = (&args.client_cert, &args.client_key) {
+        options.identity = Some(Identity::read(chain, key).map_err(|why| format!("--client-cert: {why}"))?);
+    }
+    Trust::new(options)
+}
+
+fn bearer(flag: &str, token: &str) -> Result<(String, String), String> {
+    Ok(("Authorization".to_owned(), format!("Bearer {}", from_file(flag, token)?)))
+}
+
+fn basic(flag: &str, pair: &str) -> Result<(String, String), String> {
+    let (user, password) = login(flag, pair)?;
+    let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
+    Ok(("Authorization".to_owned(), format!("Basic {pair}")))
+}
+
+/// An error must not contain the text: it may be a password.
+fn login(flag: &str, pair: &str) -> Result<(String, String), String> {
+    let pair = from_file(flag, pair)?;
+    let (user, password) =
+        pair.split_once(':').ok_or_else(|| format!("{flag}: write USER:PASSWORD, or @FILE"))?;
+    Ok((user.to_owned(), password.to_owned()))
+}
+
+/// The second agent's address, and its credentials.
 pub(super) fn for_second(
     url: &str,
     args: &RunArgs,
     given: &Given,
 ) -> Result<Option<(String, Credentials)>, String> {
     let Some(second) = &args.second else { return Ok(None) };
-    let mut headers = args.second_header.clone();
+    let mut own = Credentials { headers: args.second_header.clone(), ..Credentials::default() };
     if let Some(token) = &args.second_bearer {
-        let token = from_file("--second-bearer", token)?;
-        headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        own.headers.push(bearer("--second-bearer", token)?);
     }
-    // Credentials are for the host they were given for, and for nobody else.
-    if headers.is_empty() && origin(url) == origin(second) {
-        headers = given.for_card(&Value::Null)?.headers;
+    // Credentials are sent only to the host they were given for.
+    if own.headers.is_empty() && origin(url) == origin(second) {
+        own = given.for_card(&Value::Null)?;
     }
-    Ok(Some((second.clone(), Credentials { headers })))
+    Ok(Some((second.clone(), own)))
 }
 
 /// Scheme, host and port as they are written.
@@ -65,27 +120,27 @@ fn origin(url: &str) -> (&str, &str) {
 
 impl Given {
     pub(super) fn any(&self) -> bool {
-        self.key.is_some() || !self.credentials.headers.is_empty()
+        self.key.is_some() || !self.credentials.are_empty()
     }
 
-    /// All credentials, with an API key where the card wants it.
+    /// All credentials, with an API key in the place that the card names.
     pub(super) fn for_card(&self, card: &Value) -> Result<Credentials, String> {
-        let mut credentials = self.credentials.clone();
-        if let Some(key) = &self.key {
-            let header = match place_of_key(card) {
-                Some((place, name)) if place == "header" => (name, key.clone()),
-                Some((place, name)) if place == "cookie" => ("Cookie".to_owned(), format!("{name}={key}")),
-                Some((place, name)) => {
+        let Some(key) = &self.key else { return Ok(self.credentials.clone()) };
+        let more = match place_of_key(card) {
+            Some((place, name)) => match place.as_str() {
+                "header" => Credentials::header(name, key),
+                "cookie" => Credentials::header("Cookie", format!("{name}={key}")),
+                "query" => Credentials::in_query(name, key),
+                _ => {
                     return Err(format!(
-                        "the card wants the API key `{name}` in the {place}, which this runner cannot do; it can put it into \
-                         a header (--header)"
+                        "the card expects the API key `{name}` in the {place}, which is no place that A2A knows; a \
+                         header can be sent with --header"
                     ));
                 }
-                None => (API_KEY_HEADER.to_owned(), key.clone()),
-            };
-            credentials.headers.push(header);
-        }
-        Ok(credentials)
+            },
+            None => Credentials::header(API_KEY_HEADER, key),
+        };
+        Ok(self.credentials.clone().and(more))
     }
 }
 
@@ -131,15 +186,13 @@ fn of_environment(environment: &BTreeMap<String, String>, given: &mut Given) -> 
             }
         }
         other => {
-            return Err(format!(
-                "A2A_AUTH_TYPE={other} is unknown; there are bearer, basic, apikey and custom"
-            ));
+            return Err(format!("A2A_AUTH_TYPE={other} is unknown; use bearer, basic, apikey or custom"));
         }
     }
     Ok(())
 }
 
-/// Where the card wants an API key, and under which name; in the words of 1.0 and of 0.3.
+/// Where the card expects an API key, and under which name; for cards of 1.0 and of 0.3.
 fn place_of_key(card: &Value) -> Option<(String, String)> {
     let schemes = card["securitySchemes"].as_object()?;
     schemes.values().find_map(|scheme| {
@@ -149,7 +202,7 @@ fn place_of_key(card: &Value) -> Option<(String, String)> {
             return Some((text(&new["location"])?.to_ascii_lowercase(), text(&new["name"])?));
         }
         (scheme["type"] == "apiKey").then_some(())?;
-        Some((text(&scheme["in"])?, text(&scheme["name"])?))
+        Some((text(&scheme["in"])?.to_ascii_lowercase(), text(&scheme["name"])?))
     })
 }
 
@@ -164,7 +217,7 @@ mod tests {
         run: RunArgs,
     }
 
-    /// Who has the token of one agent must not get to know it by being the other.
+    /// A second agent at another address must not receive the first one's token.
     #[test]
     fn the_second_agent_is_not_shown_the_first_ones_credentials() {
         let shown = |line: &str| {
@@ -183,6 +236,22 @@ mod tests {
         );
         let own = shown("test http://a:1/x --second http://b --second-header X-Key:k");
         assert_eq!(own, [("X-Key".to_owned(), "k".to_owned())]);
+    }
+
+    #[test]
+    fn a_password_goes_into_no_message() {
+        let typed =
+            |line: &str| <Typed as clap::Parser>::try_parse_from(line.split(' ')).map(|typed| typed.run);
+        let made = given(&typed("test http://h --basic u:p:q").unwrap(), &BTreeMap::new()).unwrap();
+        assert_eq!(made.credentials.headers[0].1, "Basic dTpwOnE=");
+        let made = given(&typed("test http://h --digest u:p").unwrap(), &BTreeMap::new()).unwrap();
+        assert_eq!(made.credentials.digest.as_ref().unwrap().user, "u");
+        assert!(!format!("{:?}", made.credentials).contains('p'.to_string().repeat(2).as_str()));
+        let bad = given(&typed("test http://h --basic onlysecret").unwrap(), &BTreeMap::new());
+        assert!(!bad.err().unwrap().contains("onlysecret"));
+        typed("test http://h --basic u:p --bearer t").unwrap_err();
+        let other = of_other_user(&typed("test http://h --other-api-key k").unwrap()).unwrap();
+        assert_eq!(other.for_card(&Value::Null).unwrap(), Credentials::header("X-API-Key", "k"));
     }
 
     fn headers(pairs: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
@@ -230,7 +299,9 @@ mod tests {
         let new = |place: &str| json!({"securitySchemes": {"k": {"apiKeySecurityScheme": {"location": place, "name": "K"}}}});
         assert_eq!(header(new("header")).unwrap(), [("K".to_owned(), "secret".to_owned())]);
         assert_eq!(header(new("cookie")).unwrap(), [("Cookie".to_owned(), "K=secret".to_owned())]);
-        assert!(!header(new("query")).unwrap_err().contains("secret"));
+        assert!(!header(new("body")).unwrap_err().contains("secret"));
+        let query = given.for_card(&new("query")).unwrap();
+        assert_eq!((query.headers, query.query), (Vec::new(), vec![("K".to_owned(), "secret".to_owned())]));
         let old = json!({"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "Old"}}});
         assert_eq!(header(old).unwrap()[0].0, "Old");
     }

@@ -1,4 +1,4 @@
-//! `--list`, `--explain` and `--corrections`: the lab about itself.
+//! `--list`, `--explain` and `--corrections`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use baton_lab::wire::request::{self, Operation};
 use baton_lab::wire::{Sent, curl};
 use serde_json::{Value, json};
 
-/// Every case in a line.
+/// One line per case.
 pub(super) fn list(cases: &[Arc<Case>], paint: Paint) -> String {
     let mut text = String::new();
     let width = cases.iter().map(|case| case.id().len()).max().unwrap_or(0).max(8);
@@ -30,11 +30,11 @@ pub(super) fn list(cases: &[Arc<Case>], paint: Paint) -> String {
         );
         let _ = writeln!(text, "{}  {}  {}", paint.bold(&id), paint.dim(&facts), case.test.name);
     }
-    let _ = writeln!(text, "\n{} checks; --explain ID says what one asks", cases.len());
+    let _ = writeln!(text, "\n{} checks; --explain ID explains one", cases.len());
     text
 }
 
-/// What a case asks, why, and what is sent.
+/// What a case requires, why, and what it sends.
 pub(super) fn explain(case: &Case, paint: Paint) -> String {
     let test = &case.test;
     let mut text = format!("{}  {}\n\n", paint.bold(case.id()), test.name);
@@ -111,7 +111,7 @@ fn sent(case: &Case, paint: Paint) -> String {
     if let Some(name) = &case.test.native {
         let _ = writeln!(
             text,
-            "A native check, `{name}`: Rust, where the document format has no words for it. To see all it sends:\n   \
+            "A native check, `{name}`: written in Rust, since the document format cannot express it. To see what it sends:\n   \
              baton test URL --select {} --all-evidence --report sent.html",
             case.id()
         );
@@ -135,17 +135,17 @@ fn sent(case: &Case, paint: Paint) -> String {
     text
 }
 
-/// A rule on clients sends nothing: it looks at what comes.
+/// A rule for clients sends nothing: it judges the client's requests.
 fn judged(rule: &rules::Rule) -> String {
     let mut text = "Judged from what a client sends to `baton test --as-server`".to_owned();
     if rule.needs_command {
-        text += ", and from how its command comes out of it (`-- COMMAND`)";
+        text += ", and from the exit code and output of its command (`-- COMMAND`)";
     }
     text += ".\n";
     match rule.scripts {
-        [] => text += "Looked at in every script.\n",
+        [] => text += "Checked in every script.\n",
         names => {
-            text += "Looked at in these scripts:\n";
+            text += "Checked in these scripts:\n";
             for script in names.iter().filter_map(|name| Script::named(name)) {
                 let _ = writeln!(text, "   {:<28} {}", script.name, script.about);
             }
@@ -207,11 +207,11 @@ fn expectations(step: &Step) -> Vec<(&'static str, String)> {
     found
 }
 
-/// What is corrected in the official files.
+/// The corrections to the official files.
 pub(super) fn corrections(paint: Paint) -> String {
-    let mut text = "What the ACTS draft and its official files get wrong, and what is done about it. Corrections look for the\n\
-                    mistake and leave everything else alone; --no-corrections runs files as written (notes are ways of reading\n\
-                    and hold all the same).\n\n"
+    let mut text = "Mistakes in the ACTS draft and its official files, and their corrections. A correction applies only where its\n\
+                    mistake is found; --no-corrections runs files as written (notes describe how files are read, and\n\
+                    always apply).\n\n"
         .to_owned();
     for correction in corrections::list() {
         let tests = correction.tests.iter().filter(|test| **test != correction.id);

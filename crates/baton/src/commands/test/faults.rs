@@ -7,7 +7,7 @@ use baton_lab::plan::Planned;
 use super::terminal;
 use crate::exit::Failure;
 
-/// What the words after `--faults` ask for; nothing when it was not given.
+/// The value of `--faults`; `None` if it was not given.
 pub(super) fn wanted(words: &[String]) -> Result<Option<Wanted>, Failure> {
     if words.is_empty() {
         return Ok(None);
@@ -30,7 +30,7 @@ pub(super) fn wanted(words: &[String]) -> Result<Option<Wanted>, Failure> {
     Ok(Some(wanted))
 }
 
-/// Runs them; an interrupt leaves what was found without faults.
+/// Runs the checks under faults; after an interrupt, the results without faults are kept.
 pub(super) async fn run(
     trial: &Trial,
     plan: &[Planned],

@@ -1,4 +1,4 @@
-//! `baton test`: the lab on the command line.
+//! `baton test`: tests an agent.
 
 mod args;
 mod as_server;
@@ -22,7 +22,7 @@ use baton_lab::fault::trial::Trial;
 use baton_lab::plan::{Planned, Selection, plan};
 use baton_lab::report::{Agent, Run, Subject, text::Paint};
 use baton_lab::run::{self, Progress};
-use baton_lab::wire::{Credentials, Probe, ProbeOptions, Secrets};
+use baton_lab::wire::{Probe, ProbeOptions, Secrets};
 use serde_json::Value;
 
 pub(crate) use args::Test;
@@ -31,7 +31,7 @@ use credentials::Given;
 
 use crate::exit::Failure;
 
-/// What of the environment ACTS files may see: the rest may be secrets that are none of an agent's business.
+/// Prefixes of the environment variables that ACTS files may use: others may be secrets that an agent must not see.
 const VISIBLE: &[&str] = &["A2A_", "ACTS_", "SUT_"];
 
 pub(crate) async fn run(args: Test) -> Result<(), Failure> {
@@ -67,18 +67,39 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         terminal::print(&explain::list(&cases, paint));
         return Ok(());
     }
-    let environment: BTreeMap<String, String> = std::env::vars_os()
+    test_agent(&args, &cases).await
+}
+
+/// The variables that cases may read.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| VISIBLE.iter().any(|prefix| name.starts_with(prefix)))
-        .collect();
+        .collect()
+}
+
+async fn test_agent(args: &RunArgs, cases: &[Arc<Case>]) -> Result<(), Failure> {
+    let environment = environment();
     let url = args.url.clone().or_else(|| environment.get("A2A_URL").cloned()).ok_or_else(|| {
-        Failure::usage("which agent? Give its address: baton test http://127.0.0.1:3000 (or A2A_URL)")
+        Failure::usage("the agent's address is missing: baton test http://127.0.0.1:3000 (or set A2A_URL)")
     })?;
     let files = output::wanted(&args.report)?;
     let wanted = faults::wanted(&args.faults)?;
-    let baseline = args.baseline.as_deref().map(|path| baseline(path, &cases)).transpose()?;
-    let given = credentials::given(&args, &environment).map_err(Failure::usage)?;
-    let (found, probe) = look(&url, &args, &given).await?;
+    let baseline = args.baseline.as_deref().map(|path| baseline(path, cases)).transpose()?;
+    let given = credentials::given(args, &environment).map_err(Failure::usage)?;
+    let other = credentials::of_other_user(args).map_err(Failure::usage)?;
+    let (mut found, probe) = discover_agent(&url, args, &given).await?;
+    match found.target.refused {
+        Some(status) if given.any() => {
+            return Err(Failure::usage(format!(
+                "the agent refuses the given credentials (HTTP {status}), so nothing was tested"
+            )));
+        }
+        Some(status) => found.warnings.push(format!(
+            "the agent asks for credentials (HTTP {status}), and none were given: only checks that need none were run"
+        )),
+        None => {}
+    }
     let began = (SystemTime::now(), Instant::now());
     let target = Arc::new(found.target);
     let selection = Selection {
@@ -88,19 +109,20 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         skills: args.skills.clone(),
         has_credentials: given.any(),
     };
-    let planned = plan(&cases, &target, &selection);
+    let planned = plan(cases, &target, &selection);
     if planned.is_empty() {
-        return Err(Failure::usage(nothing_to_do(&args, &target)));
+        return Err(Failure::usage(nothing_to_do(args, &target)));
     }
     let seed = args.seed.unwrap_or_else(any_seed);
     let options = run::Options {
         parallel: usize::from(args.parallel),
         timeout: args.timeout(),
         given: args.var.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+        other: if other.any() { Some(other.for_card(&target.card).map_err(Failure::usage)?) } else { None },
         environment,
         seed,
     };
-    let secrets = Secrets::of(&target.all_credentials(probe.credentials()), &options.given, &target.base);
+    let secrets = options.secrets(&target, probe.credentials());
     let trial = wanted.map(|wanted| Trial {
         target: Arc::clone(&target),
         probe: probe.clone(),
@@ -108,7 +130,7 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         wanted,
     });
     let again = if trial.is_some() { planned.clone() } else { Vec::new() };
-    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, &args).await;
+    let (outcomes, mut cut) = run_all(planned, Arc::clone(&target), probe, options, args).await;
     let mut under = None;
     if let (Some(trial), None) = (&trial, &cut) {
         (under, cut) = faults::run(trial, &again, &outcomes, !args.quiet).await?;
@@ -119,6 +141,8 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
     };
     let mut agent = Agent::of(&target);
     agent.url = hidden(agent.url);
+    agent.unchecked =
+        args.insecure && agent.interfaces.values().chain([&url]).any(|url| url.starts_with("https"));
     let mut result = Run {
         subject: Subject::Agent,
         agent,
@@ -136,15 +160,20 @@ async fn test(args: RunArgs) -> Result<(), Failure> {
         all_evidence: args.all_evidence,
     };
     result.agent.interfaces.values_mut().for_each(|url| secrets.hide(url));
-    let mut troubles = output::deliver(&result, &args, &files);
+    report(&result, args, &files)
+}
+
+/// Writes every report that was asked for; the exit code says how the run ended.
+fn report(result: &Run, args: &RunArgs, files: &[output::Wanted]) -> Result<(), Failure> {
+    let mut troubles = output::deliver(result, args, files);
     if let Some(path) = &args.write_baseline {
         let written = std::fs::write(path, Baseline::of(&result.outcomes));
         troubles.extend(written.err().map(|error| format!("{}: {error}", path.display())));
     }
-    conclude(&result, &troubles)
+    conclude(result, &troubles)
 }
 
-/// 0 conforms, 1 does not, 2 could not be told.
+/// 0: conforms. 1: does not. 2: could not be tested.
 fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     if let Some(first) = troubles.first() {
         return Err(Failure::usage(format!("a report could not be made: {first}")));
@@ -157,16 +186,16 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     }
     if let Some(under) = run.faults.as_ref().filter(|under| !under.holds()) {
         let verdicts = match under.different() {
-            1 => "1 verdict is another one".to_owned(),
-            count => format!("{count} verdicts are others"),
+            1 => "1 verdict differs".to_owned(),
+            count => format!("{count} verdicts differ"),
         };
-        return Err(Failure::failed(format!("{verdicts} under faults than without")));
+        return Err(Failure::failed(format!("{verdicts} under faults")));
     }
     if let Some(compared) = &run.baseline {
         let (new, mended) = (compared.unexpected.len(), compared.mended.len());
         if !compared.holds() {
             return Err(Failure::failed(format!(
-                "not as the baseline says: {new} failed that are not listed, {mended} listed that passed"
+                "the result differs from the baseline: {new} failed that are not listed, {mended} listed that passed"
             )));
         }
         return Ok(());
@@ -179,22 +208,29 @@ fn conclude(run: &Run, troubles: &[String]) -> Result<(), Failure> {
     }
     if let Some(outcome) = run.outcomes.iter().find(|outcome| matches!(outcome.verdict, Verdict::Error(_))) {
         let why = baton_lab::report::reason(&outcome.verdict);
-        return Err(Failure::usage(format!("{}: the runner could not do it: {why}", outcome.case.id())));
+        return Err(Failure::usage(format!("{}: the test runner failed: {why}", outcome.case.id())));
     }
     let judged = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Fail(_));
     if !run.outcomes.iter().any(judged) {
-        return Err(Failure::usage(
-            "no check could be run to a verdict; the report says why each was skipped",
-        ));
+        return Err(Failure::usage("no check had a verdict; the report says why each was skipped"));
+    }
+    let refused = run.outcomes.iter().filter(|outcome| baton_lab::plan::is_refused(&outcome.verdict)).count();
+    if refused > 0 {
+        // Else a job that has lost its secret would stay green.
+        return Err(Failure::usage(format!(
+            "{refused} checks could not be made, since the agent refuses callers without credentials; give them with \
+             --bearer, --api-key, --basic, --digest, --header or --client-cert"
+        )));
     }
     Ok(())
 }
 
-/// The first look. An API key may have to go where only the card says.
-async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Probe), Failure> {
+/// Discovery. An API key may belong in a header that only the card names.
+async fn discover_agent(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Probe), Failure> {
+    let trust = credentials::trust(args).map_err(Failure::usage)?;
     let probe = |credentials| {
         let options = ProbeOptions { timeout: args.timeout(), credentials };
-        Probe::new(options).map_err(|error| Failure::usage(error.to_string()))
+        Probe::trusting(options, &trust).map_err(|error| Failure::usage(error.to_string()))
     };
     let mut options = discover::Options {
         wait: Duration::ZERO,
@@ -203,9 +239,9 @@ async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Pr
         skills: args.skills.clone(),
     };
     let why = |diagnosis: Diagnosis| {
-        // A password may stand in the address.
+        // The address may contain a password.
         let mut sentence = diagnosis.sentence;
-        Secrets::of(&Credentials::default(), &BTreeMap::new(), url).hide(&mut sentence);
+        Secrets::of([], &BTreeMap::new(), url).hide(&mut sentence);
         Failure::usage(sentence)
     };
     let mut chosen = probe(given.for_card(&Value::Null).map_err(Failure::usage)?)?;
@@ -231,7 +267,7 @@ async fn look(url: &str, args: &RunArgs, given: &Given) -> Result<(Discovery, Pr
     Ok((found.map_err(why)?, chosen))
 }
 
-/// Runs the plan; an interrupt keeps what has ended.
+/// Runs the plan; after an interrupt, the finished checks are kept.
 async fn run_all(
     planned: Vec<Planned>,
     target: Arc<baton_lab::target::Target>,
@@ -248,7 +284,7 @@ async fn run_all(
     let tell = |progress: Progress| {
         line.tell(&progress);
         if let Progress::Ended(mut outcome) = progress {
-            // Kept for an interrupt only; what was exchanged is also in the outcomes that come at the end.
+            // Needed after an interrupt only, so evidence is dropped here: the final outcomes have it, too.
             if !args.all_evidence && matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
                 outcome.evidence = Vec::new();
             }
@@ -289,6 +325,6 @@ fn nothing_to_do(args: &RunArgs, target: &baton_lab::target::Target) -> String {
 }
 
 fn any_seed() -> u64 {
-    // Short enough to be typed again.
+    // Short enough to type.
     std::hash::RandomState::new().build_hasher().finish() % 1_000_000
 }

@@ -1,5 +1,4 @@
-//! Reports, to stdout and into files. What was found is never lost: where a report cannot be made, the raw results go
-//! to stdout.
+//! Reports, to stdout and to files. If a report cannot be made, the raw results go to stdout, so that nothing is lost.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -12,13 +11,13 @@ use super::args::{Format, RunArgs};
 use super::terminal;
 use crate::exit::Failure;
 
-/// A file to be written, and its form.
+/// A file to write, and its format.
 pub(super) struct Wanted {
     path: PathBuf,
     format: Format,
 }
 
-/// Looks at the names before anything is run: an hour of tests must not end with "unknown ending".
+/// Checks the file names before anything is run: an hour of tests must not end with "unknown format".
 pub(super) fn wanted(paths: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -36,7 +35,7 @@ pub(super) fn wanted(paths: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
             () if ends(&[".txt", ".log"]) => Format::Text,
             () => {
                 return Err(Failure::usage(format!(
-                    "--report {}: the ending says the form: .json, .md, .xml, .html, .tap, .svg, .txt or .acts.json",
+                    "--report {}: unknown format; use the extension .json, .md, .xml, .html, .tap, .svg, .txt or .acts.json",
                     path.display()
                 )));
             }
@@ -54,7 +53,7 @@ pub(super) fn wanted(paths: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
     Ok(all)
 }
 
-/// Prints and writes; says which reports could not be made.
+/// Prints and writes the reports; returns an error for each that could not be made.
 pub(super) fn deliver(run: &Run, args: &RunArgs, files: &[Wanted]) -> Vec<String> {
     let mut troubles = Vec::new();
     match render(run, args.format, &screen(args)) {
@@ -81,7 +80,7 @@ fn screen(args: &RunArgs) -> Style {
     Style { colour: terminal::colours(args.color), width: terminal::width(), detail }
 }
 
-/// A panic while rendering is a mistake of ours, and must not cost the results.
+/// A panic while rendering is a bug of ours, and must not lose the results.
 fn render(run: &Run, format: Format, style: &Style) -> Result<String, String> {
     let rendered = catch_unwind(AssertUnwindSafe(|| rendered(run, format, style)));
     rendered.unwrap_or_else(|_| Err("it could not be rendered".to_owned()))
@@ -124,14 +123,14 @@ fn beside(path: &Path, which: &str) -> PathBuf {
     path.with_file_name(format!("{stem}-{which}.acts.json"))
 }
 
-/// Whole or not at all: a reader must not find half a report.
+/// Writes to a temporary file and renames it, so that nobody reads half a report.
 fn put(path: &Path, text: &str) -> Result<(), String> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path));
     written.map_err(|error| {
-        // It may not be there.
+        // The temporary file may not exist.
         let _ = std::fs::remove_file(&partial);
         error.to_string()
     })

@@ -1,4 +1,4 @@
-//! What the terminal can show, and the line that moves while checks run.
+//! The terminal's abilities, and the progress line while checks run.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use baton_lab::run::Progress;
 
 use super::args::Colour;
 
-/// For a terminal that does not tell.
+/// For a terminal that does not report its width.
 const USUAL_WIDTH: usize = 100;
 
-/// Colours on stdout?
+/// Whether to use colours on stdout.
 pub(super) fn colours(wanted: Colour) -> bool {
     match wanted {
         Colour::Always => true,
@@ -25,7 +25,7 @@ pub(super) fn colours(wanted: Colour) -> bool {
     }
 }
 
-/// Columns of stdout; `None` when it is no terminal.
+/// Columns of stdout; `None` if it is not a terminal.
 pub(super) fn width() -> Option<usize> {
     io::stdout().is_terminal().then(|| columns(io::stdout()))
 }
@@ -41,19 +41,19 @@ fn columns<T>(_of: T) -> usize {
     USUAL_WIDTH
 }
 
-/// To stdout; whoever closed the pipe does not want the rest.
+/// Prints to stdout; a closed pipe is not an error.
 pub(super) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
 }
 
-/// To stderr, for people.
+/// Prints a message to stderr.
 pub(super) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// One line on stderr that says how far the run is; nothing where stderr is no terminal.
+/// A progress line on stderr; nothing if stderr is not a terminal.
 pub(super) struct Line {
     total: usize,
     state: Option<Mutex<State>>,
@@ -92,7 +92,7 @@ impl Line {
         let _ = io::stderr().flush();
     }
 
-    /// Makes room for what follows.
+    /// Removes the progress line.
     pub(super) fn clear(&self) {
         if self.state.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[2K");

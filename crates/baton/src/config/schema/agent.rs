@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::AgentLimits;
 use crate::config::setting::{Field, Place, Section, Sections, Setting, Source, Visit};
 use crate::config::value::{
-    AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Shown, Size, Tenant,
-    Word,
+    AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Requirement, Shown,
+    Size, Tenant, Word,
 };
 
 /// A card: a JSON file, or its members written here.
@@ -25,6 +25,8 @@ pub(crate) struct Card {
     pub(crate) output_modes: Setting<Option<Vec<String>>>,
     pub(crate) streaming: Setting<Option<bool>>,
     pub(crate) state_history: Setting<Option<bool>>,
+    /// A card file with more than the public card, for authenticated callers.
+    pub(crate) extended: Setting<Option<PathBuf>>,
 }
 
 /// A skill: what the card says about it, and the logic behind it.
@@ -38,6 +40,7 @@ pub(crate) struct Skill {
     pub(crate) input_modes: Setting<Option<Vec<String>>>,
     pub(crate) output_modes: Setting<Option<Vec<String>>>,
     pub(crate) default: Setting<bool>,
+    pub(crate) require: Setting<Option<Vec<Requirement>>>,
     pub(crate) replies: Setting<Replies>,
     pub(crate) builtin: Setting<Option<Builtin>>,
     pub(crate) exec: Setting<Option<CommandLine>>,
@@ -51,9 +54,9 @@ pub(crate) struct Skill {
     pub(crate) kill_grace: Setting<Option<Duration>>,
     pub(crate) rerunnable: Setting<Option<bool>>,
     pub(crate) show_stderr: Setting<Option<bool>>,
-    /// Where it begins; none for what flags made.
+    /// Where its table begins; `None` if it was made from flags.
     pub(crate) place: Option<Place>,
-    /// Something in it was refused: what it lacks may be just that.
+    /// A key in it was refused, so that key is not reported as missing, too.
     pub(crate) broken: bool,
 }
 
@@ -63,6 +66,7 @@ pub(crate) struct Agent {
     pub(crate) id: Setting<Option<Id>>,
     pub(crate) path: Setting<Option<AgentPath>>,
     pub(crate) tenant: Setting<Option<Tenant>>,
+    pub(crate) require: Setting<Option<Vec<Requirement>>>,
     pub(crate) card: Card,
     pub(crate) limits: AgentLimits,
     pub(crate) skills: Vec<Skill>,
@@ -71,7 +75,7 @@ pub(crate) struct Agent {
 }
 
 impl Card {
-    /// Does it say anything?
+    /// True if any key of the public card is set.
     pub(crate) fn is_set(&self) -> bool {
         let mut set = AnySet(false);
         self.clone().visit(&mut set);
@@ -82,8 +86,8 @@ impl Card {
 struct AnySet(bool);
 
 impl Visit for AnySet {
-    fn field(&mut self, _name: &'static str, field: &mut dyn Field) {
-        self.0 |= *field.source() != Source::Default && field.show() != Shown::Absent;
+    fn field(&mut self, name: &'static str, field: &mut dyn Field) {
+        self.0 |= name != "extended" && *field.source() != Source::Default && field.show() != Shown::Absent;
     }
 
     fn table(&mut self, _name: &'static str, _section: &mut dyn Section) {}
@@ -91,33 +95,33 @@ impl Visit for AnySet {
     fn list(&mut self, _name: &'static str, _sections: &mut dyn Sections) {}
 }
 
-/// Where an agent is found.
+/// The address of an agent on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum AgentAddress {
     Root,
     Path(String),
     Tenant(String),
 }
 
-impl Whereabouts {
-    /// The path that leads to it; one with a tenant has one, too, for clients that know no tenants.
+impl AgentAddress {
+    /// The agent's path; an agent with a tenant has one, too, for clients that cannot send a tenant.
     pub(crate) fn path(&self) -> String {
         match self {
-            Whereabouts::Root => "/".to_owned(),
-            Whereabouts::Path(path) => path.clone(),
-            Whereabouts::Tenant(tenant) => format!("/{tenant}"),
+            AgentAddress::Root => "/".to_owned(),
+            AgentAddress::Path(path) => path.clone(),
+            AgentAddress::Tenant(tenant) => format!("/{tenant}"),
         }
     }
 }
 
 impl Agent {
-    /// As said, else a path of its name.
-    pub(crate) fn whereabouts(&self) -> Whereabouts {
+    /// As configured; default: a path with the agent's id.
+    pub(crate) fn address(&self) -> AgentAddress {
         match (self.path.as_ref(), self.tenant.as_ref()) {
-            (_, Some(tenant)) => Whereabouts::Tenant(tenant.as_str().to_owned()),
-            (Some(path), None) if path.as_str() == "/" => Whereabouts::Root,
-            (Some(path), None) => Whereabouts::Path(path.as_str().to_owned()),
-            (None, None) => Whereabouts::Path(format!("/{}", self.id.as_ref().map_or("", |id| id.as_str()))),
+            (_, Some(tenant)) => AgentAddress::Tenant(tenant.as_str().to_owned()),
+            (Some(path), None) if path.as_str() == "/" => AgentAddress::Root,
+            (Some(path), None) => AgentAddress::Path(path.as_str().to_owned()),
+            (None, None) => AgentAddress::Path(format!("/{}", self.id.as_ref().map_or("", |id| id.as_str()))),
         }
     }
 }
@@ -133,6 +137,7 @@ impl Default for Skill {
             input_modes: Setting::default(),
             output_modes: Setting::default(),
             default: Setting::default(),
+            require: Setting::default(),
             replies: Setting::new(Replies::Task),
             builtin: Setting::default(),
             exec: Setting::default(),
@@ -166,6 +171,7 @@ impl Section for Card {
         visit.field("output_modes", &mut self.output_modes);
         visit.field("streaming", &mut self.streaming);
         visit.field("state_history", &mut self.state_history);
+        visit.field("extended", &mut self.extended);
     }
 
     fn short_for(&self) -> Option<&'static str> {
@@ -183,6 +189,7 @@ impl Section for Skill {
         visit.field("input_modes", &mut self.input_modes);
         visit.field("output_modes", &mut self.output_modes);
         visit.field("default", &mut self.default);
+        visit.field("require", &mut self.require);
         visit.field("replies", &mut self.replies);
         visit.field("builtin", &mut self.builtin);
         visit.field("exec", &mut self.exec);
@@ -216,6 +223,7 @@ impl Section for Agent {
         visit.field("id", &mut self.id);
         visit.field("path", &mut self.path);
         visit.field("tenant", &mut self.tenant);
+        visit.field("require", &mut self.require);
         visit.table("card", &mut self.card);
         visit.table("limits", &mut self.limits);
         visit.list("skill", &mut self.skills);

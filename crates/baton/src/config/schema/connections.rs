@@ -1,4 +1,4 @@
-//! Bounds on connections, and on how long a client may take. The defaults are the library's own.
+//! Limits on connections, and on how long a client may take. The defaults are the library's.
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ const KIB: u64 = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
     pub(crate) first_byte: Setting<Duration>,
+    pub(crate) handshake: Setting<Duration>,
     pub(crate) head: Setting<Duration>,
     pub(crate) idle: Setting<Duration>,
     pub(crate) body_total: Setting<Duration>,
@@ -33,18 +34,23 @@ pub(crate) struct Connections {
     pub(crate) max_concurrent_requests: Setting<u32>,
     pub(crate) write_buffer: Setting<Size>,
     pub(crate) last_patience: Setting<Duration>,
+    pub(crate) flood_burst: Setting<u32>,
+    pub(crate) flood_rate: Setting<u32>,
+    pub(crate) linger: Setting<Duration>,
+    pub(crate) linger_bytes: Setting<Size>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
         let library = Library::default();
-        // None of these may be "never": each is what ends a connection that would stay for ever.
+        // None of these timeouts may be infinite: without them, connections could stay open for ever.
         let patience = |value: Duration| Setting::new(value).at_least(Duration::from_millis(10));
         let size = |bytes: usize, least: u64| {
             Setting::new(Size::of(bytes)).at_least(Size(least)).at_most(Size(KIB * KIB))
         };
         Connections {
             first_byte: patience(library.first_byte),
+            handshake: patience(library.handshake),
             head: patience(library.head),
             idle: patience(library.idle),
             body_total: patience(library.body_total),
@@ -67,6 +73,10 @@ impl Default for Connections {
             max_concurrent_requests: Setting::new(library.max_concurrent_requests).at_least(1),
             write_buffer: size(library.write_buffer, KIB),
             last_patience: Setting::new(library.last_patience),
+            flood_burst: Setting::new(library.flood_burst).at_least(1),
+            flood_rate: Setting::new(library.flood_rate).at_least(1),
+            linger: Setting::new(library.linger),
+            linger_bytes: Setting::new(Size::of(library.linger_bytes)),
         }
     }
 }
@@ -74,6 +84,7 @@ impl Default for Connections {
 impl Section for Connections {
     fn visit(&mut self, visit: &mut dyn Visit) {
         visit.field("first_byte", &mut self.first_byte);
+        visit.field("handshake", &mut self.handshake);
         visit.field("head", &mut self.head);
         visit.field("idle", &mut self.idle);
         visit.field("body_total", &mut self.body_total);
@@ -95,5 +106,9 @@ impl Section for Connections {
         visit.field("max_concurrent_requests", &mut self.max_concurrent_requests);
         visit.field("write_buffer", &mut self.write_buffer);
         visit.field("last_patience", &mut self.last_patience);
+        visit.field("flood_burst", &mut self.flood_burst);
+        visit.field("flood_rate", &mut self.flood_rate);
+        visit.field("linger", &mut self.linger);
+        visit.field("linger_bytes", &mut self.linger_bytes);
     }
 }

@@ -1,9 +1,6 @@
-//! The bounds of the server, of one agent, and of what is kept. The defaults are the library's own.
+//! Limits of the server and of one agent, and retention. The defaults are the library's.
 
 use std::time::Duration;
-
-use baton_server::engine::options;
-use baton_server::service;
 
 use crate::config::setting::{Section, Setting, Visit};
 use crate::config::value::Size;
@@ -11,7 +8,7 @@ use crate::config::value::Size;
 const KIB: u64 = 1024;
 const GIB: u64 = KIB * KIB * KIB;
 
-/// What comes in, and how work is run.
+/// Limits on requests and on work.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub(crate) max_body: Setting<Size>,
@@ -22,6 +19,14 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: Setting<Duration>,
     pub(crate) max_running: Setting<usize>,
     pub(crate) max_queued: Setting<usize>,
+    pub(crate) owner_running: Setting<usize>,
+    pub(crate) owner_queued: Setting<usize>,
+    pub(crate) owner_tasks: Setting<u64>,
+    pub(crate) rate_send: Setting<u32>,
+    pub(crate) rate_read: Setting<u32>,
+    pub(crate) rate_subscribe: Setting<u32>,
+    pub(crate) rate_burst: Setting<u32>,
+    pub(crate) max_counted_callers: Setting<usize>,
     pub(crate) max_pending_messages: Setting<u32>,
     pub(crate) send_wait: Setting<Duration>,
     pub(crate) cancel_grace: Setting<Duration>,
@@ -41,9 +46,11 @@ pub(crate) struct Limits {
     pub(crate) max_references: Setting<usize>,
     pub(crate) snapshot_events: Setting<u64>,
     pub(crate) snapshot_bytes: Setting<Size>,
+    pub(crate) tail_events: Setting<usize>,
+    pub(crate) tail_bytes: Setting<Size>,
 }
 
-/// What one of several agents does otherwise than `[limits]`.
+/// Limits of one agent that override `[limits]`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AgentLimits {
     pub(crate) max_body: Setting<Option<Size>>,
@@ -68,8 +75,8 @@ pub(crate) struct Retention {
 
 impl Default for Limits {
     fn default() -> Self {
-        let service = service::Limits::default();
-        let engine = options::Options::default();
+        let service = baton_server::Limits::default();
+        let engine = baton_server::Options::default();
         let moment = Duration::from_millis(1);
         Limits {
             max_body: Setting::new(Size::of(service.max_body_bytes)).at_least(Size(KIB)).at_most(Size(GIB)),
@@ -82,6 +89,14 @@ impl Default for Limits {
             keep_alive: Setting::new(service.keep_alive).at_least(Duration::from_millis(100)),
             max_running: Setting::new(engine.max_running).at_least(1).at_most(1_000_000),
             max_queued: Setting::new(engine.max_queued).at_most(100_000_000),
+            owner_running: Setting::new(engine.owners.max_running).at_most(1_000_000),
+            owner_queued: Setting::new(engine.owners.max_queued).at_most(100_000_000),
+            owner_tasks: Setting::new(engine.owners.max_tasks),
+            rate_send: Setting::new(engine.owners.rate_send).at_most(1_000_000),
+            rate_read: Setting::new(engine.owners.rate_read).at_most(1_000_000),
+            rate_subscribe: Setting::new(engine.owners.rate_subscribe).at_most(1_000_000),
+            rate_burst: Setting::new(engine.owners.rate_burst).at_least(1).at_most(3600),
+            max_counted_callers: Setting::new(engine.owners.max_counted).at_least(256).at_most(16_777_216),
             max_pending_messages: Setting::new(engine.max_pending_messages).at_most(10_000),
             send_wait: Setting::new(engine.send_wait),
             cancel_grace: Setting::new(engine.cancel_grace),
@@ -101,13 +116,15 @@ impl Default for Limits {
             max_references: Setting::new(engine.max_references),
             snapshot_events: Setting::new(engine.snapshot_events).at_least(1),
             snapshot_bytes: Setting::new(Size::of(engine.snapshot_bytes)).at_least(Size(KIB)),
+            tail_events: Setting::new(engine.tail_events).at_least(1),
+            tail_bytes: Setting::new(Size::of(engine.tail_bytes)).at_least(Size(KIB)),
         }
     }
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        let engine = options::Retention::default();
+        let engine = baton_server::Retention::default();
         Retention {
             ended: Setting::new(engine.ended),
             fold: Setting::new(engine.fold),
@@ -129,6 +146,14 @@ impl Section for Limits {
         visit.field("keep_alive", &mut self.keep_alive);
         visit.field("max_running", &mut self.max_running);
         visit.field("max_queued", &mut self.max_queued);
+        visit.field("owner_running", &mut self.owner_running);
+        visit.field("owner_queued", &mut self.owner_queued);
+        visit.field("owner_tasks", &mut self.owner_tasks);
+        visit.field("rate_send", &mut self.rate_send);
+        visit.field("rate_read", &mut self.rate_read);
+        visit.field("rate_subscribe", &mut self.rate_subscribe);
+        visit.field("rate_burst", &mut self.rate_burst);
+        visit.field("max_counted_callers", &mut self.max_counted_callers);
         visit.field("max_pending_messages", &mut self.max_pending_messages);
         visit.field("send_wait", &mut self.send_wait);
         visit.field("cancel_grace", &mut self.cancel_grace);
@@ -148,6 +173,8 @@ impl Section for Limits {
         visit.field("max_references", &mut self.max_references);
         visit.field("snapshot_events", &mut self.snapshot_events);
         visit.field("snapshot_bytes", &mut self.snapshot_bytes);
+        visit.field("tail_events", &mut self.tail_events);
+        visit.field("tail_bytes", &mut self.tail_bytes);
     }
 }
 

@@ -1,27 +1,36 @@
-//! Every key there is, with its default and its bounds. `config.default.toml` says what each is for; a test keeps the
-//! two together.
+//! Every key with its default and its bounds. `config.default.toml` documents them; a test compares the two.
 
 mod agent;
+mod api_key;
+mod auth;
 mod connections;
 mod limits;
+mod tls;
 
-pub(crate) use agent::{Agent, Card, Skill, Whereabouts};
+pub(crate) use agent::{Agent, AgentAddress, Card, Skill};
+pub(crate) use api_key::{Admin, ApiKey};
+pub(crate) use auth::{
+    Auth, Basic, Bearer, Digest, Fetch, Introspection, Jwt, Mtls, OAuth2, Proxy, Throttle, TokenRules, User,
+    begins,
+};
 pub(crate) use connections::Connections;
 pub(crate) use limits::{AgentLimits, Limits, Retention};
+pub(crate) use tls::Tls;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_server::store::sqlite;
 
+use super::default_store::DEMO_STORE;
 use super::setting::{Section, Setting, Visit};
-use super::thing::DEMO_STORE;
 use super::value::{
     HostName, HttpUrl, Listen, LogFilter, LogFormat, Origin, PublicUrl, StoreUrl, TrustedProxy,
 };
 
 const PORT: u16 = 3000;
 
-/// The whole configuration, as it is in effect.
+/// The whole configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) listen: Setting<Listen>,
@@ -30,15 +39,18 @@ pub(crate) struct Config {
     pub(crate) allow_public: Setting<bool>,
     pub(crate) allowed_hosts: Setting<Vec<HostName>>,
     pub(crate) drain: Setting<Duration>,
+    pub(crate) tls: Tls,
     pub(crate) store: Store,
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) retention: Retention,
     pub(crate) cors: Cors,
+    pub(crate) auth: Auth,
+    pub(crate) admin: Admin,
     pub(crate) log: Log,
     pub(crate) metrics: Metrics,
     pub(crate) traces: Traces,
-    /// The card and the skills of the one agent at the root.
+    /// The card and the skills of the agent at the root.
     pub(crate) card: Card,
     pub(crate) skills: Vec<Skill>,
     /// Agents at paths of their own.
@@ -62,6 +74,7 @@ pub(crate) struct Log {
     pub(crate) filter: Setting<LogFilter>,
     pub(crate) format: Setting<LogFormat>,
     pub(crate) requests: Setting<bool>,
+    pub(crate) audit: Setting<Option<PathBuf>>,
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +99,7 @@ impl Default for Config {
             allow_public: Setting::default(),
             allowed_hosts: Setting::default(),
             drain: Setting::new(Duration::from_secs(30)),
+            tls: Tls::default(),
             store: Store {
                 url: Setting::new(StoreUrl::Sqlite(DEMO_STORE.into())),
                 readers: Setting::new(sqlite.readers).at_least(1).at_most(64),
@@ -95,10 +109,13 @@ impl Default for Config {
             connections: Connections::default(),
             retention: Retention::default(),
             cors: Cors::default(),
+            auth: Auth::default(),
+            admin: Admin::default(),
             log: Log {
                 filter: Setting::new(LogFilter::info()),
                 format: Setting::new(LogFormat::Text),
                 requests: Setting::default(),
+                audit: Setting::default(),
             },
             metrics: Metrics { enabled: Setting::new(true), listen: Setting::default() },
             traces: Traces { otlp: Setting::default(), sample: Setting::new(1.0).at_least(0.0).at_most(1.0) },
@@ -110,7 +127,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Is there an agent at the root? The demo agent is one, when no other is configured.
+    /// True if there is an agent at the root: a configured one, or the demo agent if no agent is configured.
     pub(crate) fn has_root_agent(&self) -> bool {
         self.agents.is_empty() || !self.skills.is_empty() || self.card.is_set()
     }
@@ -124,11 +141,14 @@ impl Section for Config {
         visit.field("allow_public", &mut self.allow_public);
         visit.field("allowed_hosts", &mut self.allowed_hosts);
         visit.field("drain", &mut self.drain);
+        visit.table("tls", &mut self.tls);
         visit.table("store", &mut self.store);
         visit.table("limits", &mut self.limits);
         visit.table("connections", &mut self.connections);
         visit.table("retention", &mut self.retention);
         visit.table("cors", &mut self.cors);
+        visit.table("auth", &mut self.auth);
+        visit.table("admin", &mut self.admin);
         visit.table("log", &mut self.log);
         visit.table("metrics", &mut self.metrics);
         visit.table("traces", &mut self.traces);
@@ -161,6 +181,7 @@ impl Section for Log {
         visit.field("filter", &mut self.filter);
         visit.field("format", &mut self.format);
         visit.field("requests", &mut self.requests);
+        visit.field("audit", &mut self.audit);
     }
 
     fn short_for(&self) -> Option<&'static str> {

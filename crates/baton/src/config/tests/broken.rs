@@ -9,6 +9,12 @@ const CASES: &str = include_str!("broken.golden.txt");
 fn every_mistake_is_told_with_its_line_and_a_way_out() {
     let cases: Vec<_> = CASES.trim_end().split("\n====\n").collect();
     assert!(cases.len() >= 80, "{} cases", cases.len());
+    let mut all = Vec::new();
+    for case in &cases {
+        let (text, _) = case.split_once("\n----\n").unwrap_or_else(|| panic!("no ---- in\n{case}"));
+        all.push(format!("{text}\n----\n{}", complaints(load(text, &[], &[]))));
+    }
+    super::write_golden("broken.golden.txt", &(all.join("\n====\n") + "\n"));
     for case in cases {
         let (text, expected) = case.split_once("\n----\n").unwrap_or_else(|| panic!("no ---- in\n{case}"));
         assert_eq!(complaints(load(text, &[], &[])), expected, "of\n{text}\n");

@@ -30,6 +30,30 @@ fn check(from: &str, to: &str, live: &[&str], restart: &[&str]) {
     assert_ne!(new, BASE, "{from}");
     let changes = changed(&new);
     assert_eq!((changes.live, changes.restart), (strings(live), strings(restart)), "{from} -> {to}");
+    assert_eq!(changes.auth, Vec::<String>::new(), "{from} -> {to}");
+}
+
+#[test]
+fn p05_users_and_secrets_are_changes_of_their_own() {
+    let token = |id: &str, secret: &str| {
+        format!("[[auth.bearer.token]]\nid = \"{id}\"\nsecret = \"{secret}-0123456789-abcdef\"\n")
+    };
+    let with = |tokens: &str| file(&format!("{tokens}{BASE}")).config;
+    let old = with(&(token("a", "one") + &token("b", "two")));
+    for (new, auth) in [
+        (token("a", "one") + &token("b", "two"), &[][..]),
+        (token("a", "new") + &token("b", "two"), &["auth.bearer.token[a].secret"]),
+        (token("a", "one"), &["auth.bearer.token[b]"]),
+        (token("a", "one") + &token("c", "two"), &["auth.bearer.token[b]", "auth.bearer.token[c]"]),
+        (token("a", "one") + &token("b", "two") + "[auth.throttle]\nburst = 1\n", &["auth.throttle.burst"]),
+    ] {
+        let changes = between(&old, &with(&new));
+        assert_eq!((changes.auth, changes.live, changes.restart), (strings(auth), vec![], vec![]), "{new}");
+    }
+    // Requirements are on the card.
+    let new =
+        with(&("[auth]\nrequire = [\"bearer\"]\n".to_owned() + &token("a", "one") + &token("b", "two")));
+    assert_eq!(between(&old, &new), Changes::default());
 }
 
 fn strings(words: &[&str]) -> Vec<String> {

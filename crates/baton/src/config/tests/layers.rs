@@ -98,9 +98,10 @@ fn unknown_variables_are_warned_of() {
         ("BATON_LISTNE", "x"),
         ("BATON_LIMITS_MAX_BDY", "x"),
         ("BATON_QUITE_ANOTHER_THING", "x"),
+        // Not built yet: whoever sets it must not believe that it protects anything.
+        ("BATON_MASTER_KEY", "x"),
         // Known, though no keys.
         ("BATON_CONFIG", ""),
-        ("BATON_MASTER_KEY", "x"),
         ("BATON_TASK_ID", "x"),
         ("BATON_KILLS", "x"),
         // What Kubernetes makes of a service called baton.
@@ -114,6 +115,7 @@ fn unknown_variables_are_warned_of() {
     let expected = [
         "BATON_LIMITS_MAX_BDY: unknown variable, not used; did you mean `BATON_LIMITS_MAX_BODY`?",
         "BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?",
+        "BATON_MASTER_KEY: not used yet; secrets in the store are not encrypted",
         "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton config default` lists the keys",
     ];
     assert_eq!(load("", &variables, &[]).unwrap().warnings, expected);
@@ -135,11 +137,11 @@ fn paths_of_a_file_start_at_its_folder() {
     use std::path::Path;
     let text = "store = \"sqlite:data/a.db\"\n";
     let inputs = super::Inputs::default();
-    let at = |path: &str| inputs.lay(Some((Path::new(path), text)), Default::default()).0.config;
+    let at = |path: &str| inputs.apply_layers(Some((Path::new(path), text)), Default::default()).0.config;
     assert_eq!(at("baton.toml").store.url.to_string(), "sqlite:data/a.db");
     assert_eq!(at("conf/baton.toml").store.url.to_string(), "sqlite:conf/data/a.db");
     assert_eq!(at("/etc/baton.toml").store.url.to_string(), "sqlite:/etc/data/a.db");
     // The default and what variables say is of the working folder.
-    let config = inputs.lay(Some((Path::new("conf/baton.toml"), "")), Default::default()).0.config;
+    let config = inputs.apply_layers(Some((Path::new("conf/baton.toml"), "")), Default::default()).0.config;
     assert_eq!(config.store.url.to_string(), "sqlite:./baton-data/demo.db");
 }

@@ -4,6 +4,7 @@ mod broken;
 mod changes;
 mod defaults;
 mod layers;
+mod listening;
 mod show;
 
 use std::path::Path;
@@ -22,7 +23,7 @@ fn load(
         variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
         ..Inputs::default()
     };
-    let (loaded, problems) = inputs.lay(Some((Path::new("baton.toml"), text)), Problems::default());
+    let (loaded, problems) = inputs.apply_layers(Some((Path::new("baton.toml"), text)), Problems::default());
     problems.unless_any(loaded)
 }
 
@@ -35,4 +36,12 @@ fn file(text: &str) -> Loaded {
 fn complaints(loaded: Result<Loaded, Problems>) -> String {
     let problems = loaded.map(|_| ()).expect_err("something is wrong with it");
     problems.lines().collect::<Vec<_>>().join("\n")
+}
+
+/// With BATON_WRITE_GOLDEN, the file is written and then to be looked at.
+fn write_golden(name: &str, text: &str) {
+    if std::env::var_os("BATON_WRITE_GOLDEN").is_some() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
+        std::fs::write(folder.join(name), text).unwrap();
+    }
 }

@@ -1,6 +1,6 @@
 //! What `config show` prints.
 
-use super::{file, load};
+use super::load;
 use crate::config::{Config, show_json, show_toml};
 
 const FILE: &str = r#"listen = "127.0.0.1:8080"
@@ -11,6 +11,16 @@ max_body = 1048576
 
 [traces]
 otlp = "http://me:canary-1@collector:4318"
+
+[auth]
+require = ["bearer(read)"]
+[[auth.bearer.token]]
+id = "ci"
+secret = "canary-token-0123456789"
+scopes = ["read"]
+[[auth.bearer.token]]
+id = "env"
+secret = "env:TOKEN"
 
 [card]
 name = "Weather"
@@ -40,7 +50,7 @@ description = "d"
 "#;
 
 fn loaded() -> Config {
-    let variables = [("BATON_RETENTION_ENDED", "7d")];
+    let variables = [("BATON_RETENTION_ENDED", "7d"), ("TOKEN", "canary-token-9876543210")];
     let flags = [("--public-url", "public_url", "https://a.example")];
     load(FILE, &variables, &flags).unwrap().config
 }
@@ -48,6 +58,7 @@ fn loaded() -> Config {
 #[test]
 fn values_are_shown_with_their_sources() {
     let shown = show_toml(&mut loaded(), false);
+    super::write_golden("show.golden.toml", &shown);
     let expected = include_str!("show.golden.toml");
     assert_eq!(shown, expected, "\n{shown}");
 }
@@ -58,16 +69,18 @@ fn what_is_shown_can_be_read_again() {
     let mut config = loaded();
     let shown = show_toml(&mut config, true);
     // All but the secrets, which are not in there.
-    let again = file(&shown).config;
+    let shown = shown.replace("secret = \"***\"", "secret = \"sixteen-and-more\"");
+    let again = load(&shown, &[("TOKEN", "sixteen-and-more-2")], &[]).unwrap().config;
     let changes = crate::config::changes(&config, &again);
     let secrets = ["agent[traffic].skill[roads].environment", "traces.otlp"].map(str::to_owned).to_vec();
     assert_eq!((changes.live, changes.restart), (Vec::new(), secrets));
+    assert_eq!(changes.auth, ["auth.bearer.token[ci].secret"]);
 }
 
 #[test]
 fn all_shows_what_has_no_value() {
     let (some, all) = (show_toml(&mut loaded(), false), show_toml(&mut loaded(), true));
-    assert!(!some.contains("version") && all.contains("#version ="), "{all}");
+    assert!(!some.contains("icon_url") && all.contains("#icon_url ="), "{all}");
     assert!(all.lines().filter(|line| line.ends_with("# not set")).count() > 10);
 }
 
@@ -88,8 +101,9 @@ fn json_has_values_and_sources() {
 /// A secret in every place where one may be, and a look everywhere where one might come out.
 #[test]
 fn secrets_are_hidden_wherever_they_are_said() {
-    let variables = [("BATON_TRACES_OTLP", "https://u:canary-2@h/x")];
-    for (text, variables) in [(FILE, &[][..]), (FILE, &variables)] {
+    let token = ("TOKEN", "canary-token-9876543210");
+    let variables = [("BATON_TRACES_OTLP", "https://u:canary-2@h/x"), token];
+    for (text, variables) in [(FILE, &[token][..]), (FILE, &variables)] {
         let loaded = load(text, variables, &[]).unwrap();
         let mut config = loaded.config.clone();
         for seen in [

@@ -1,4 +1,4 @@
-//! One of a few words.
+//! Values that are one of a few words.
 
 use super::{Refused, Shown, Value, quoted};
 use crate::config::problem::did_you_mean;
@@ -38,8 +38,18 @@ macro_rules! choice {
 }
 
 choice! {
-    /// How the log is written.
+    /// The format of the log.
     LogFormat { Text = "text", Json = "json" }
+}
+
+choice! {
+    /// Whether clients show a certificate.
+    ClientCerts { Off = "off", Optional = "optional", Required = "required" }
+}
+
+choice! {
+    /// The oldest version of TLS that is spoken.
+    MinTls { V1_2 = "1.2", V1_3 = "1.3" }
 }
 
 choice! {
@@ -58,6 +68,33 @@ choice! {
 }
 
 choice! {
+    /// What clients send to a proxy that authenticates them.
+    AtProxy { Bearer = "bearer", Basic = "basic", Digest = "digest", OpenId = "openid", Certificate = "certificate" }
+}
+
+choice! {
+    /// A name in a certificate.
+    CertName { Uri = "uri", Dns = "dns", Email = "email", CommonName = "common_name" }
+}
+
+choice! {
+    /// How the server shows its secret to an issuer: in a header or in the form.
+    ClientSecret { Basic = "basic", Post = "post" }
+}
+
+choice! {
+    /// How a client gets a token.
+    GrantType {
+        ClientCredentials = "client_credentials", AuthorizationCode = "authorization_code", DeviceCode = "device_code",
+    }
+}
+
+choice! {
     /// What a program writes to its standard output.
     ExecOutput { Text = "text", JsonLines = "jsonl" }
+}
+
+choice! {
+    /// Where callers send an API key.
+    KeyLocation { Header = "header", Query = "query", Cookie = "cookie" }
 }

@@ -10,7 +10,7 @@ use super::{Refused, Shown, Value, found, quoted};
 const MILLISECONDS: &[(&str, u64)] =
     &[("d", 24 * 60 * 60 * 1000), ("h", 60 * 60 * 1000), ("m", 60 * 1000), ("s", 1000), ("ms", 1)];
 
-/// Longer than anything somebody would mean; keeps sums of durations from overflowing.
+/// Longer than any useful value; prevents overflow when durations are added.
 const LONGEST: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
 
 impl Value for Duration {
@@ -30,7 +30,7 @@ impl Value for Duration {
     }
 }
 
-/// A duration as the configuration reads it, for flags that are no part of it.
+/// Parses a duration as the configuration does, for flags that are not keys.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     Duration::from_text(text).ok()
 }

@@ -1,44 +1,58 @@
-//! What can stand behind a key: how it is read from TOML and from plain text, and how it is shown.
+//! The types of values: how each is read from TOML and from plain text, and how it is shown.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `shown` | values on their way out, as TOML and JSON |
+//! | `shown` | values for display, as TOML and JSON |
 //! | `plain` | texts, numbers, flags, lists, optional values |
 //! | `measure` | durations and sizes |
 //! | `choice` | one of a few words |
 //! | `network` | addresses, URLs, hosts, origins, proxies |
-//! | `secret` | what is never shown |
+//! | `secret`, `secret_text` | values that are never shown |
+//! | `requirement` | what callers need |
+//! | `token` | keys and algorithms of tokens |
+//! | `admin_socket` | where the administration socket is |
 //! | `program` | commands, folders and environments of programs |
 
+mod admin_socket;
 mod choice;
 mod measure;
 mod network;
 mod plain;
 mod program;
+mod requirement;
 mod secret;
+mod secret_text;
 mod shown;
+mod token;
 
-pub(crate) use choice::{Builtin, ExecInput, ExecOutput, LogFormat, Replies};
+pub(crate) use admin_socket::AdminSocket;
+pub(crate) use choice::{
+    AtProxy, Builtin, CertName, ClientCerts, ClientSecret, ExecInput, ExecOutput, GrantType, KeyLocation,
+    LogFormat, MinTls, Replies,
+};
 pub(crate) use measure::{Size, duration};
 pub(crate) use network::{AgentPath, HostName, Listen, Origin, PublicUrl, TrustedProxy};
 pub(crate) use plain::{Id, LogFilter, Tenant, Word};
 pub(crate) use program::{CommandLine, Environment};
-pub(crate) use secret::{HttpUrl, Secret, StoreUrl};
+pub(crate) use requirement::Requirement;
+pub(crate) use secret::{HttpUrl, Secret, StoreUrl, kind};
+pub(crate) use secret_text::SecretText;
 pub(crate) use shown::Shown;
+pub(crate) use token::{JwtAlgorithm, KeysAt};
 
 use std::path::Path;
 
 use toml::de::DeValue;
 
-/// Longer values are cut when an error repeats them.
+/// Longer values are shortened in errors.
 const QUOTED: usize = 80;
 
-/// Why a value was not taken.
+/// Why a value was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     /// `expected …, not …`
     pub(crate) text: String,
-    /// Which item of a list it was, and where that begins in the file.
+    /// The index of the list item, and its offset in the file.
     pub(crate) item: Option<(usize, usize)>,
 }
 
@@ -48,13 +62,17 @@ impl Refused {
     }
 }
 
-pub(crate) trait Value: Clone + PartialEq + PartialOrd + 'static {
+pub(crate) trait Value: Clone + PartialEq + PartialOrd + Send + Sync + 'static {
+    /// Whether it may be a secret. What was given for one is never repeated in an error, and an empty text is a mistake:
+    /// it comes from a variable that is not set, and must not leave a server open.
+    const SECRET: bool = false;
+
     /// What is accepted, with an example: `a duration such as "30s"`.
     fn expected() -> String;
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>>;
 
-    /// A text is read as a variable would be; types with other forms say so.
+    /// By default a TOML string is read like a variable; types with other forms override this.
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
         match value {
             DeValue::String(text) => Self::from_text(text),
@@ -64,21 +82,21 @@ pub(crate) trait Value: Clone + PartialEq + PartialOrd + 'static {
 
     fn show(&self) -> Shown;
 
-    /// Relative paths of a file start at its folder.
+    /// Makes a relative path start at the configuration file's folder.
     fn rebase(&mut self, _folder: &Path) {}
 
-    /// `expected …, not …`; `found` is written as it should be repeated.
+    /// `expected …, not …`; `found` is already formatted for the message.
     fn refused(found: &str) -> Vec<Refused> {
         vec![Refused::new(format!("expected {}, not {found}", Self::expected()))]
     }
 
-    /// The same with the reason, for a text.
+    /// The same with a reason, for text.
     fn refused_because(text: &str, reason: &str) -> Vec<Refused> {
         vec![Refused::new(format!("expected {}, not {} ({reason})", Self::expected(), quoted(text)))]
     }
 }
 
-/// A value of a file, as an error repeats it.
+/// A value of a file, formatted for an error; [`kind`] where it may be a secret.
 pub(crate) fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => quoted(text),
@@ -91,7 +109,7 @@ pub(crate) fn found(value: &DeValue<'_>) -> String {
     }
 }
 
-/// A text as TOML writes it, cut when it is long.
+/// A text as TOML writes it, shortened if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}…", Shown::text(&text[..end]).toml()),

@@ -28,7 +28,7 @@ impl Listen {
         Listen(format!("{host}:{port}"))
     }
 
-    /// An address that other machines may reach, as far as it can be told without asking for names.
+    /// The address, if other machines may reach it. Names are not resolved here.
     pub(crate) fn public_address(&self) -> Option<SocketAddr> {
         self.0.parse().ok().filter(|address: &SocketAddr| !address.ip().is_loopback())
     }
@@ -40,7 +40,7 @@ impl Value for Listen {
     }
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
-        // A port alone: of this machine.
+        // A port alone means loopback.
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             let port =
                 text.parse().map_err(|_| Self::refused_because(text, "a port is a number up to 65535"))?;
@@ -72,7 +72,7 @@ impl Value for Listen {
     }
 }
 
-/// A name or an address, `[…]` around one of version 6.
+/// A name or an address; IPv6 addresses in `[…]`.
 fn is_host(text: &str) -> bool {
     if let Some(inner) = text.strip_prefix('[') {
         return inner.strip_suffix(']').is_some_and(|inner| matches!(inner.parse(), Ok(IpAddr::V6(_))));
@@ -110,7 +110,7 @@ impl Value for PublicUrl {
         };
         let authority = rest.split('/').next().unwrap_or_default();
         if authority.contains('@') {
-            // It would stand on the public card.
+            // It would be on the public card.
             return Err(Self::refused("one with a name or a password in it"));
         }
         if rest.contains(['?', '#']) || rest.contains(char::is_whitespace) {
@@ -127,7 +127,7 @@ impl Value for PublicUrl {
     }
 }
 
-/// A proxy, or a range of them, whose forwarded headers count.
+/// A proxy, or a range of them, whose forwarded headers are trusted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrustedProxy {
     text: String,
@@ -155,7 +155,7 @@ impl Value for TrustedProxy {
     }
 }
 
-/// A name that the server may be called by.
+/// A host name that requests may use.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct HostName(String);
 
@@ -179,7 +179,7 @@ impl Value for HostName {
     }
 }
 
-/// A web page's origin, or all of them.
+/// A web page's origin, or `*` for all.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct Origin(String);
 
@@ -208,7 +208,7 @@ impl Value for Origin {
     }
 }
 
-/// Where an agent lives on the server: `/weather`.
+/// An agent's path on the server: `/weather`.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct AgentPath(String);
 

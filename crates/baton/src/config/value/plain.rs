@@ -27,7 +27,7 @@ impl Value for bool {
         "true or false".to_owned()
     }
 
-    /// Variables say 1 and 0, too.
+    /// Accepts 1 and 0, too, as variables often have them.
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
         match text {
             "true" | "1" => Ok(true),
@@ -45,7 +45,7 @@ impl Value for bool {
     }
 }
 
-/// The number behind a TOML integer, if it is none below zero.
+/// The value of a TOML integer that is not negative.
 pub(super) fn whole(integer: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
@@ -105,18 +105,20 @@ impl Value for f64 {
     }
 }
 
-/// Absent is written as an empty text, so that a layer above can take back what one below said.
+/// An empty text means absent, so that a higher layer can unset the value of a lower one.
 impl<T: Value> Value for Option<T> {
+    const SECRET: bool = T::SECRET;
+
     fn expected() -> String {
         T::expected()
     }
 
     fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
-        if text.is_empty() { Ok(None) } else { T::from_text(text).map(Some) }
+        if text.is_empty() && !T::SECRET { Ok(None) } else { T::from_text(text).map(Some) }
     }
 
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
-        if value.as_str() == Some("") { Ok(None) } else { T::from_toml(value).map(Some) }
+        if value.as_str() == Some("") && !T::SECRET { Ok(None) } else { T::from_toml(value).map(Some) }
     }
 
     fn show(&self) -> Shown {
@@ -151,7 +153,7 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-/// All items, or what is wrong with each that is not taken.
+/// All items, or the reasons for all that are refused.
 fn gather<T>(items: impl Iterator<Item = (usize, Result<T, Vec<Refused>>)>) -> Result<Vec<T>, Vec<Refused>> {
     let (mut taken, mut refused) = (Vec::new(), Vec::new());
     for (index, (start, item)) in items.enumerate() {
@@ -202,13 +204,20 @@ name! {
 }
 
 name! {
-    /// Names an agent to clients that share an address.
+    /// Names one of several agents at the same address.
     Tenant: b"._~-", "a name of at most 64 of the characters A-Z a-z 0-9 . _ ~ -"
 }
 
 /// A text on one line that is not empty.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct Word(String);
+
+impl Word {
+    /// A word of our own.
+    pub(crate) fn of(text: &'static str) -> Self {
+        Word(text.to_owned())
+    }
+}
 
 impl Deref for Word {
     type Target = str;
@@ -235,11 +244,11 @@ impl Value for Word {
     }
 }
 
-/// A word alone that is no level would be taken for the name of a module, and silence everything else: what is wrong
-/// with the first such word.
+/// The filter parser takes a single unknown word for the name of a module, which would silence everything else. So this
+/// refuses the first such word.
 fn no_level(filter: &str) -> Option<String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    // Spans have commas of their own.
+    // Span filters contain commas, too.
     if filter.contains(['[', '{']) {
         return None;
     }
@@ -254,7 +263,7 @@ fn no_level(filter: &str) -> Option<String> {
     })
 }
 
-/// What the log holds: `info`, `debug,hyper=warn`.
+/// The log filter: `info`, `debug,hyper=warn`.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct LogFilter(String);
 

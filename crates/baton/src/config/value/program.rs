@@ -25,7 +25,7 @@ impl Value for PathBuf {
     }
 }
 
-/// One text is a line for the shell, a list is a program with its arguments.
+/// A text is a line for the shell; a list is a program with its arguments.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) enum CommandLine {
     Shell(String),
@@ -68,7 +68,7 @@ impl Value for CommandLine {
     }
 }
 
-/// Variables for a program. Only their names are shown: which of the values is a key, a name cannot tell.
+/// Variables for a program. Only their names are shown, since any value may be a secret.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Environment(Vec<(String, Secret)>);
 

@@ -1,5 +1,4 @@
-//! What is never shown: not by `config show`, not in an error, not by `{:?}`. The types see to it, so that nobody has
-//! to remember.
+//! Values that are never shown: not by `config show`, not in an error, not by `{:?}`. The types enforce it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,10 +8,10 @@ use toml::de::DeValue;
 
 use super::{Refused, Shown, Value};
 
-/// Stands where a secret is.
+/// Shown instead of a secret.
 const HIDDEN: &str = "***";
 
-/// A text that only its user reads.
+/// A text that is never shown.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Secret(String);
 
@@ -21,7 +20,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// For handing it to whoever needs it; never for a message.
+    /// For using the secret; never for a message.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -37,11 +36,15 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A type's name in an error, where the value itself may be a secret.
-fn kind(value: &DeValue<'_>) -> String {
+/// The type's name for an error, since the value itself may be a secret.
+pub(crate) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "this text".to_owned(),
-        other => super::found(other),
+        DeValue::String(_) => "this text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
     }
 }
 
@@ -67,7 +70,7 @@ impl Value for StoreUrl {
             "memory" if rest.is_empty() => Ok(StoreUrl::Memory),
             "memory" => refused("`memory:` takes nothing after the colon"),
             "sqlite" if rest.is_empty() => refused("the path is missing"),
-            // Elsewhere that is a relative path; to the system it is one at the root.
+            // In other tools this is a relative path; for the operating system it is at the root.
             "sqlite" if rest.starts_with("//") && !rest.starts_with("///") => refused(
                 "after two slashes it is unclear where the file is: write `sqlite:tasks.db` or \
                          `sqlite:/absolute/tasks.db`",
@@ -76,7 +79,7 @@ impl Value for StoreUrl {
             "postgres" | "postgresql" | "redis" | "rediss" => {
                 refused(&format!("`{scheme}` is not supported yet"))
             }
-            // What is no scheme may be a part of a secret.
+            // A text that does not look like a scheme may be part of a secret.
             _ if scheme.bytes().all(|byte| byte.is_ascii_lowercase()) && scheme.len() <= 16 => {
                 refused(&format!("unknown store `{scheme}`"))
             }
@@ -85,7 +88,7 @@ impl Value for StoreUrl {
     }
 
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
-        let text = value.as_str().ok_or_else(|| Self::refused(&kind(value)))?;
+        let text = value.as_str().ok_or_else(|| Self::refused(kind(value)))?;
         Self::from_text(text)
     }
 
@@ -109,7 +112,7 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-/// An address to send to. Names and passwords in it are used and not shown.
+/// A URL to send to. A user name and password in it are used but not shown.
 #[derive(Clone, PartialEq)]
 pub(crate) struct HttpUrl {
     url: Secret,
@@ -157,7 +160,7 @@ impl Value for HttpUrl {
     }
 
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
-        let text = value.as_str().ok_or_else(|| Self::refused(&kind(value)))?;
+        let text = value.as_str().ok_or_else(|| Self::refused(kind(value)))?;
         Self::from_text(text)
     }
 

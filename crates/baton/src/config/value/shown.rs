@@ -1,10 +1,10 @@
-//! Values on their way out. Nothing is shown in any other way, so what a type hides here stays hidden.
+//! Values for display. All output goes through this type, so what a type hides here stays hidden.
 
 use serde_json::{Map, Number, Value as Json};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shown {
-    /// An optional value that nobody gave.
+    /// An optional value that is not set.
     Absent,
     Text(String),
     Whole(u64),
@@ -19,11 +19,11 @@ impl Shown {
         Shown::Text(text.into())
     }
 
-    /// As TOML writes it; what is absent as an empty text, which reads as absent.
+    /// As TOML; an absent value is written as an empty text, which is read as absent.
     pub(crate) fn toml(&self) -> String {
         match self {
             Shown::Absent => "\"\"".to_owned(),
-            // The writer would spread it over lines, and everything here is one.
+            // The TOML writer would use several lines; here a value is one line.
             Shown::Text(text) if text.contains(char::is_control) => escaped(text),
             Shown::Text(text) => toml::Value::String(text.clone()).to_string(),
             Shown::Whole(number) => number.to_string(),
@@ -71,7 +71,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Bare where TOML allows it.
+/// Without quotes where TOML allows it.
 fn key(name: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { Shown::text(name).toml() }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baton_server::engine::NOT_TAKEN;
+use baton_server::NOT_TAKEN;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use super::owners::{Owners, bearer};
 use crate::faults::runs::Run;
 use crate::served::{Served, text};
 
@@ -29,7 +30,9 @@ async fn p02_no_acknowledged_follow_up_is_lost() {
     let rounds = run.count(3, 60);
     let folder = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
-    let server = Arc::new(Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", &store]));
+    let owners = Owners::new(&["owner"]);
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", &store, "--config", &owners.config()];
+    let server = Arc::new(Served::with(&args).authorized(&bearer("owner")));
     let counts = Arc::new(Counts::default());
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use crate::faults::sockets::address;
 use crate::served::Served;
 
-/// All but one in a hundred of so many calls are faster. On a thread and a connection of its own: it is the server that is
+/// All but one in a hundred of so many calls of an owner are faster. On a thread and a connection of its own: it is the server that is
 /// asked, not the runtime of the attackers.
-pub(super) async fn p99(server: &Served, small: &Value, calls: u64) -> Duration {
+pub(super) async fn p99(server: &Served, credential: &str, small: &Value, calls: u64) -> Duration {
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": small["id"]}}).to_string();
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n";
-    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("{head}Authorization: {credential}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let mut socket = TcpStream::connect(address(server)).unwrap();
     let measured = tokio::task::spawn_blocking(move || {
         let mut took: Vec<_> = (0..calls).map(|_| one(&mut socket, request.as_bytes())).collect();

@@ -1,4 +1,5 @@
-//! A4: many clients ask for a large task each and never read the answer.
+//! A4: many clients ask for a large task each and never read the answer. They are several owners, so that they may have
+//! more streams than one owner may.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::latency::p99;
+use super::owners::{Owners, bearer};
 use crate::faults::field::Field;
 use crate::faults::runs::{HANG, Run};
 use crate::faults::sockets::{address, affordable, resident_kib};
@@ -22,6 +24,8 @@ const LARGE: usize = 3_900_000;
 const MOST_KIB: u64 = 256 * 1024;
 const SHORT_ROOM: &str = "8MiB";
 const SHORT_KIB: u64 = 40 * 1024;
+
+const ATTACKERS: [&str; 5] = ["attacker-0", "attacker-1", "attacker-2", "attacker-3", "attacker-4"];
 
 /// What lies in the queues of the sockets of a port, on either side.
 fn queued_kib(port: u16) -> u64 {
@@ -43,11 +47,12 @@ fn socket_kib() -> u64 {
     line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() * 4
 }
 
-/// Sends the question, and reads nothing, ever.
-async fn ask_and_leave(address: &str, method: &str, params: &Value) -> TcpStream {
+/// Sends an owner's question, and reads nothing, ever.
+async fn ask_and_leave(address: &str, owner: &str, method: &str, params: &Value) -> TcpStream {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n";
-    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("{head}Authorization: {}\r\nContent-Length: {}\r\n\r\n{body}", bearer(owner), body.len());
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(request.as_bytes()).await.unwrap();
     socket
@@ -59,13 +64,20 @@ async fn answers_that_nobody_reads_are_bounded() {
     let readers = affordable(run.count(12, 1000));
     let field = Field::new("");
     let store = format!("sqlite:{}", field.database().display());
-    let mut command = baton(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
+    let names = [&ATTACKERS[..], &["honest"]].concat();
+    let (owners, honest) = (Owners::new(&names), bearer("honest"));
+    let honest_too = [("Authorization", honest.as_str())];
+    let config = owners.config();
+    let mut command = baton(&["serve", "--listen", "127.0.0.1:0", "--store", &store, "--config", &config]);
     if !run.full {
         command.env("BATON_CONNECTIONS_MAX_ANSWERS", SHORT_ROOM);
         command.env("BATON_CONNECTIONS_CROWDED_STALL", "1s");
     }
-    let server = Served::of(&mut command);
-    let small = server.send(text("small", "small")).await;
+    let server = Served::of(&mut command).authorized(&bearer(ATTACKERS[0]));
+    let params = json!({"message": text("small", "small")});
+    let small = server.call_with("SendMessage", params, &honest_too).await["task"].take();
+    let params = json!({"message": text("tck-reject-task-honest", &"x".repeat(LARGE)), "configuration": {"historyLength": 0}});
+    let large = server.call_with("SendMessage", params, &honest_too).await["task"].take();
     let mut ids = Vec::new();
     for n in 0..readers {
         // The demo agent refuses it, whatever it says: that makes no second copy. Every third waits for an answer, and can
@@ -73,23 +85,25 @@ async fn answers_that_nobody_reads_are_bounded() {
         let prefix = if n % 3 == 0 { "tck-input-required" } else { "tck-reject-task" };
         let message = text(&format!("{prefix}-{n}"), &"x".repeat(LARGE));
         let params = json!({"message": message, "configuration": {"historyLength": 0}});
-        ids.push(server.call("SendMessage", params).await["task"]["id"].clone());
+        let owner = bearer(ATTACKERS[n as usize % ATTACKERS.len()]);
+        let sent = server.call_with("SendMessage", params, &[("Authorization", &owner)]).await;
+        ids.push(sent["task"]["id"].clone());
     }
-    let quiet = p99(&server, &small, run.count(20, 2000)).await;
+    let quiet = p99(&server, &honest, &small, run.count(20, 2000)).await;
     let (before, sockets_before) = (resident_kib(server.pid()), socket_kib());
     let at = address(&server);
     let mut asking = JoinSet::new();
     for (n, id) in ids.iter().enumerate() {
         let method = if n % 3 == 0 { "SubscribeToTask" } else { "GetTask" };
-        let (at, params) = (at.clone(), json!({"id": id}));
-        asking.spawn(async move { ask_and_leave(&at, method, &params).await });
+        let (at, params, owner) = (at.clone(), json!({"id": id}), ATTACKERS[n % ATTACKERS.len()]);
+        asking.spawn(async move { ask_and_leave(&at, owner, method, &params).await });
     }
     let mut unread = asking.join_all().await;
     // Messages whose answers wait for room. One at a time: what it takes to read them is not what is measured.
     for n in 0..run.count(8, 200) {
         let message = text(&format!("tck-reject-task-unread-{n}"), &"y".repeat(LARGE));
-        unread.push(ask_and_leave(&at, "SendMessage", &json!({"message": message})).await);
-        let stored = readers + 1 + n + 1;
+        unread.push(ask_and_leave(&at, ATTACKERS[0], "SendMessage", &json!({"message": message})).await);
+        let stored = readers.div_ceil(ATTACKERS.len() as u64) + n + 1;
         let count = json!({"pageSize": 1, "historyLength": 0});
         while server.call("ListTasks", count.clone()).await["totalSize"] != stored {}
     }
@@ -97,20 +111,20 @@ async fn answers_that_nobody_reads_are_bounded() {
     let (mut most, mut most_sockets, mut most_queued, mut attacked) = (0, 0, 0, Duration::ZERO);
     let (since, length) = (Instant::now(), Duration::from_secs(run.count(1, 40)));
     while since.elapsed() < length {
-        attacked = attacked.max(p99(&server, &small, run.count(10, 100)).await);
+        attacked = attacked.max(p99(&server, &honest, &small, run.count(10, 100)).await);
         most = most.max(resident_kib(server.pid()));
         most_sockets = most_sockets.max(socket_kib());
         most_queued = most_queued.max(queued_kib(port));
     }
     // Whoever reads gets a large answer all the same, though it may be told to come back first.
-    let honest = Instant::now();
+    let asked = Instant::now();
     loop {
-        let answer = server.ask("GetTask", json!({"id": ids[0]})).await;
+        let answer = server.ask_with("GetTask", json!({"id": large["id"]}), &honest_too).await;
         if let Some(shown) = answer["result"]["history"][0]["parts"][0]["text"].as_str() {
             assert_eq!(shown.len(), LARGE);
             break;
         }
-        assert!(honest.elapsed() < HANG * 4, "{answer}");
+        assert!(asked.elapsed() < HANG * 4, "{answer}");
     }
     let (grown, sockets) = (most.saturating_sub(before), most_sockets.saturating_sub(sockets_before));
     run.figure("answers of 4 MiB that nobody reads", unread.len());
@@ -119,7 +133,7 @@ async fn answers_that_nobody_reads_are_bounded() {
     run.figure("socket memory above idle", format!("{:.0} MiB", sockets as f64 / 1024.0));
     run.figure("small answers, p99 quiet", format!("{:.1} ms", quiet.as_secs_f64() * 1000.0));
     run.figure("p99 under attack, worst 100 calls", format!("{:.1} ms", attacked.as_secs_f64() * 1000.0));
-    run.figure("a large answer to one who reads", format!("{:.1} s", honest.elapsed().as_secs_f64()));
+    run.figure("a large answer to one who reads", format!("{:.1} s", asked.elapsed().as_secs_f64()));
     let allowed = if run.full { MOST_KIB } else { SHORT_KIB };
     assert!(grown < allowed, "{grown} KiB for {readers} readers; {allowed} are allowed");
     assert!(most_queued < allowed, "{most_queued} KiB in sockets; {allowed} are allowed");

@@ -32,10 +32,10 @@ fn when(point: Point) -> When {
         Point::MigrateWithin | Point::SecretMade => When::FirstStart,
         Point::OpenLocked
         | Point::MigrateAfter
-        | Point::OpenFolded
+        | Point::OpenCheckpointed
         | Point::TendPlanned
         | Point::TendStored => When::Start,
-        Point::StopTold | Point::StopDrained | Point::LogFoldBefore | Point::LogFoldAfter => When::Stop,
+        Point::StopTold | Point::StopDrained | Point::CheckpointBefore | Point::CheckpointAfter => When::Stop,
         Point::FoldEvents
         | Point::PurgeRows
         | Point::PurgeRecord

@@ -100,7 +100,7 @@ impl Stored {
                 (Some(task), _) => Answer::Task(task),
                 (None, Some(reply)) => Answer::Reply(record::read_reply(&reply)?.id.as_str().to_owned()),
                 (None, None) => {
-                    return Err(StoreError::Damaged(format!("{message} has neither task nor reply")));
+                    return Err(StoreError::damaged(format!("{message} has neither task nor reply")));
                 }
             };
             stored.records.push((message, answer));
@@ -144,13 +144,13 @@ fn rows(database: &Path) -> Result<Rows, StoreError> {
         ) GROUP BY scope, state) WHERE off <> 0";
     match connection.query_row(miscounted, [], |row| row.get(0))? {
         0 => Ok((tasks, records)),
-        off => Err(StoreError::Damaged(format!("{off} counters are not what a walk counts"))),
+        off => Err(StoreError::damaged(format!("{off} counters are not what a walk counts"))),
     }
 }
 
 async fn task(store: &SqliteStore, scope: &Scope, id: &str) -> Result<StoredTask, StoreError> {
-    let task_id = TaskId::parse(id).map_err(|error| StoreError::Damaged(error.to_string()))?;
-    let gone = || StoreError::Damaged(format!("{id} is a row and no task"));
+    let task_id = TaskId::parse(id).map_err(|error| StoreError::damaged(error.to_string()))?;
+    let gone = || StoreError::damaged(format!("{id} is a row and no task"));
     let loaded = store.load(scope, &task_id).await?.ok_or_else(gone)?;
     let folded = record::fold(&loaded);
     let (mut log, mut after) = (Vec::new(), 0);
@@ -169,7 +169,7 @@ async fn task(store: &SqliteStore, scope: &Scope, id: &str) -> Result<StoredTask
                 EventBody::Artifact(_) => Kind::Artifact,
             };
             let json: Value = serde_json::from_slice(&event.json())
-                .map_err(|error| StoreError::Damaged(format!("{id} {}: {error}", event.number)))?;
+                .map_err(|error| StoreError::damaged(format!("{id} {}: {error}", event.number)))?;
             let (number, at) = (event.number, event.at.as_millis());
             log.push(Line { number, kind, at, json: json.to_string() });
         }

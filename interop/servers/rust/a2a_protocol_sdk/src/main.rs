@@ -88,7 +88,7 @@ agent_executor!(Phrases, |ctx, queue| async {
     }
 });
 
-/// A status with words.
+/// A status with a message.
 async fn say(emit: &EventEmitter<'_>, state: TaskState, words: &str) -> A2aResult<()> {
     let message = Message::agent_text(uuid::Uuid::new_v4().to_string(), words)
         .with_task_id(emit.ctx.task_id.clone())
@@ -104,7 +104,7 @@ async fn say(emit: &EventEmitter<'_>, state: TaskState, words: &str) -> A2aResul
     emit.queue.write(StreamResponse::StatusUpdate(update)).await
 }
 
-/// Works that long; false when it was canceled. The SDK says then that it is.
+/// Works for that long; false if it was canceled. The SDK publishes the cancellation itself.
 async fn work(emit: &EventEmitter<'_>, milliseconds: u64) -> bool {
     tokio::select! {
         () = tokio::time::sleep(Duration::from_millis(milliseconds)) => true,

@@ -93,7 +93,7 @@ impl AgentExecutor for Phrases {
     }
 }
 
-/// The task as it stands when a turn begins, the message that began it included.
+/// The task at the beginning of a turn, including the message that started it.
 fn begun(ctx: &ExecutorContext, message: Message) -> Task {
     let mut task = ctx.stored_task.clone().unwrap_or_else(|| Task {
         id: ctx.task_id.clone(),
@@ -103,7 +103,7 @@ fn begun(ctx: &ExecutorContext, message: Message) -> Task {
         history: None,
         metadata: None,
     });
-    // The SDK puts it there on its own for a send, not for a stream.
+    // The SDK adds it by itself for a send, but not for a stream.
     let history = task.history.get_or_insert_with(Vec::new);
     if !history.iter().any(|said| said.message_id == message.message_id) {
         history.push(message);

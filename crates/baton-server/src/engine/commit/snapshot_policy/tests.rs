@@ -6,7 +6,7 @@ use baton_protocol::domain::{
 };
 
 use super::*;
-use crate::engine::commit::write_down;
+use crate::engine::commit::write_event;
 use crate::store::{EventBatch, StoredSnapshot};
 
 /// A task that grows, and what was written for it.
@@ -41,7 +41,7 @@ impl Growing {
     fn say(&mut self, bodies: impl IntoIterator<Item = EventBody>) {
         let mut events = EventBatch::with_room_for(1);
         for body in bodies {
-            write_down(&mut self.task, Timestamp::from_millis(1), body, &mut events).unwrap();
+            write_event(&mut self.task, Timestamp::from_millis(1), body, &mut events).unwrap();
         }
         let events = events.finish();
         let bytes = bytes(&events);

@@ -4,7 +4,7 @@ local context, generation, created_at = ARGV[5], ARGV[6], ARGV[7]
 local expected, fence = ARGV[8], ARGV[9]
 local version, state, status_at, place, work = ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 local attempts, holder, new_fence, ended = ARGV[15], ARGV[16], ARGV[17], ARGV[18]
-local told, snapshot = ARGV[19], ARGV[20]
+local snapshot_version, snapshot = ARGV[19], ARGV[20]
 local ref = ARGV[21]
 local events, settled = tonumber(ARGV[28]), tonumber(ARGV[29])
 
@@ -19,7 +19,7 @@ elseif not was or was.version ~= expected or was.fence ~= fence then
   return { 'conflict' }
 end
 if not is_birth and ended == '1' and events > 0 then
-  -- A task does not end before every message that waits for it is one of its events.
+  -- A task must not end while a message is pending that this append does not write into the log.
   local written = {}
   for i = 0, settled - 1 do
     local at = 30 + events + 2 * i
@@ -30,7 +30,7 @@ if not is_birth and ended == '1' and events > 0 then
   end
 end
 
--- Everything is compared; from here on it only writes.
+-- All comparisons are done; from here on the script only writes.
 local key = task_key(path)
 if is_birth then
   redis.call('INCR', tasks_key)
@@ -39,8 +39,8 @@ if is_birth then
 end
 redis.call('HSET', key, 'version', version, 'state', state, 'status_at', status_at, 'place', place,
   'work', work, 'attempts', attempts, 'holder', holder, 'fence', new_fence, 'ended', ended)
-if told ~= '' then
-  redis.call('HSET', key, 'told', told)
+if snapshot_version ~= '' then
+  redis.call('HSET', key, 'told', snapshot_version)
   redis.call('SET', snapshot_key(path), snapshot)
 end
 local at = 30
@@ -72,8 +72,8 @@ if not was or was.place ~= place or was.state ~= state then
   redis.call('ZADD', context_key(scope, state, now.context), 0, place .. id)
 end
 if ended == '1' or (was and was.ended == '1') then
-  is_member(ended == '1', ended_key, status_at, path)
-  is_member(ended == '1' and tonumber(now.told or '0') > tonumber(now.folded), foldable_key, status_at, path)
+  set_member(ended == '1', ended_key, status_at, path)
+  set_member(ended == '1' and tonumber(now.told or '0') > tonumber(now.folded), foldable_key, status_at, path)
 end
 mark_open(path, now)
 return { 'written', now.number }

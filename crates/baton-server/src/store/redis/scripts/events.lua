@@ -1,5 +1,5 @@
--- Events numbered above ARGV[2], at most ARGV[3] of them; none is begun after ARGV[4] bytes.
--- Answers {the first one's number, records}.
+-- Events numbered above ARGV[2], at most ARGV[3] of them; no further one is added after ARGV[4] bytes.
+-- Answers {number of the first event, records}.
 local path, after, limit, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local folded = tonumber(redis.call('HGET', task_key(path), 'folded') or '0')
 if after < folded then after = folded end

@@ -1,9 +1,9 @@
--- Drops the events that their snapshots tell, of up to ARGV[2] tasks that ended before ARGV[1]. Answers how many.
+-- Drops the events that the snapshots cover, of up to ARGV[2] tasks that ended before ARGV[1]. Answers how many tasks.
 local paths = redis.call('ZRANGEBYSCORE', foldable_key, '-inf', '(' .. ARGV[1], 'LIMIT', 0, ARGV[2])
 for _, path in ipairs(paths) do
   local head = read_head(path)
-  -- What the status says is shown without the snapshot.
-  local number, said = said_by(path, head)
+  -- Lists show the status message without reading the snapshot, so its event is kept.
+  local number, said = status_event(path, head)
   if said and tonumber(number) <= tonumber(head.told) then redis.call('HSET', task_key(path), 'said_record', said) end
   redis.call('LTRIM', events_key(path), tonumber(head.told) - tonumber(head.folded), -1)
   redis.call('HSET', task_key(path), 'folded', head.told)

@@ -1,6 +1,6 @@
--- Brings these keys of format 1 up to date; ARGV has them without the bucket.
+-- Migrates keys of format 1. ARGV: the keys, without the bucket.
 
--- Message records are named by the digests of their hashes: 62 digits of the 64 they had.
+-- In format 2 message records are named by the digest of the hash: 62 of the 64 hex digits in format 1.
 local function rename_record(old)
   local scope, digest, rest = string.match(old, '^([^:]*:[^:]*:[^:]*:)(' .. string.rep('%x', 62) .. ')%x%x(:.*)$')
   if not scope then return end
@@ -8,7 +8,7 @@ local function rename_record(old)
   if not at then return end
   local new = scope .. digest .. rest
   local other = redis.call('HGET', record_key(new), 'at')
-  -- A message on record under two versions: its first record counts.
+  -- If a message was recorded under two hash versions, the first record is kept.
   if other and tonumber(other) <= tonumber(at) then
     redis.call('UNLINK', record_key(old))
   else
@@ -24,7 +24,7 @@ local function rename_record(old)
   end
 end
 
--- Tasks that ended with a snapshot of an earlier version are foldable, too.
+-- Format 1 did not mark ended tasks as foldable if their snapshot was older than the last event.
 local function mark_foldable(path)
   local head = read_head(path)
   if head and head.ended == '1' and tonumber(head.told or '0') > tonumber(head.folded) then

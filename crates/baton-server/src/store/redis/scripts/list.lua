@@ -1,11 +1,11 @@
--- One page of tasks. ARGV: scope, '1' if within a context, the context, upper end, lower end, limit, '1' if the total
--- is wanted, '1' if no more than heads and statuses are, most bytes, and the states asked for. Merges one range per
--- state, so that a rare state skips nothing. Answers { page, 1 if there are others, total }.
+-- One page of tasks. ARGV: scope, '1' if within a context, the context, upper bound, lower bound, limit, '1' if the total
+-- is wanted, '1' if only heads and status messages are wanted, most bytes, and the wanted states. Merges one range per
+-- state, so that a list of a rare state does not scan tasks of others. Answers { page, 1 if there are more, total }.
 local scope, within, context = ARGV[1], ARGV[2] == '1', ARGV[3]
 local upper, lower, limit = ARGV[4], ARGV[5], tonumber(ARGV[6])
 local counted, brief, most_bytes = ARGV[7] == '1', ARGV[8] == '1', tonumber(ARGV[9])
 
--- By bytes, longer after shorter.
+-- Compares by bytes; a string is greater than its prefixes.
 local function is_greater(a, b)
   local i = 1
   while true do
@@ -16,15 +16,15 @@ local function is_greater(a, b)
   end
 end
 
-local function read_task(path, room)
+local function read_task(path, budget)
   local head = read_head(path)
-  local number, said = said_by(path, head)
-  -- A task from before has no such number, and is read whole.
+  local number, said = status_event(path, head)
+  -- A task of format 1 has no such number, and is read whole.
   if brief and number then
     return { 'brief', head_reply(head), number, said }, said and string.len(said) or 0
   end
   local length = redis.call('STRLEN', snapshot_key(path))
-  if length > room then return nil, length end
+  if length > budget then return nil, length end
   local task = whole_task(path, head)
   for _, record in ipairs(task[3]) do length = length + string.len(record) end
   return { 'whole', task }, length
@@ -33,7 +33,7 @@ end
 local ranges, total = {}, 0
 for i = 10, #ARGV do
   local key = within and context_key(scope, ARGV[i], context) or list_key(scope, ARGV[i])
-  -- A sorted set knows its ranks: this takes as many steps as it has levels.
+  -- O(log n): a sorted set knows the rank of each member.
   if counted then total = total + redis.call('ZLEXCOUNT', key, lower, '+') end
   local members = redis.call('ZREVRANGEBYLEX', key, upper, lower, 'LIMIT', 0, limit + 1)
   if #members > 0 then ranges[#ranges + 1] = { members = members, at = 1 } end

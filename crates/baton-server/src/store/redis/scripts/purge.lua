@@ -1,4 +1,4 @@
--- Removes the tasks named from ARGV[2] on, if they still ended before ARGV[1]. Answers how many.
+-- Removes the tasks whose paths are ARGV[2] and following, if they ended before ARGV[1]. Answers how many.
 local purged = 0
 for i = 2, #ARGV do
   local path = ARGV[i]

@@ -1,5 +1,5 @@
--- Removes up to ARGV[2] records from before ARGV[1] whose task is gone, not even living on as a later
--- namesake. Answers how many.
+-- Removes up to ARGV[2] message records from before ARGV[1] whose task does not exist (a later task with the same id
+-- counts as the task). Answers how many.
 local limit, purged, skipped = tonumber(ARGV[2]), 0, 0
 while purged < limit do
   local refs = redis.call('ZRANGEBYSCORE', orphans_key, '-inf', '(' .. ARGV[1], 'LIMIT', skipped, 100)

@@ -7,11 +7,11 @@ use futures_util::future::join_all;
 async fn appends_that_wait_share_a_commit() {
     let (_folder, store) = store();
     let scope = scope("o");
-    let held = Held::new(&store);
+    let held = HeldWriter::new(&store);
     let names: Vec<String> = (0..64).map(|n| format!("t{n}")).collect();
     let mut appends: Vec<_> =
         names.iter().map(|name| store.append(&scope, append(name, 0, TaskState::Working))).collect();
-    appends.iter_mut().for_each(|append| queued(append.as_mut()));
+    appends.iter_mut().for_each(|append| enqueue(append.as_mut()));
     held.release().await;
     for appended in join_all(appends).await {
         assert!(matches!(appended, Ok(Appended::Written(_))), "{appended:?}");
@@ -24,9 +24,9 @@ async fn appends_that_wait_share_a_commit() {
 async fn a_write_whose_caller_went_away_is_done_all_the_same() {
     let (_folder, store) = store();
     let scope = scope("o");
-    let held = Held::new(&store);
+    let held = HeldWriter::new(&store);
     let mut abandoned = store.append(&scope, append("t", 0, TaskState::Working));
-    queued(abandoned.as_mut());
+    enqueue(abandoned.as_mut());
     drop(abandoned);
     held.release().await;
     let next = store.append(&scope, append("t", 1, TaskState::Completed)).await.unwrap();
@@ -38,17 +38,17 @@ async fn a_write_whose_caller_went_away_is_done_all_the_same() {
 async fn a_bad_write_fails_alone() {
     let (_folder, store) = store();
     let scope = scope("made by the batch that is undone");
-    let bad = || store.writer.run(|_| Err::<(), _>(StoreError::Damaged("bad".to_owned())));
-    let held = Held::new(&store);
+    let bad = || store.writer.run(|_| Err::<(), _>(StoreError::damaged("bad")));
+    let held = HeldWriter::new(&store);
     let mut before = store.append(&scope, append("before", 0, TaskState::Working));
     let mut failing = Box::pin(bad());
     let mut after = store.append(&scope, append("after", 0, TaskState::Working));
-    queued(before.as_mut());
-    queued(failing.as_mut());
-    queued(after.as_mut());
+    enqueue(before.as_mut());
+    enqueue(failing.as_mut());
+    enqueue(after.as_mut());
     held.release().await;
     assert!(matches!(before.await, Ok(Appended::Written(_))));
-    assert_eq!(failing.await, Err(StoreError::Damaged("bad".to_owned())));
+    assert_eq!(failing.await, Err(StoreError::damaged("bad")));
     assert!(matches!(after.await, Ok(Appended::Written(_))));
     assert_eq!(store.task_count().await.unwrap(), 2);
     for task in ["before", "after"] {
@@ -56,18 +56,17 @@ async fn a_bad_write_fails_alone() {
     }
 }
 
-/// The writer remembers heads of open tasks; what it remembers of a batch that was undone is wrong.
+/// The writer caches heads of open tasks; those of a batch that was rolled back must be dropped from the cache.
 #[tokio::test]
 async fn a_head_that_was_undone_is_not_compared_with() {
     let (_folder, store) = store();
     let scope = scope("o");
     store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
-    let held = Held::new(&store);
+    let held = HeldWriter::new(&store);
     let mut undone = store.append(&scope, append("t", 1, TaskState::Working));
-    let mut bad =
-        Box::pin(store.writer.run(|_| Err::<(), _>(StoreError::Damaged("fails its batch".to_owned()))));
-    queued(undone.as_mut());
-    queued(bad.as_mut());
+    let mut bad = Box::pin(store.writer.run(|_| Err::<(), _>(StoreError::damaged("fails its batch"))));
+    enqueue(undone.as_mut());
+    enqueue(bad.as_mut());
     held.release().await;
     assert!(matches!(undone.await, Ok(Appended::Written(_))), "written alone, on what was there before");
     assert!(bad.await.is_err());
@@ -81,15 +80,17 @@ async fn nothing_is_written_once_durability_is_in_doubt() {
     let (_folder, store) = store();
     let scope = scope("o");
     store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
-    let held = Held::new(&store);
-    let mut failing =
-        Box::pin(store.writer.run(|_| Err::<(), _>(StoreError::Fatal("sync failed".to_owned()))));
+    let held = HeldWriter::new(&store);
+    let mut failing = Box::pin(store.writer.run(|_| Err::<(), _>(StoreError::fatal("sync failed"))));
     let mut neighbour = store.append(&scope, append("t", 1, TaskState::Completed));
-    queued(failing.as_mut());
-    queued(neighbour.as_mut());
+    enqueue(failing.as_mut());
+    enqueue(neighbour.as_mut());
     held.release().await;
     let lost = failing.await.unwrap_err();
-    assert!(matches!(&lost, StoreError::Fatal(text) if text.contains("baton.db: sync failed")), "{lost}");
+    assert!(
+        matches!(&lost, StoreError::Fatal(cause) if cause.text().contains("baton.db: sync failed")),
+        "{lost}"
+    );
     let lost = || lost.clone();
     assert_eq!(neighbour.await, Err(lost()));
     assert_eq!(store.append(&scope, append("t", 1, TaskState::Completed)).await, Err(lost()));
@@ -97,7 +98,7 @@ async fn nothing_is_written_once_durability_is_in_doubt() {
     assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 1, "reads go on");
 }
 
-/// What a failed sync left behind is not folded into the database: nobody knows what is on disk.
+/// After a failed sync there is no checkpoint: it is unknown which pages of the log are on disk.
 #[tokio::test]
 async fn a_store_that_failed_leaves_its_log_alone() {
     let (folder, store) = store();
@@ -105,7 +106,7 @@ async fn a_store_that_failed_leaves_its_log_alone() {
     store.append(&scope, append("t", 0, TaskState::Working)).await.unwrap();
     let log = with_suffix(&folder.path().join("baton.db"), "-wal");
     let before = std::fs::read(&log).unwrap();
-    let lost = store.writer.run(|_| Err::<(), _>(StoreError::Fatal("sync failed".to_owned()))).await;
+    let lost = store.writer.run(|_| Err::<(), _>(StoreError::fatal("sync failed"))).await;
     assert!(matches!(lost, Err(StoreError::Fatal(_))), "{lost:?}");
     drop(store);
     assert_eq!(std::fs::read(&log).unwrap(), before);
@@ -113,7 +114,7 @@ async fn a_store_that_failed_leaves_its_log_alone() {
     assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 1);
 }
 
-/// Without waiting for the end: a log that only grew would fill the disk.
+/// There are checkpoints while the store is open: otherwise the log would fill the disk.
 #[tokio::test]
 async fn a_long_log_is_folded_on_the_way() {
     let (folder, store) = store();
@@ -126,13 +127,13 @@ async fn a_long_log_is_folded_on_the_way() {
         large.snapshot = Some(StoredSnapshot::from_record(full::snapshot(1 << 20)).unwrap());
         store.append(&scope, large).await.unwrap();
     }
-    // Behind the last folding: it is done after the answer.
+    // The writer checkpoints after the answer; this write is answered after the last checkpoint.
     store.check().await.unwrap();
     assert!(length(&path) > fresh + (16 << 20), "the database holds most of it");
     assert!(length(&with_suffix(&path, "-wal")) < 16 << 20, "the log starts anew");
 }
 
-/// It has the same few pages many times.
+/// Such a log holds the same few pages many times.
 #[tokio::test]
 async fn a_log_of_small_commits_is_not_folded_early() {
     let (folder, store) = store();
@@ -143,7 +144,7 @@ async fn a_log_of_small_commits_is_not_folded_early() {
     for n in 0..200 {
         store.append(&scope, append(&format!("t{n}"), 0, TaskState::Working)).await.unwrap();
     }
-    assert!(length(&with_suffix(&path, "-wal")) > 4 << 20, "large commits would be folded here");
+    assert!(length(&with_suffix(&path, "-wal")) > 4 << 20, "large commits would be checkpointed by now");
     assert_eq!(length(&path), fresh);
 }
 

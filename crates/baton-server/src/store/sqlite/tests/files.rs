@@ -1,4 +1,4 @@
-//! Opening: locks, formats, damage, and what a file keeps.
+//! Opening: locks, formats, damage, permissions, and that a reopened store has everything.
 
 use super::*;
 use crate::store::suite::fixture::query;
@@ -19,7 +19,7 @@ async fn reopening_finds_everything() {
     assert_eq!((kept.tasks.len(), kept.total, open_tasks.len()), (2, Some(2), 1));
     drop(store);
     let wal = with_suffix(&path, "-wal");
-    assert!(!wal.exists() || fs::metadata(wal).unwrap().len() == 0, "a clean end folds the log in");
+    assert!(!wal.exists() || fs::metadata(wal).unwrap().len() == 0, "a clean stop checkpoints the log");
 
     let store = open(&path);
     assert_eq!(everything(&store, &scope).await, (kept, open_tasks));
@@ -51,9 +51,9 @@ fn files_of_a_newer_baton_or_of_somebody_else_are_left_alone() {
         assert!(matches!(refused, StoreError::Unavailable(_)), "nothing is damaged: {refused:?}");
         assert!(refused.to_string().contains("another program's SQLite database"), "{refused}");
         assert_eq!(fs::read(&foreign).unwrap(), before, "as its owner left it");
-        assert!(!with_suffix(&foreign, ".lock").exists(), "nothing of ours stays beside it");
+        assert!(!with_suffix(&foreign, ".lock").exists(), "no lock file stays beside it");
     }
-    // A log that its owner has not folded yet.
+    // A log that its owner has not checkpointed yet.
     let owner = rusqlite::Connection::open(&foreign).unwrap();
     owner.pragma_update(None, "journal_mode", "WAL").unwrap();
     owner.execute_batch("CREATE TABLE theirs (x)").unwrap();
@@ -96,7 +96,7 @@ async fn only_the_owner_may_read_the_files() {
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     let root = folder.path().to_owned();
-    // Folders that are there stay as they are; those that are made are nobody else's.
+    // Existing folders keep their mode; new ones are accessible to their owner only.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     drop(open(&folder.path().join("made/also made/baton.db")));
     for (folder, expected) in [("", 0o755), ("made", 0o700), ("made/also made", 0o700)] {
@@ -105,7 +105,7 @@ async fn only_the_owner_may_read_the_files() {
     }
 }
 
-/// A log that was written and not folded: the copy of a store taken while it is open, as after a kill.
+/// Copies an open store, whose log is not checkpointed: the files are as after a kill.
 #[tokio::test]
 async fn what_a_killed_process_left_in_its_log_is_folded_at_the_start() {
     let (folder, store) = store();
@@ -119,6 +119,6 @@ async fn what_a_killed_process_left_in_its_log_is_folded_at_the_start() {
     let before = fs::read(&to).unwrap();
     let revived = open(&to);
     assert_eq!(revived.head(&scope, &id("t")).await.unwrap().unwrap().version, 1);
-    assert_eq!(fs::metadata(with_suffix(&to, "-wal")).unwrap().len(), 0, "written anew, in the database");
+    assert_eq!(fs::metadata(with_suffix(&to, "-wal")).unwrap().len(), 0, "all of it is in the database now");
     assert_ne!(fs::read(&to).unwrap(), before);
 }

@@ -1,14 +1,15 @@
-//! No room. SQLite answers a file at its page limit like a disk without room; real disks are the binary's tests.
+//! A full disk, simulated by SQLite's page limit, which gives the same error. Tests with real full disks are in the
+//! `baton` crate.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::store::sqlite::room::is_full;
+use crate::store::sqlite::disk_space::is_full;
 use crate::store::{NewRequest, Requested};
 
-/// From now on the file may have this many pages, and at least those it has.
+/// Limits the file to this many pages, or to those it already has.
 async fn limit(store: &SqliteStore, pages: u32) {
     let limit = format!("PRAGMA max_page_count = {pages}");
     store.writer.run(move |session| Ok(session.connection.execute_batch(&limit)?)).await.unwrap();
@@ -29,15 +30,15 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     let mut big = append("t", 1, TaskState::Working);
     big.snapshot = Some(StoredSnapshot::from_record(snapshot(1 << 20)).unwrap());
     limit(&store, NONE).await;
-    let held = Held::new(&store);
+    let held = HeldWriter::new(&store);
     let mut refused = store.append(&scope, big.clone());
     let mut small = store.append(&scope, append("t", 1, TaskState::Working));
-    queued(refused.as_mut());
-    queued(small.as_mut());
+    enqueue(refused.as_mut());
+    enqueue(small.as_mut());
     held.release().await;
     let refused = refused.await;
     assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
-    assert!(matches!(small.await, Ok(Appended::Written(_))), "what needs no page goes on");
+    assert!(matches!(small.await, Ok(Appended::Written(_))), "a write that needs no new page succeeds");
     assert_eq!(store.head(&scope, &id("t")).await.unwrap().unwrap().version, 2);
     limit(&store, PLENTY).await;
     big.expected = 2;
@@ -56,7 +57,7 @@ async fn a_check_tells_of_a_full_disk_and_of_its_end() {
     limit(&store, PLENTY).await;
     assert_eq!(store.check().await, Ok(()));
     limit(&store, NONE).await;
-    // The room a check takes is its own from the first time on; more is not promised.
+    // The check's row keeps its space, so a check may succeed where other writes do not.
     assert_eq!(store.check().await, Ok(()));
 }
 
@@ -64,7 +65,7 @@ async fn a_check_tells_of_a_full_disk_and_of_its_end() {
 #[tokio::test]
 async fn a_check_writes_as_much_every_time() {
     let (_folder, store) = store();
-    let pages = || store.writer.run(|session| Ok(session.log_pages()));
+    let pages = || store.writer.run(|session| Ok(session.wal_pages()));
     store.check().await.unwrap();
     for _ in 0..3 {
         let before = pages().await.unwrap();
@@ -73,7 +74,7 @@ async fn a_check_writes_as_much_every_time() {
     }
 }
 
-/// Each verb that writes, again and again: no transaction is left open behind a refusal, and nothing half done.
+/// Each writing operation, several times: a refused one leaves no open transaction and no partial write.
 #[tokio::test]
 async fn refusals_leave_everything_as_it_was() {
     let (_folder, store) = store();
@@ -123,7 +124,7 @@ async fn refusals_leave_everything_as_it_was() {
     assert_eq!(store.task_count().await.unwrap(), 2);
 }
 
-/// Otherwise 256 writes to a full disk would be 257 failing commits, while reads wait for the disk.
+/// Otherwise 256 writes to a full disk would be 257 failing transactions.
 #[tokio::test]
 async fn a_batch_that_finds_no_room_is_not_tried_write_by_write() {
     let (_folder, store) = store();
@@ -140,9 +141,9 @@ async fn a_batch_that_finds_no_room_is_not_tried_write_by_write() {
             write::append(session, &scope, &large)
         }))
     };
-    let held = Held::new(&store);
+    let held = HeldWriter::new(&store);
     let mut writes: Vec<_> = (0..64).map(large).collect();
-    writes.iter_mut().for_each(|write| queued(write.as_mut()));
+    writes.iter_mut().for_each(|write| enqueue(write.as_mut()));
     held.release().await;
     for write in writes {
         assert!(is_refused(&write.await));
@@ -151,7 +152,7 @@ async fn a_batch_that_finds_no_room_is_not_tried_write_by_write() {
     assert!(tries <= 4, "{tries} tries");
 }
 
-/// A task that is removed makes room for the next, though the file does not shrink.
+/// A removed task frees space for the next, though the file does not shrink.
 #[tokio::test]
 async fn what_retention_removes_can_be_used_again() {
     let (_folder, store) = store();
@@ -169,7 +170,7 @@ async fn what_retention_removes_can_be_used_again() {
     assert!(matches!(appended, Ok(Appended::Written(_))), "{appended:?}");
 }
 
-/// SQLite knows one of these; the others it calls I/O errors.
+/// SQLite reports one of these as "disk full" and the others as I/O errors.
 #[cfg(target_os = "linux")]
 #[test]
 fn all_kinds_of_no_room_are_known() {
@@ -182,10 +183,10 @@ fn all_kinds_of_no_room_are_known() {
 #[test]
 fn an_io_error_on_a_disk_with_room_stays_one() {
     let folder = TempDir::new().unwrap();
-    let room = Room::beside(&folder.path().join("baton.db"));
-    let error = StoreError::Unavailable("disk I/O error".to_owned());
-    assert_eq!(room.judge(error.clone()), error);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the probe is gone");
+    let disk = DiskSpace::beside(&folder.path().join("baton.db"));
+    let error = StoreError::unavailable("disk I/O error");
+    assert_eq!(disk.classify(error.clone()), error);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the probe file is removed");
 }
 
 /// A snapshot record of that size.

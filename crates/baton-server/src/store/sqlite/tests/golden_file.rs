@@ -1,15 +1,26 @@
-//! Databases written by each version of the format. Every later one must read them.
+//! Databases written in each version of the format. Every later version must read them.
 
 use super::*;
-use crate::store::record::{fold, write_reply};
+use crate::store::record::{IssuedKey, fold, write_reply};
 use crate::store::suite::fixture::query;
 use crate::store::suite::golden;
 use crate::store::{Detail, ListQuery, Listed, said};
 use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
 use baton_protocol::domain::{ListFilter, Role};
 
-/// The newest is the last; the others cannot be made again.
-const FILES: [&str; 5] = ["sqlite-v1.db", "sqlite-v2.db", "sqlite-v3.db", "sqlite-v4.db", "sqlite-v5.db"];
+/// The newest is the last. The older ones cannot be generated any more.
+const FILES: [&str; 7] = [
+    "sqlite-v1.db",
+    "sqlite-v2.db",
+    "sqlite-v3.db",
+    "sqlite-v4.db",
+    "sqlite-v5.db",
+    "sqlite-v6.db",
+    "sqlite-v7.db",
+];
+
+/// The first that has credentials.
+const WITH_CREDENTIALS: usize = 5;
 
 fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
     let story = golden::story();
@@ -23,7 +34,7 @@ fn record(message: &str, task: Option<TaskId>, event: Option<u64>) -> MessageRec
 }
 
 fn reply() -> MessageRecord {
-    let reply = write_reply(&golden::said("m-9", Role::Agent, "an answer"));
+    let reply = write_reply(&golden::message("m-9", Role::Agent, "an answer"));
     MessageRecord { reply: Some(reply), ..record("asked", None, None) }
 }
 
@@ -32,7 +43,8 @@ fn head(state: TaskState, at: u64, work: Work) -> HeadState {
     HeadState { state, status_at: golden::at(at), work, attempts: 1, holder, fence: 3 }
 }
 
-/// Two tasks with the story: one waits for an answer that is noted already, one has ended and is folded.
+/// Two tasks with the events of `golden::story`: one waits for an answer, which is a pending request; one has ended and is
+/// folded.
 async fn write(store: &SqliteStore, scope: &Scope) {
     for owned in [scope, &super::scope("ended")] {
         let mut first = Append {
@@ -72,6 +84,7 @@ async fn write(store: &SqliteStore, scope: &Scope) {
     assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
     assert_eq!(store.put_reply(scope, reply()).await.unwrap(), None);
     store.secret("cursor", b"not so secret".to_vec()).await.unwrap();
+    store.put_credential(golden::key().to_stored()).await.unwrap();
 }
 
 #[tokio::test]
@@ -85,12 +98,27 @@ async fn what_every_version_wrote_is_read() {
         drop(store);
         std::fs::copy(&path, golden::path(newest)).unwrap();
     }
-    for file in FILES {
-        is_read(file).await;
+    for (n, file) in FILES.into_iter().enumerate() {
+        let keys = if n < WITH_CREDENTIALS { vec![] } else { vec![golden::key()] };
+        check_reads(file, &keys).await;
     }
 }
 
-async fn is_read(file: &str) {
+/// A format without a file would be noticed when it can no longer be generated.
+#[test]
+fn the_newest_file_has_the_format_of_today() {
+    let version = |path: &std::path::Path| {
+        let file = rusqlite::Connection::open(path).unwrap();
+        file.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let (folder, store) = store();
+    drop(store);
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(golden::path(FILES[FILES.len() - 1]), &copy).unwrap();
+    assert_eq!(version(&copy), version(&folder.path().join("baton.db")));
+}
+
+async fn check_reads(file: &str, keys: &[IssuedKey]) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(file);
     let (waiting, ended) = (scope("waiting"), scope("ended"));
@@ -126,9 +154,13 @@ async fn is_read(file: &str) {
     }
     assert_eq!(store.secret("cursor", Vec::new()).await.unwrap(), b"not so secret");
 
-    lists_of_it_are_read(&store, file).await;
+    let stored = store.credentials().await.unwrap();
+    let read: Vec<_> = stored.iter().map(|stored| IssuedKey::from_stored(stored).unwrap()).collect();
+    assert_eq!(read, keys, "{file}");
 
-    // The second of two tasks goes; its key must not come back.
+    check_lists(&store, file).await;
+
+    // The second of two tasks is purged; its key must not be used again.
     assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
     drop(store);
     let store = open(&path);
@@ -138,8 +170,8 @@ async fn is_read(file: &str) {
     assert!(matches!(born, Appended::Written(key) if key > TaskKey(2)), "{born:?}");
 }
 
-/// Totals are there whoever counted them, and a task shows what its status says wherever that is kept.
-async fn lists_of_it_are_read(store: &SqliteStore, file: &str) {
+/// Totals and status messages are right, whether the migration or an append wrote them.
+async fn check_lists(store: &SqliteStore, file: &str) {
     for (owner, state, at) in [("waiting", TaskState::InputRequired, 6), ("ended", TaskState::Canceled, 10)] {
         let query = ListQuery { counted: true, detail: Detail::Status, ..query() };
         let page = store.list(&scope(owner), &query).await.unwrap();
@@ -158,10 +190,10 @@ async fn lists_of_it_are_read(store: &SqliteStore, file: &str) {
     }
 }
 
-/// Tasks that had ended before the upgrade are folded after it, as far as they were told.
+/// Tasks that ended before the upgrade are folded after it, up to their snapshot.
 #[tokio::test]
 async fn s12_what_format_4_left_unfolded_is_folded() {
-    const BACK: &str = "
+    const DOWNGRADE_TO_4: &str = "
         DROP INDEX task_foldable;
         DROP INDEX task_ended;
         DROP INDEX task_by_context;
@@ -169,19 +201,22 @@ async fn s12_what_format_4_left_unfolded_is_folded() {
         CREATE INDEX task_by_context ON task (scope, context, status_at, id, state) WHERE work = 0;
         CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
         CREATE INDEX task_folded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through <> 0;
+        DROP TABLE credential;
+        DROP INDEX scope_by_owner;
         PRAGMA user_version = 4;";
     let (folder, store) = store();
     let path = folder.path().join("baton.db");
-    for (task, snapshot) in [("told", Some(StoredSnapshot::encode(&golden::snapshot(1)))), ("untold", None)] {
+    let snapshot = StoredSnapshot::encode(&golden::snapshot(1));
+    for (task, snapshot) in [("with-snapshot", Some(snapshot)), ("without", None)] {
         let first = Append { snapshot, ..append(task, 0, TaskState::Working) };
         store.append(&scope("o"), first).await.unwrap();
         store.append(&scope("o"), append(task, 1, TaskState::Completed)).await.unwrap();
     }
     drop(store);
-    rusqlite::Connection::open(&path).unwrap().execute_batch(BACK).unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute_batch(DOWNGRADE_TO_4).unwrap();
     let store = open(&path);
     assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
-    for (task, folded) in [("told", 1), ("untold", 0)] {
+    for (task, folded) in [("with-snapshot", 1), ("without", 0)] {
         assert_eq!(
             store.head(&scope("o"), &id(task)).await.unwrap().unwrap().folded_through,
             folded,

@@ -1,4 +1,4 @@
-//! What is SQLite's own; what every store must do is in the contract suite.
+//! Tests of this backend only; what every store must do is tested by `suite`.
 
 mod commits;
 mod files;
@@ -81,34 +81,34 @@ fn append(task: &str, expected: u64, state: TaskState) -> Append {
     }
 }
 
-/// Holds the writer until let go, so that what is sent meanwhile shares the next commit.
-struct Held<'a> {
-    let_go: mpsc::Sender<()>,
+/// Blocks the writer until released, so that the writes queued meanwhile share the next commit.
+struct HeldWriter<'a> {
+    release: mpsc::Sender<()>,
     held: std::pin::Pin<Box<dyn Future<Output = StoreResult<()>> + 'a>>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldWriter<'a> {
     fn new(store: &'a SqliteStore) -> Self {
-        let (let_go, wait) = mpsc::channel::<()>();
+        let (release, wait) = mpsc::channel::<()>();
         let (entered, is_held) = mpsc::channel();
         let mut held = Box::pin(store.writer.run(move |_| {
             entered.send(()).ok();
             wait.recv().ok();
             Ok(())
         }));
-        queued(held.as_mut());
+        enqueue(held.as_mut());
         is_held.recv().unwrap();
-        Held { let_go, held }
+        HeldWriter { release, held }
     }
 
     async fn release(self) {
-        drop(self.let_go);
+        drop(self.release);
         self.held.await.unwrap();
     }
 }
 
-/// Polls a call once: it takes its place in the queue and has no answer yet.
-fn queued<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) {
+/// Polls a call once, which puts it into the queue; it has no answer yet.
+fn enqueue<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) {
     let waker = std::task::Waker::noop();
     assert!(future.poll(&mut std::task::Context::from_waker(waker)).is_pending());
 }

@@ -1,4 +1,4 @@
-//! Nobody else gets into an open store, by whatever name.
+//! An open store cannot be opened again, by whatever name.
 
 use super::*;
 use std::fs;
@@ -33,7 +33,7 @@ fn s12_a_second_descriptor_of_an_open_store_stays_open_with_it() {
     };
     let before = descriptors();
     let late = fs::File::options().read(true).write(true).open(&path).unwrap();
-    assert!(super::super::lock::identity::OpenHere::enter_with(late).unwrap().is_none());
+    assert!(super::super::lock::identity::OpenInProcess::register_file(late).unwrap().is_none());
     assert_eq!(descriptors(), before + 1);
     drop(store);
     assert_eq!(descriptors(), 0);
@@ -54,7 +54,7 @@ async fn no_symbolic_link_leads_to_an_open_store() {
     }
     store.append(&scope("o"), append("t", 0, TaskState::Working)).await.unwrap();
     drop(store);
-    // And it is the same store through each of them, one after the other.
+    // Each name opens the same store, one after the other.
     for name in ["link.db", "elsewhere/relative.db", "folder/baton.db"] {
         let store = open(&at(name));
         assert_eq!(store.task_count().await.unwrap(), 1, "{name}");

@@ -1,11 +1,11 @@
-//! Files that are deleted, moved or replaced under an open store.
+//! Files that are deleted, moved or replaced while the store is open.
 
 use super::*;
 use std::fs;
 
-/// Looks now, as the thread does once a second.
-fn look(store: &SqliteStore) -> bool {
-    store.place.look()
+/// Checks now, as the thread does once a second. Answers whether a file is gone.
+fn check_files(store: &SqliteStore) -> bool {
+    store.files.check()
 }
 
 async fn write(store: &SqliteStore, task: &str) -> StoreResult<Appended> {
@@ -17,9 +17,9 @@ async fn a_store_that_was_deleted_takes_no_writes_and_can_be_read() {
     for file in ["baton.db", "baton.db-wal"] {
         let (folder, store) = store();
         write(&store, "t").await.unwrap();
-        assert!(!look(&store));
+        assert!(!check_files(&store));
         fs::remove_file(folder.path().join(file)).unwrap();
-        assert!(look(&store), "{file}");
+        assert!(check_files(&store), "{file}");
         let refused = write(&store, "lost").await.unwrap_err();
         assert!(matches!(refused, StoreError::Unavailable(_)), "{file}: {refused:?}");
         assert!(refused.to_string().contains("deleted or replaced"), "{refused}");
@@ -34,14 +34,14 @@ async fn a_folder_that_was_moved_is_found_when_it_is_back() {
     let (folder, moved) = (outer.path().join("data"), outer.path().join("moved"));
     let store = open(&folder.join("baton.db"));
     fs::rename(&folder, &moved).unwrap();
-    assert!(look(&store));
+    assert!(check_files(&store));
     write(&store, "t").await.unwrap_err();
     fs::rename(&moved, &folder).unwrap();
-    assert!(!look(&store));
+    assert!(!check_files(&store));
     write(&store, "t").await.unwrap();
 }
 
-/// What is at the path now is another store's, and SQLite removes a log by its name.
+/// The files at the path are another store's now, and SQLite deletes a log by its name when it closes.
 #[tokio::test]
 async fn a_store_that_was_replaced_leaves_the_other_one_alone() {
     let outer = TempDir::new().unwrap();
@@ -56,14 +56,14 @@ async fn a_store_that_was_replaced_leaves_the_other_one_alone() {
     assert!(log > 0);
     drop(first);
     assert_eq!(fs::metadata(folder.join("baton.db-wal")).unwrap().len(), log);
-    assert!(folder.join("baton.db-shm").exists() && !look(&second));
+    assert!(folder.join("baton.db-shm").exists() && !check_files(&second));
     write(&second, "more").await.unwrap();
     drop(second);
     assert_eq!(open(&path).task_count().await.unwrap(), 2);
     assert_eq!(open(&outer.path().join("moved/baton.db")).task_count().await.unwrap(), 1, "nothing was lost");
 }
 
-/// No write is acknowledged that nobody will find.
+/// No write is acknowledged that the next start would not find.
 #[tokio::test]
 async fn s12_the_first_write_to_deleted_files_is_refused() {
     for file in ["baton.db", "baton.db-wal"] {
@@ -75,13 +75,13 @@ async fn s12_the_first_write_to_deleted_files_is_refused() {
     }
 }
 
-/// Nobody asks and nobody writes; the thread looks by itself.
+/// Without any call, the thread notices.
 #[tokio::test]
 async fn a_store_looks_after_its_files_by_itself() {
     let (folder, store) = store();
     fs::remove_file(folder.path().join("baton.db")).unwrap();
     let noticed = tokio::time::timeout(std::time::Duration::from_secs(60), async {
-        while store.place.refusal().is_none() {
+        while store.files.refusal().is_none() {
             tokio::task::yield_now().await;
         }
     });
@@ -98,9 +98,9 @@ async fn s12_a_database_that_became_a_link_is_replaced() {
     std::os::unix::fs::symlink(&moved, &path).unwrap();
     write(&store, "lost").await.unwrap_err();
     fs::rename(&moved, &path).unwrap();
-    assert!(!look(&store));
+    assert!(!check_files(&store));
     write(&store, "back").await.unwrap();
-    // Through a link from the beginning all is where it was.
+    // A store that was opened through a link works until the link is removed.
     drop(store);
     let link = folder.path().join("link.db");
     std::os::unix::fs::symlink(&path, &link).unwrap();

@@ -1,4 +1,4 @@
-//! That statements use the indexes made for them, and that a small write stays small.
+//! Statements use the indexes made for them, and a small write updates no index it need not.
 
 use super::super::statements as sql;
 use super::*;
@@ -20,23 +20,23 @@ fn nothing_scans_or_sorts_tasks() {
         ("requests", sql::REQUESTS, "r USING PRIMARY KEY (task=?)"),
         (
             "list",
-            sql::PLACES,
+            sql::LIST_RESTING,
             "COVERING INDEX task_by_state (scope=? AND state=? AND status_at>? AND (status_at,id)<(?,?))",
         ),
         (
             "list of open ones",
-            sql::PLACES_OPEN,
+            sql::LIST_OPEN,
             "COVERING INDEX task_open_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))",
         ),
         (
             "list of a context",
-            sql::PLACES_IN_CONTEXT,
+            sql::LIST_RESTING_IN_CONTEXT,
             "COVERING INDEX task_by_context \
              (scope=? AND context=? AND state=? AND status_at>? AND (status_at,id)<(?,?))",
         ),
         (
             "list of a context's open ones",
-            sql::PLACES_OPEN_IN_CONTEXT,
+            sql::LIST_OPEN_IN_CONTEXT,
             "COVERING INDEX task_open_by_time (scope=? AND status_at>? AND (status_at,id)<(?,?))",
         ),
         ("what a status says", sql::SAID, "event_by_task (task=? AND number>?)"),
@@ -80,7 +80,7 @@ fn nothing_scans_or_sorts_tasks() {
     ] {
         let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
         assert!(plan.iter().any(|line| line.contains(index)), "{name} does not use {index}: {plan:#?}");
-        // `open` is the page of keys itself.
+        // `open` is the CTE with the page of keys.
         let bad = |line: &&String| {
             (line.contains("SCAN") && *line != "SCAN open")
                 || line.contains("TEMP B-TREE")
@@ -104,13 +104,13 @@ fn an_append_that_leaves_the_status_alone_touches_no_index() {
         let steps = explain("EXPLAIN", statement, 1);
         steps.iter().filter(|step| *step == "IdxInsert").count()
     };
-    assert_eq!(writes(sql::UPDATE_HEAD_STEADY), 0);
+    assert_eq!(writes(sql::UPDATE_HEAD_UNINDEXED), 0);
     assert_eq!(writes(sql::NUMBER_REQUEST), 0);
-    // Of these six a task is in two while it is open, and in two or three when it rests.
+    // Six indexes; an open task is in two of them, a resting one in two or three.
     assert_eq!(writes(sql::UPDATE_HEAD), 6);
 }
 
-/// A prepared statement is planned once, not whenever it is asked with other values.
+/// A prepared statement is planned once, not again for other parameter values.
 #[test]
 fn s12_no_statement_is_planned_anew_for_other_values() {
     let (folder, _store) = store();
@@ -118,10 +118,10 @@ fn s12_no_statement_is_planned_anew_for_other_values() {
     let reading =
         [sql::HEAD, sql::LOAD, sql::LOAD_WITHIN, sql::EVENTS, sql::TAIL, sql::REQUESTS, sql::FIND_MESSAGE];
     let listing = [
-        sql::PLACES,
-        sql::PLACES_OPEN,
-        sql::PLACES_IN_CONTEXT,
-        sql::PLACES_OPEN_IN_CONTEXT,
+        sql::LIST_RESTING,
+        sql::LIST_OPEN,
+        sql::LIST_RESTING_IN_CONTEXT,
+        sql::LIST_OPEN_IN_CONTEXT,
         sql::COUNT_SINCE,
         sql::COUNT_OPEN_SINCE,
         sql::COUNT_SINCE_IN_CONTEXT,

@@ -1,4 +1,4 @@
-//! What is in which row: events that share one, a message in its task's, keys.
+//! The row layout: events that share a row, message records in their task's row, keys.
 
 use super::*;
 use crate::store::suite::golden;
@@ -42,7 +42,7 @@ async fn small_events_of_an_append_share_a_row() {
     assert_eq!(loaded.tail, all);
 }
 
-/// The snapshot is of an event in the middle of a row.
+/// The snapshot's version is the number of an event in the middle of a row.
 #[tokio::test]
 async fn a_tail_may_start_within_a_row() {
     let (_folder, store) = store();
@@ -99,11 +99,11 @@ async fn a_first_message_is_in_its_tasks_row_and_outlives_it() {
             Some(&message)
         );
         for repeat in [&birth, &again] {
-            let told = store.append(&scope, repeat.clone()).await.unwrap();
-            assert_eq!(told, Appended::Duplicate(message.clone()), "purged: {purged}");
+            let appended = store.append(&scope, repeat.clone()).await.unwrap();
+            assert_eq!(appended, Appended::Duplicate(message.clone()), "purged: {purged}");
         }
     }
-    // One that says something else than its task's row can is a record of its own.
+    // A message record that the task's row cannot hold gets a row of its own.
     let mut late = append("late", 0, TaskState::Completed);
     let (message_id, at) = (MessageId::parse("late").unwrap(), time(3));
     let record = MessageRecord { message_id, task: Some(id("late")), at, ..message };

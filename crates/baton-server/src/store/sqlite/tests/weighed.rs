@@ -1,4 +1,4 @@
-//! What is too large for its reader is weighed by its row's header: reading it first would cost as much as giving it out.
+//! `load_within` finds the size of a large task in the row headers, without reading the task.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ async fn s10_a_task_that_is_too_large_is_not_read() {
     let mut folded = append("folded", 0, TaskState::Completed);
     folded.snapshot = Some(StoredSnapshot::from_record(snapshot(LARGE)).unwrap());
     store.append(&scope, folded).await.unwrap();
-    // The writer moves what it wrote from the log to the database afterwards, and reads it for that. Closed, it has done so.
+    // The writer's checkpoint reads what it wrote, and may run after the answer. Closing the store completes it.
     drop(store);
     let store = open(&folder.path().join("baton.db"));
     let before = read_so_far();

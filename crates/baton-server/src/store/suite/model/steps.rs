@@ -1,4 +1,4 @@
-//! Random calls, made on a backend and on the model side by side.
+//! Random calls, made on a backend and on the model; their answers are compared.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::store::suite::fixture::{
-    Fixture, Vary as _, at, birth, context, id, message_id, next, query, record, reply, wish,
+    Fixture, Vary as _, at, birth, context, id, message_id, new_request, next, query, record, reply,
 };
 use crate::store::{ListPosition, ReplicaId, Settled, Store};
 
@@ -14,7 +14,7 @@ const CASES: u32 = 128;
 const NO_LIMIT: u32 = 1_000;
 
 /// Runs random sequences on fresh stores.
-pub(in crate::store::suite) fn check<F: Future<Output = Fixture>>(open: impl Fn() -> F) {
+pub(in crate::store::suite) fn check(open: impl AsyncFn() -> Fixture) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let sequences = vec(step(), 1..80);
@@ -30,7 +30,7 @@ pub(in crate::store::suite) fn check<F: Future<Output = Fixture>>(open: impl Fn(
     }
 }
 
-/// Few names and few times, so that calls meet.
+/// One call. Uses few names and few times, so that calls often concern the same tasks.
 #[derive(Debug, Clone)]
 enum Step {
     Append(Box<Write>),
@@ -48,8 +48,8 @@ enum Step {
 struct Write {
     who: u8,
     task: u8,
-    /// 0 tells the truth about version, fence and birth; other numbers are off.
-    lie: u8,
+    /// 0: version, fence and birth are right; 1 to 3: one of them is wrong.
+    wrong: u8,
     context: u8,
     events: u64,
     state: TaskState,
@@ -103,15 +103,15 @@ fn filter() -> impl Strategy<Value = Filter> {
 }
 
 fn write() -> impl Strategy<Value = Write> {
-    let truth = prop_oneof![8 => Just(0_u8), 1 => 1..5_u8];
+    let wrong = prop_oneof![8 => Just(0_u8), 1 => 1..5_u8];
     let work = prop::sample::select(vec![Work::Idle, Work::Queued, Work::Running]);
-    let target = (0..3_u8, 0..4_u8, truth, 0..2_u8);
+    let target = (0..3_u8, 0..4_u8, wrong, 0..2_u8);
     let head = (state(), 0..8_i64, work, any::<bool>());
     let rest = (0..4_u64, any::<bool>(), prop::option::of(message()), vec(0..3_usize, 0..2));
     (target, head, rest).prop_map(|(target, head, rest)| {
-        let ((who, task, lie, context), (state, millis, work, claim)) = (target, head);
+        let ((who, task, wrong, context), (state, millis, work, claim)) = (target, head);
         let (events, snapshot, message, settle) = rest;
-        Write { who, task, lie, context, events, state, millis, work, claim, snapshot, message, settle }
+        Write { who, task, wrong, context, events, state, millis, work, claim, snapshot, message, settle }
     })
 }
 
@@ -134,12 +134,12 @@ fn record_of(task: u8, (message, hash): (u8, u8)) -> MessageRecord {
 async fn run(store: &Arc<dyn Store>, steps: Vec<Step>) {
     let mut model = Model::default();
     for step in steps {
-        make(store, &mut model, step).await;
+        apply(store, &mut model, step).await;
     }
     compare_everything(store, &mut model).await;
 }
 
-async fn make(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
+async fn apply(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
     match step {
         Step::Append(write) => {
             let scope = who(write.who);
@@ -152,7 +152,7 @@ async fn make(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
         Step::Request { who: n, task, message, most_pending } => {
             let (scope, task_id) = (who(n), id(&name(task)));
             let message = message.map(|message| record_of(task, message));
-            let request = NewRequest { most_pending, ..wish("wish", message) };
+            let request = NewRequest { most_pending, ..new_request("request", message) };
             let answer = store.request(&scope, &task_id, request.clone()).await.unwrap();
             let chosen = if let Requested::Noted { request, .. } = answer { request } else { RequestId(0) };
             assert_eq!(model.request(&scope, &task_id, request, chosen), answer);
@@ -210,26 +210,26 @@ async fn make(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
 }
 
 impl Write {
-    /// The append an engine would make of the task as the model knows it, but for the lie.
+    /// The append that an engine would make for the task's state in the model, except for what `wrong` changes.
     fn append(&self, model: &mut Model) -> Append {
         let task_name = name(self.task);
         let known = model.task(&who(self.who), &id(&task_name));
         let known = known.map(|task| (task.head.clone(), task.pending.clone()));
-        let newborn = known.is_none() != (self.lie == 1);
+        let newborn = known.is_none() != (self.wrong == 1);
         let (version, fence, folded) = known
             .as_ref()
             .map_or((0, 0, false), |(head, _)| (head.version, head.current.fence, head.folded_through > 0));
         let pending = known.map(|(_, pending)| pending).unwrap_or_default();
-        let expected = if newborn { 0 } else { version + u64::from(self.lie == 2) };
+        let expected = if newborn { 0 } else { version + u64::from(self.wrong == 2) };
         let append = if newborn {
             birth(&task_name).in_context(&format!("c{}", self.context))
         } else {
             next(&task_name, expected)
         };
-        // A task is born with at least one event, and no event follows a folded log: the task has ended.
+        // A new task has at least one event. A folded task has ended, so it gets no more events.
         let events = if folded { 0 } else { self.events.max(u64::from(newborn)) };
         let mut append = append.events(events).state(self.state).at(self.millis).work(self.work);
-        append.fence = if newborn { 0 } else { fence + u64::from(self.lie == 3) };
+        append.fence = if newborn { 0 } else { fence + u64::from(self.wrong == 3) };
         append.head.fence = append.fence + u64::from(self.claim);
         append.head.holder = self.claim.then_some(ReplicaId(self.millis as u64));
         append.message = self.message.map(|message| record_of(self.task, message));
@@ -269,6 +269,13 @@ async fn compare_everything(store: &Arc<dyn Store>, model: &mut Model) {
     }
     assert_eq!(store.open_tasks(TaskKey(0), NO_LIMIT).await.unwrap(), model.open_tasks(TaskKey(0), NO_LIMIT));
     assert_eq!(store.task_count().await.unwrap(), model.tasks.len() as u64);
+    for owner in ["ann", "bob", "nobody"] {
+        let tasks = model.tasks.iter().filter(|task| &*task.scope.owner == owner).count() as u64;
+        // A store need not count by owner.
+        if let Some(counted) = store.owner_tasks(owner).await.unwrap() {
+            assert_eq!(counted, tasks, "of {owner}");
+        }
+    }
     for n in 0..3 {
         for states in TaskState::ALL.map(|state| vec![state]).into_iter().chain([vec![]]) {
             let filter = ListFilter { states, ..ListFilter::default() };
@@ -276,7 +283,7 @@ async fn compare_everything(store: &Arc<dyn Store>, model: &mut Model) {
             assert_eq!(store.list(&who(n), &query).await.unwrap(), model.list(&who(n), &query));
         }
     }
-    // Not every store knows.
+    // Not every store has these numbers.
     if let Some(by_state) = store.measures().tasks {
         let in_state =
             |state| model.tasks.iter().filter(|task| task.head.current.state == state).count() as u64;

@@ -1,4 +1,4 @@
-//! A client that is a command: run once per script, with a deadline, and nothing of it left behind.
+//! Runs the client's command once per script, with a deadline, and ends all its processes.
 
 use std::ffi::{OsStr, OsString};
 use std::process::Stdio;
@@ -8,10 +8,10 @@ use baton_lab::judge::{Play, Ran};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 
-/// Most of what it prints that is kept; the rest is read, so that it does not block.
+/// How much of its output is kept; the rest is read and dropped, so that the command does not block.
 const MOST_OUTPUT: usize = 256 * 1024;
-/// How long pipes may stay open after the end: a child of the command may hold them.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the pipes are read after the command has exited: a child of it may still hold them open.
+const PIPES_CLOSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Client<'a> {
     pub(super) command: &'a [OsString],
@@ -19,11 +19,11 @@ pub(super) struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// A command that never hears of an address cannot call it.
+    /// The command must not be empty.
     pub(super) fn check(&self) -> Result<(), String> {
         match self.command.first() {
             Some(program) if !program.is_empty() => Ok(()),
-            _ => Err("which command? baton test --as-server -- ./client {url}".to_owned()),
+            _ => Err("the command is missing: baton test --as-server -- ./client {url}".to_owned()),
         }
     }
 
@@ -44,7 +44,7 @@ impl Client<'_> {
         if let Some((credential, secret)) = &play.secret {
             command.env(super::variable(*credential), secret);
         }
-        // A group of its own: what it starts ends with it.
+        // A process group of its own, so that everything it starts can be ended with it.
         #[cfg(unix)]
         command.process_group(0);
         let began = Instant::now();
@@ -59,13 +59,13 @@ impl Client<'_> {
         let duration = began.elapsed();
         end(&mut child).await;
         let text = async |task: tokio::task::JoinHandle<String>| {
-            tokio::time::timeout(LAST_WORDS, task).await.ok().and_then(Result::ok).unwrap_or_default()
+            tokio::time::timeout(PIPES_CLOSE, task).await.ok().and_then(Result::ok).unwrap_or_default()
         };
         Ok(Ran { code, hung, stdout: text(out).await, stderr: text(err).await, duration })
     }
 }
 
-/// What a command can be told of its script: `{url}` in its arguments, `A2A_URL` in its environment.
+/// The values for a command's arguments (`{url}`) and environment (`A2A_URL`).
 fn words(play: &Play) -> Vec<(&'static str, String)> {
     let card = match play.variant.generation {
         baton_lab::generation::Generation::V0_1 => "agent.json",
@@ -82,7 +82,7 @@ fn words(play: &Play) -> Vec<(&'static str, String)> {
 }
 
 fn filled(arg: &OsStr, words: &[(&'static str, String)]) -> OsString {
-    // Only text can hold a word in braces.
+    // Placeholders are replaced only in arguments that are valid UTF-8.
     let Some(text) = arg.to_str() else { return arg.to_owned() };
     let mut text = text.to_owned();
     for (name, value) in words {
@@ -104,13 +104,13 @@ async fn kept(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Ends the command and whatever it started.
+/// Ends the command and all processes it started.
 async fn end(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) =
         child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
     {
-        // It may have ended by itself meanwhile.
+        // It may have exited by itself meanwhile.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.kill().await;

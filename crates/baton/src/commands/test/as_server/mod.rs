@@ -1,4 +1,4 @@
-//! `baton test --as-server`: scripted agents, and what they think of the client that calls them.
+//! `baton test --as-server`: serves scripted agents and judges the client that calls them.
 
 mod client;
 
@@ -20,34 +20,34 @@ use super::{any_seed, baseline, choice, conclude, explain, output, terminal};
 use crate::exit::Failure;
 
 const JUDGING: &str = "Judging clients";
-/// How often a run without a command looks whether it is over.
-const GLANCE: Duration = Duration::from_millis(100);
+/// How often a run without a command checks whether it should end.
+const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Judging {
-    /// Serve scripted agents, right and faulty, and judge the client that calls them.
+    /// Serve scripted agents, correct and faulty ones, and judge the client that calls them.
     #[arg(long, conflicts_with_all = ["second", "skills", "suite", "var", "bearer", "api_key", "header"], help_heading = JUDGING)]
     pub(super) as_server: bool,
 
-    /// Where they listen [default: 127.0.0.1:0, a free port].
+    /// The address to listen at [default: 127.0.0.1:0, a free port].
     #[arg(long, value_name = "ADDR", help_heading = JUDGING)]
     listen: Option<SocketAddr>,
 
-    /// Scripts to serve; `all` otherwise. `--list` shows them.
+    /// Scripts to serve; default: all. `--list` shows them.
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = JUDGING)]
     script: Vec<String>,
 
-    /// End when somebody has called and nobody has for this long.
+    /// End this long after the last call; not before the first call.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = JUDGING)]
     until_idle: Option<Duration>,
 
     /// A command to run once per script. `{url}` and `{card}` are the agent's address and its card's, `{do}` what the
-    /// client is to do, `{script}`, `{generation}`, `{binding}`; also in A2A_URL, A2A_CARD_URL, A2A_DO and so on.
+    /// client must do, `{script}`, `{generation}`, `{binding}`; also in A2A_URL, A2A_CARD_URL, A2A_DO and so on.
     #[arg(last = true, value_name = "COMMAND", help_heading = JUDGING)]
     command: Vec<OsString>,
 }
 
-/// Flags that mean nothing to somebody who tests an agent.
+/// Refuses flags that make sense with --as-server only.
 pub(super) fn refuse_stray_flags(args: &Judging) -> Result<(), Failure> {
     let stray = [
         (args.listen.is_some(), "--listen"),
@@ -61,7 +61,7 @@ pub(super) fn refuse_stray_flags(args: &Judging) -> Result<(), Failure> {
     }
 }
 
-/// What is judged.
+/// The rules for clients, as cases.
 pub(super) fn cases() -> impl Iterator<Item = Arc<Case>> {
     rules::cases().into_iter().map(|(_, case)| case)
 }
@@ -122,12 +122,12 @@ pub(super) async fn run(args: RunArgs, paint: Paint) -> Result<(), Failure> {
         troubles.extend(written.err().map(|error| format!("{}: {error}", path.display())));
     }
     if judge.quiet_for().is_none() {
-        return Err(Failure::usage(format!("nobody called {}; there is nothing to judge", judge.url())));
+        return Err(Failure::usage(format!("no client called {}; there is nothing to judge", judge.url())));
     }
     conclude(&result, &troubles)
 }
 
-/// 1.0 unless something else is asked for; gRPC is not there yet.
+/// The default is 1.0; there is no gRPC yet.
 fn variants(args: &RunArgs) -> Result<Vec<Variant>, Failure> {
     let generations = if args.generation.is_empty() { &[Generation::V1][..] } else { &args.generation };
     let fits = |variant: &Variant| {
@@ -179,7 +179,7 @@ async fn start(args: &Judging, variants: &[Variant], scripts: &[&'static Script]
     Ok(judge)
 }
 
-/// Who is judged, as reports name it.
+/// The client's name in reports.
 fn subject(judge: &Judge, args: &RunArgs, variants: &[Variant]) -> Agent {
     // `node client.mjs` says more than `node`.
     let words = args.judging.command.iter().take(2).map(|word| word.to_string_lossy());
@@ -198,7 +198,7 @@ fn subject(judge: &Judge, args: &RunArgs, variants: &[Variant]) -> Agent {
     }
 }
 
-/// Serves until somebody says so, the time is over, or all is quiet.
+/// Serves until Ctrl-C, the timeout, or the idle time.
 async fn wait(judge: &Judge, args: &RunArgs) -> Option<String> {
     if args.quiet {
         terminal::say(judge.url());
@@ -216,7 +216,7 @@ async fn wait(judge: &Judge, args: &RunArgs) -> Option<String> {
     let over = async {
         let since = Instant::now();
         loop {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(POLL).await;
             let idle =
                 args.judging.until_idle.zip(judge.quiet_for()).is_some_and(|(idle, quiet)| quiet >= idle);
             if idle || args.timeout.is_some_and(|time| since.elapsed() >= time) {
@@ -226,7 +226,7 @@ async fn wait(judge: &Judge, args: &RunArgs) -> Option<String> {
     };
     tokio::select! {
         () = over => {}
-        // This is how it is meant to end; nothing is missing.
+        // Ctrl-C is the normal end of such a run, so the report is complete.
         _ = tokio::signal::ctrl_c() => {}
     }
     None
@@ -274,7 +274,7 @@ async fn drive(judge: &Judge, args: &RunArgs) -> Result<Option<String>, Failure>
     }
 }
 
-/// The environment variable a secret is handed over in.
+/// The environment variable for a credential.
 fn variable(credential: Credential) -> &'static str {
     match credential {
         Credential::Bearer => "A2A_BEARER_TOKEN",

@@ -1,0 +1,385 @@
+//! A store of one's own, made with `baton-server` alone: maps behind a lock. It is slow with many tasks and forgets
+//! everything at the end; what it shows is all that a store has to do.
+//!
+//! `cargo run -p baton-server --example own_store --features store-suite` serves an agent with it, and
+//! `cargo test -p baton-server --example own_store --features store-suite` checks that it keeps the contract.
+
+use std::collections::{BTreeMap, btree_map};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use baton_server::a2a::{MessageId, TaskId, Timestamp};
+use baton_server::store::{
+    Append, Appended, Brief, Bytes, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed,
+    Loaded, MessageHash, MessageRecord, NewRequest, OpenTask, PendingRequest, ReplicaId, RequestId,
+    Requested, Scope, Store, StoreResult, StoredCredential, StoredEvent, StoredSnapshot, TaskKey, Work, said,
+};
+use baton_server::{AgentError, Server, StartError, Turn, async_trait};
+
+#[derive(Debug, Default)]
+struct OwnStore(Mutex<Rows>);
+
+#[derive(Debug, Default)]
+struct Rows {
+    tasks: BTreeMap<(Scope, TaskId), Row>,
+    records: BTreeMap<RecordKey, MessageRecord>,
+    secrets: BTreeMap<String, Vec<u8>>,
+    notes: BTreeMap<String, String>,
+    credentials: BTreeMap<String, Bytes>,
+    /// Of tasks and of requests: it only rises.
+    last_number: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    head: Head,
+    events: Vec<StoredEvent>,
+    snapshot: Option<StoredSnapshot>,
+    /// Each with the message whose record it settles.
+    requests: Vec<(PendingRequest, Option<RecordKey>)>,
+    said: Option<StoredEvent>,
+}
+
+type RecordKey = (Scope, MessageId, [u8; HASH_DIGEST]);
+
+fn key(scope: &Scope, id: &MessageId, hash: &MessageHash) -> RecordKey {
+    let mut digest = [0; HASH_DIGEST];
+    digest.copy_from_slice(&hash[..HASH_DIGEST]);
+    (scope.clone(), id.clone(), digest)
+}
+
+impl Row {
+    fn load(&self, id: &TaskId) -> Loaded {
+        let told = self.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        let tail = self.events.iter().filter(|event| event.number > told).cloned().collect();
+        Loaded { id: id.clone(), head: self.head.clone(), snapshot: self.snapshot.clone(), tail }
+    }
+
+    fn takes(&self, append: &Append) -> bool {
+        let waits = |(pending, message): &(PendingRequest, Option<RecordKey>)| {
+            message.is_some() && !append.writes(pending.request)
+        };
+        (self.head.version, self.head.current.fence) == (append.expected, append.fence)
+            && !(append.ends_task() && self.requests.iter().any(waits))
+    }
+
+    fn ended_before(&self, before: Timestamp) -> bool {
+        self.head.current.state.is_terminal() && self.head.current.status_at < before
+    }
+}
+
+impl Rows {
+    fn fresh_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn recorded(&self, scope: &Scope, message: Option<&MessageRecord>) -> Option<MessageRecord> {
+        self.records.get(&key(scope, &message?.message_id, &message?.hash)).cloned()
+    }
+
+    fn record(&mut self, scope: &Scope, message: Option<MessageRecord>) -> Option<RecordKey> {
+        let message = message?;
+        let key = key(scope, &message.message_id, &message.hash);
+        self.records.insert(key.clone(), message);
+        Some(key)
+    }
+}
+
+impl OwnStore {
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, scope: &Scope, task: &TaskId, read: impl FnOnce(&Row) -> T) -> StoreResult<Option<T>> {
+        Ok(self.rows().tasks.get(&(scope.clone(), task.clone())).map(read))
+    }
+}
+
+#[async_trait]
+impl Store for OwnStore {
+    async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
+        let mut rows = self.rows();
+        if let Some(first) = rows.recorded(scope, append.message.as_ref()) {
+            return Ok(Appended::Duplicate(first));
+        }
+        let fresh = rows.fresh_number();
+        let Rows { tasks, records, .. } = &mut *rows;
+        let row = match (tasks.entry((scope.clone(), append.task.clone())), append.birth.clone()) {
+            (btree_map::Entry::Vacant(entry), Some(birth)) => entry.insert(Row {
+                head: Head {
+                    key: TaskKey(fresh),
+                    context_id: birth.context_id,
+                    generation: birth.generation,
+                    created_at: birth.created_at,
+                    version: 0,
+                    folded_through: 0,
+                    current: append.head,
+                },
+                events: Vec::new(),
+                snapshot: None,
+                requests: Vec::new(),
+                said: None,
+            }),
+            (btree_map::Entry::Occupied(entry), None) => {
+                let row = entry.into_mut();
+                if !row.takes(&append) {
+                    return Ok(Appended::Conflict);
+                }
+                row
+            }
+            _ => return Ok(Appended::Conflict),
+        };
+        let said = said::after(row.said.as_ref().map_or(0, |said| said.number), &append.events);
+        row.said = append.events.iter().cloned().chain(row.said.take()).find(|event| event.number == said);
+        row.head.version += append.events.len() as u64;
+        row.head.current = append.head;
+        row.events.extend(append.events);
+        row.snapshot = append.snapshot.or(row.snapshot.take());
+        for settled in append.settled {
+            let place = row.requests.iter().position(|(pending, _)| pending.request == settled.request);
+            let message = place.and_then(|place| row.requests.remove(place).1);
+            if let Some(record) = message.and_then(|message| records.get_mut(&message)) {
+                record.event = settled.event.or(record.event);
+            }
+        }
+        let written = row.head.key;
+        rows.record(scope, append.message);
+        Ok(Appended::Written(written))
+    }
+
+    async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
+        let mut rows = self.rows();
+        if let Some(first) = rows.recorded(scope, request.message.as_ref()) {
+            return Ok(Requested::Duplicate(first));
+        }
+        let of = (scope.clone(), task.clone());
+        match rows.tasks.get(&of) {
+            None => return Ok(Requested::NotFound),
+            Some(row) if row.head.current.state.is_terminal() => {
+                return Ok(Requested::Ended(row.head.clone()));
+            }
+            Some(row) if row.requests.len() >= request.most_pending as usize => return Ok(Requested::Full),
+            Some(_) => {}
+        }
+        let number = RequestId(rows.fresh_number());
+        let message = rows.record(scope, request.message);
+        let Some(row) = rows.tasks.get_mut(&of) else { return Ok(Requested::NotFound) };
+        row.requests.push((PendingRequest { request: number, event: request.event }, message));
+        Ok(Requested::Noted { request: number, head: row.head.clone() })
+    }
+
+    async fn requests(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<PendingRequest>> {
+        let pending = |row: &Row| row.requests.iter().map(|(pending, _)| pending.clone()).collect();
+        Ok(self.read(scope, task, pending)?.unwrap_or_default())
+    }
+
+    async fn head(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
+        self.read(scope, task, |row| row.head.clone())
+    }
+
+    async fn load(&self, scope: &Scope, task: &TaskId) -> StoreResult<Option<Loaded>> {
+        self.read(scope, task, |row| row.load(task))
+    }
+
+    async fn events(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        after: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredEvent>> {
+        let page = |row: &Row| {
+            let behind = row.events.iter().filter(|event| event.number > after).take(limit as usize);
+            let mut bytes = 0;
+            let fits = |event: &&StoredEvent| {
+                let first = bytes == 0;
+                bytes += event.record().len();
+                first || bytes <= EVENTS_BYTES
+            };
+            behind.take_while(fits).cloned().collect()
+        };
+        Ok(self.read(scope, task, page)?.unwrap_or_default())
+    }
+
+    async fn list(&self, scope: &Scope, query: &ListQuery) -> StoreResult<ListPage> {
+        let rows = self.rows();
+        let matches = |head: &Head| {
+            let (filter, current) = (&query.filter, &head.current);
+            filter.context_id.as_ref().is_none_or(|context| *context == head.context_id)
+                && (filter.states.is_empty() || filter.states.contains(&current.state))
+                && filter.updated_since.is_none_or(|since| current.status_at >= since)
+        };
+        let own = rows.tasks.iter().filter(|((of, _), row)| of == scope && matches(&row.head));
+        let mut found: Vec<_> = own.map(|((_, id), row)| ((row.head.current.status_at, id), row)).collect();
+        let total = query.counted.then_some(found.len() as u64);
+        let after = query.after.as_ref().map(|after| (after.status_at, &after.id));
+        found.retain(|(place, _)| place.0 <= query.not_after && after.is_none_or(|after| *place < after));
+        found.sort_by(|(one, _), (other, _)| other.cmp(one));
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
+        for ((_, id), row) in found.iter().take(query.limit as usize) {
+            let listed = match query.detail {
+                Detail::Whole => Listed::Whole(row.load(id)),
+                Detail::Status => Listed::Status(Brief {
+                    id: (*id).clone(),
+                    head: row.head.clone(),
+                    said: row.said.clone(),
+                }),
+            };
+            bytes += listed.bytes();
+            if bytes > query.most_bytes && !tasks.is_empty() {
+                break;
+            }
+            tasks.push(listed);
+        }
+        Ok(ListPage { more: tasks.len() < found.len(), tasks, total })
+    }
+
+    async fn message(
+        &self,
+        scope: &Scope,
+        id: &MessageId,
+        hash: &MessageHash,
+    ) -> StoreResult<Option<MessageRecord>> {
+        Ok(self.rows().records.get(&key(scope, id, hash)).cloned())
+    }
+
+    async fn put_reply(&self, scope: &Scope, record: MessageRecord) -> StoreResult<Option<MessageRecord>> {
+        let mut rows = self.rows();
+        let first = rows.recorded(scope, Some(&record));
+        if first.is_none() {
+            rows.record(scope, Some(record));
+        }
+        Ok(first)
+    }
+
+    async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
+        // The store is in the memory of this process.
+        Ok(Vec::new())
+    }
+
+    async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
+        let rows = self.rows();
+        let is_open = |row: &Row| row.head.current.work != Work::Idle || !row.requests.is_empty();
+        let open = rows.tasks.iter().filter(|(_, row)| is_open(row) && row.head.key > after);
+        let mut open: Vec<_> = open
+            .map(|((scope, id), row)| OpenTask { key: row.head.key, scope: scope.clone(), id: id.clone() })
+            .collect();
+        open.sort_by_key(|task| task.key);
+        open.truncate(limit as usize);
+        Ok(open)
+    }
+
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
+        Ok(self.rows().secrets.entry(name.to_owned()).or_insert(fresh).clone())
+    }
+
+    async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
+        let mut rows = self.rows();
+        rows.notes.extend(put.map(|text| (name.to_owned(), text)));
+        Ok(rows.notes.get(name).cloned())
+    }
+
+    async fn credentials(&self) -> StoreResult<Vec<StoredCredential>> {
+        let rows = self.rows();
+        let stored =
+            |(id, record): (&String, &Bytes)| StoredCredential { id: id.clone(), record: record.clone() };
+        Ok(rows.credentials.iter().map(stored).collect())
+    }
+
+    async fn put_credential(&self, credential: StoredCredential) -> StoreResult<()> {
+        self.rows().credentials.insert(credential.id, credential.record);
+        Ok(())
+    }
+
+    async fn remove_credential(&self, id: &str) -> StoreResult<()> {
+        self.rows().credentials.remove(id);
+        Ok(())
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
+    async fn task_count(&self) -> StoreResult<u64> {
+        Ok(self.rows().tasks.len() as u64)
+    }
+
+    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let mut rows = self.rows();
+        let told = |row: &Row| row.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        let foldable = rows
+            .tasks
+            .values_mut()
+            .filter(|row| row.ended_before(before) && told(row) > row.head.folded_through);
+        let folded = foldable.take(limit as usize).map(|row| {
+            row.head.folded_through = told(row);
+            row.events.retain(|event| event.number > row.head.folded_through);
+        });
+        Ok(folded.count() as u64)
+    }
+
+    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let mut rows = self.rows();
+        let ended = rows.tasks.iter().filter(|(_, row)| row.ended_before(before));
+        let mut ended: Vec<_> = ended.map(|(of, row)| (row.head.current.status_at, of.clone())).collect();
+        ended.sort();
+        ended.truncate(limit as usize);
+        for (_, of) in &ended {
+            rows.tasks.remove(of);
+        }
+        Ok(ended.len() as u64)
+    }
+
+    async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        let mut rows = self.rows();
+        let Rows { tasks, records, .. } = &mut *rows;
+        let lives = |of: &RecordKey, record: &MessageRecord| {
+            record.task.as_ref().is_some_and(|task| tasks.contains_key(&(of.0.clone(), task.clone())))
+        };
+        let old = records.iter().filter(|(of, record)| record.at < before && !lives(of, record));
+        let old: Vec<_> = old.take(limit as usize).map(|(of, _)| of.clone()).collect();
+        for of in &old {
+            records.remove(of);
+        }
+        Ok(old.len() as u64)
+    }
+}
+
+async fn hello(turn: Turn) -> Result<(), AgentError> {
+    turn.text_artifact("greeting", format!("Hello, {}!", turn.text())).await
+}
+
+#[tokio::main]
+async fn main() -> Result<(), StartError> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+    let server =
+        Server::agent("hello", "Greets whoever writes", hello).store(OwnStore::default()).build().await?;
+    server.serve(address).await
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_server::a2a::TaskState;
+    use baton_server::store::suite;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_store_from_outside_keeps_the_contract() {
+        suite::check(|| async { OwnStore::default() }).await;
+    }
+
+    #[test]
+    fn a_store_from_outside_answers_like_the_model() {
+        suite::check_model(|| async { OwnStore::default() });
+    }
+
+    #[tokio::test]
+    async fn a_store_from_outside_serves_an_agent() {
+        let server =
+            Server::agent("hello", "Greets", hello).store(OwnStore::default()).build().await.unwrap();
+        let task = server.send("Baton").await.unwrap().into_task().unwrap();
+        assert_eq!(task.status.state, TaskState::Completed);
+        assert_eq!(server.client().task(&task.id).await.unwrap(), task);
+    }
+}

@@ -1,0 +1,264 @@
+//! Several schemes together: verifies the credentials of a request, and compares them with what the cards require.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use baton_protocol::domain::security::{SecurityRequirement, SecurityScheme};
+use baton_protocol::operation::Operation;
+use baton_protocol::{Error, ErrorKind};
+use http::HeaderValue;
+use http::header::WWW_AUTHENTICATE;
+
+use super::audit;
+use super::authenticator::Authenticator;
+use super::challenge::Challenge;
+use super::principal::Principal;
+use super::request::{Access, AuthRequest};
+use super::requirement::{Met, met};
+use super::scheme::{Identity, Refusal, Scheme, Verdict};
+use super::throttle::{Throttle, ThrottleOptions};
+
+/// Seconds after which a caller may come back if a credential cannot be verified now.
+const RETRY_AFTER: u32 = 5;
+
+/// Named schemes, in order. Each verifies its own credential. If a request has several valid credentials, they name the same
+/// owner; where an agent requires schemes together, the first of them in this order says who the owner is.
+///
+/// What an agent requires is on its card: one of its requirements must be met, with all of its schemes and their scopes.
+/// A card without requirements gets one for each scheme of the chain.
+pub struct Chain {
+    schemes: Vec<(String, Arc<dyn Scheme>)>,
+    throttle: Throttle,
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.schemes.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Chain { schemes: Vec::new(), throttle: Throttle::new(&ThrottleOptions::default()) }
+    }
+}
+
+impl Chain {
+    /// Without schemes, every caller is anonymous.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How often a caller may fail before being told to wait.
+    #[must_use]
+    pub fn throttle(mut self, options: &ThrottleOptions) -> Self {
+        self.throttle = Throttle::new(options);
+        self
+    }
+
+    /// Adds a scheme. Cards name it by `name`; a second one with the same name replaces the first.
+    #[must_use]
+    pub fn scheme(self, name: &str, scheme: impl Scheme) -> Self {
+        self.shared_scheme(name, Arc::new(scheme))
+    }
+
+    /// Adds a scheme that is used elsewhere, too: two chains with the same scheme share what it has cached.
+    #[must_use]
+    pub fn shared_scheme(mut self, name: &str, scheme: Arc<dyn Scheme>) -> Self {
+        match self.place(name) {
+            Some(at) => self.schemes[at].1 = scheme,
+            None => self.schemes.push((name.to_owned(), scheme)),
+        }
+        self
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.schemes.iter().position(|(known, _)| known == name)
+    }
+
+    /// The challenge of RFC 6750 that names the scopes a token needs; other kinds of credentials have none.
+    fn more_scopes(&self, principal: &Principal, scopes: &str) -> Option<HeaderValue> {
+        let (at, _) = principal.identities().first()?;
+        let own = self.schemes[*at].1.challenge(None)?;
+        let own = own.to_str().ok().filter(|own| own.starts_with("Bearer"))?;
+        let comma = if own.contains(' ') { ", " } else { " " };
+        HeaderValue::from_str(&format!("{own}{comma}error=\"insufficient_scope\", scope=\"{scopes}\"")).ok()
+    }
+
+    /// Compares what was verified with the requirements of an agent or a skill. `what` is for the log.
+    fn allow(
+        &self,
+        principal: &Principal,
+        requirements: &[SecurityRequirement],
+        agent: &str,
+        what: &str,
+    ) -> Result<(), Challenge> {
+        match met(requirements, principal.identities(), |name| self.place(name)) {
+            Met::Yes => Ok(()),
+            Met::WithoutScopes(scopes) => {
+                let scopes = scopes.join(" ");
+                let credential = principal.identities().first().map(|(_, identity)| &*identity.credential);
+                audit::lacks_scopes(credential.unwrap_or_default(), agent, what, &scopes);
+                let message = format!("The credential lacks the scope {scopes}");
+                let challenge = Challenge::new(Error::new(ErrorKind::Forbidden, message));
+                Err(match self.more_scopes(principal, &scopes) {
+                    Some(header) => challenge.with_header(WWW_AUTHENTICATE, header),
+                    None => challenge,
+                })
+            }
+            Met::No => Err(self.challenge(requirements.iter(), &[])),
+        }
+    }
+
+    /// Notes each refused credential, also beside a valid one. `Some`: the caller has failed too often.
+    fn count_failures(&self, request: &AuthRequest<'_>, refused: &[(usize, Refusal)]) -> Option<Duration> {
+        let (mut wait, mut counted) = (None, Vec::new());
+        for (at, refusal) in refused {
+            audit::refused(&self.schemes[*at].0, refusal, request.client.or(request.peer));
+            // One credential may be refused by several schemes, and is one failure.
+            if refusal.is_failure && !counted.contains(&&refusal.credential) {
+                counted.push(&refusal.credential);
+                let credential = refusal.credential.as_deref();
+                wait = wait.max(self.throttle.failed(request.client, credential, Instant::now()));
+            }
+        }
+        wait
+    }
+
+    /// Whether the credentials name different owners, although no agent requires these schemes together. Whoever can add a
+    /// parameter or a cookie to another's request must not move it into an account of their own.
+    fn names_two_owners(&self, request: &AuthRequest<'_>, verified: &[(usize, Identity)]) -> bool {
+        let [(_, first), rest @ ..] = verified else { return false };
+        if rest.iter().all(|(_, identity)| identity.owner == first.owner) {
+            return false;
+        }
+        let has = |requirement: &SecurityRequirement, at: usize| {
+            requirement.schemes.iter().any(|(name, _)| *name == self.schemes[at].0)
+        };
+        let together =
+            |requirement: &SecurityRequirement| verified.iter().all(|(at, _)| has(requirement, *at));
+        !request.requirements().iter().flatten().any(together)
+    }
+
+    /// 401 with the challenges of all schemes that `requirements` name, or of all if they name none.
+    fn challenge<'a>(
+        &self,
+        requirements: impl Iterator<Item = &'a SecurityRequirement>,
+        refused: &[(usize, Refusal)],
+    ) -> Challenge {
+        let mut named: Vec<_> = requirements
+            .flat_map(|requirement| &requirement.schemes)
+            .filter_map(|(scheme, _)| self.place(scheme))
+            .collect();
+        named.extend(refused.iter().map(|(at, _)| *at));
+        if named.is_empty() {
+            named.extend(0..self.schemes.len());
+        }
+        named.sort_unstable();
+        named.dedup();
+        let error = match refused.first() {
+            Some((_, refusal)) => Error::new(
+                ErrorKind::Unauthenticated,
+                format!("The credential was refused: {}", refusal.reason),
+            ),
+            None => Error::of(ErrorKind::Unauthenticated),
+        };
+        let mut challenge = Challenge::new(error);
+        for at in named {
+            let refusal = refused.iter().find(|(place, _)| *place == at).map(|(_, refusal)| refusal);
+            if let Some(value) = self.schemes[at].1.challenge(refusal) {
+                challenge = challenge.with_header(WWW_AUTHENTICATE, value);
+            }
+        }
+        challenge
+    }
+}
+
+/// Whether a web page of another origin caused the request. Browsers say so in `Sec-Fetch-Site`; older ones send `Origin` at
+/// least with everything but GET and HEAD. Other clients send neither.
+fn is_of_foreign_page(request: &AuthRequest<'_>) -> bool {
+    let text = |name: &str| request.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if let Some(site) = text("sec-fetch-site") {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text("origin") else { return false };
+    let own = request.uri.authority().map(|authority| authority.as_str()).or_else(|| text("host"));
+    let (_, host) = origin.split_once("://").unwrap_or_default();
+    host.is_empty() || own.is_none_or(|own| !own.eq_ignore_ascii_case(host))
+}
+
+#[async_trait]
+impl Authenticator for Chain {
+    async fn authenticate(&self, request: &AuthRequest<'_>) -> Result<Principal, Challenge> {
+        let (mut verified, mut refused, mut unavailable) = (Vec::new(), Vec::new(), None);
+        let mut token_is_verified = false;
+        for (at, (name, scheme)) in self.schemes.iter().enumerate() {
+            if token_is_verified && scheme.takes_bearer_tokens() {
+                continue;
+            }
+            match scheme.verify(request).await {
+                Verdict::Absent => {}
+                Verdict::Verified(identity)
+                    if scheme.is_sent_by_browsers() && is_of_foreign_page(request) =>
+                {
+                    let refusal = Refusal::new("a page of another origin must not use it").not_a_failure();
+                    refused.push((at, refusal.of(&*identity.credential)));
+                }
+                Verdict::Verified(identity) => {
+                    token_is_verified |= scheme.takes_bearer_tokens();
+                    verified.push((at, identity));
+                }
+                Verdict::Refused(refusal) => refused.push((at, refusal)),
+                Verdict::Unavailable(why) => unavailable = Some(format!("{name}: {why}")),
+            }
+        }
+        let wait = self.count_failures(request, &refused);
+        if !verified.is_empty() {
+            if self.names_two_owners(request, &verified) {
+                let message = "The request has credentials of two different owners; send one of them";
+                return Err(Challenge::new(Error::new(ErrorKind::Unauthenticated, message)));
+            }
+            let principal = Principal::verified(verified)?;
+            // Where the path says which agent is called, its requirements need not wait for the body.
+            if let Some(card) = request.only_card() {
+                self.allow(&principal, &card.security_requirements, &request.agents[0], "a request")?;
+            }
+            return Ok(principal);
+        }
+        if let Some(why) = unavailable {
+            let message = "The credential cannot be verified right now; try again";
+            let error = Error::new(ErrorKind::Unavailable, message).with_log(why);
+            return Err(error.with_retry_after(RETRY_AFTER).into());
+        }
+        let requirements = request.requirements();
+        let is_open = |requirement: &SecurityRequirement| requirement.schemes.is_empty();
+        if refused.is_empty() && (self.schemes.is_empty() || requirements.iter().flatten().any(is_open)) {
+            return Ok(Principal::anonymous());
+        }
+        if let Some(wait) = wait {
+            return Err(Throttle::too_many(wait).into());
+        }
+        Err(self.challenge(requirements.iter().flatten(), &refused))
+    }
+
+    fn authorize(&self, principal: &Principal, access: &Access<'_>) -> Result<(), Challenge> {
+        if self.schemes.is_empty() {
+            return Ok(());
+        }
+        // An agent that is open to everybody still shows its extended card to authenticated callers only.
+        if access.operation == Operation::GetExtendedCard && principal.is_anonymous() {
+            return Err(self.challenge(access.requirements.iter(), &[]));
+        }
+        self.allow(principal, access.requirements, access.agent, access.operation.facts().v1)
+    }
+
+    fn schemes(&self) -> Option<Vec<(String, SecurityScheme)>> {
+        Some(self.schemes.iter().map(|(name, scheme)| (name.clone(), scheme.declared())).collect())
+    }
+
+    fn enforces(&self) -> bool {
+        !self.schemes.is_empty()
+    }
+}

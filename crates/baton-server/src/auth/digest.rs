@@ -1,0 +1,255 @@
+//! HTTP digest authentication (RFC 7616), with SHA-256 and `qop=auth` only. The password never crosses the network, but
+//! what is stored is as good as the password for this realm: basic over TLS is safer where both are possible.
+
+mod nonces;
+mod response;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
+use http::HeaderValue;
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::authorization::{self, Found};
+use super::principal::Scopes;
+use super::request::AuthRequest;
+use super::scheme::{Identity, Refusal, Scheme, Verdict};
+use super::users::{self, BadUser, Realm};
+use nonces::{Nonces, UsedNonces};
+pub(super) use response::Response;
+
+/// What the caller is told of an unknown user and of a wrong password.
+const WRONG: &str = "wrong user or password";
+/// The password is right, but the nonce is expired or was used: the client may try again without asking anybody.
+const STALE: &str = "stale nonce";
+
+/// A user with the stored form of a password.
+#[derive(Clone)]
+pub struct DigestUser {
+    user: String,
+    owner: String,
+    scopes: Vec<String>,
+    stored: SecretString,
+}
+
+impl DigestUser {
+    /// `stored` is what [`digest_password`] makes of user, realm and password. The owner has the user's name.
+    pub fn new(user: impl Into<String>, stored: impl Into<SecretString>) -> Self {
+        let user = user.into();
+        DigestUser { owner: user.clone(), user, scopes: Vec::new(), stored: stored.into() }
+    }
+
+    /// The owner of the user's tasks.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// What the user may do.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+impl fmt::Debug for DigestUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DigestUser { user, owner, scopes, stored: _ } = self;
+        f.debug_struct("DigestUser")
+            .field("user", user)
+            .field("owner", owner)
+            .field("scopes", scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The stored form of a password: SHA-256 of `user:realm:password`, in hexadecimal. It is as secret as the password.
+pub fn digest_password(user: &str, realm: &str, password: &SecretString) -> SecretString {
+    let mut hash = Sha256::new();
+    for part in [user, ":", realm, ":", password.expose_secret()] {
+        hash.update(part.as_bytes());
+    }
+    response::hexadecimal(&hash.finalize().into()).into()
+}
+
+/// Realm and limits of [`Digest`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DigestOptions {
+    /// Part of every stored password: after a change, all of them have to be made again.
+    pub realm: String,
+    /// How long a nonce can be used. A client then gets a new one and tries again by itself.
+    pub nonce_lifetime: Duration,
+    /// Nonces of one user that are in use at the same time; one more makes the oldest stale.
+    pub max_nonces: usize,
+    /// Longest user name, in bytes.
+    pub max_user: usize,
+}
+
+impl Default for DigestOptions {
+    fn default() -> Self {
+        DigestOptions {
+            realm: "baton".to_owned(),
+            nonce_lifetime: Duration::from_secs(300),
+            max_nonces: 256,
+            max_user: 128,
+        }
+    }
+}
+
+/// Why the users cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DigestError {
+    /// A name, an owner or the realm cannot be used.
+    #[error(transparent)]
+    User(#[from] BadUser),
+    /// The stored password is not 64 hexadecimal digits.
+    #[error("the password of user `{0}` is not the SHA-256 of user:realm:password, in 64 hexadecimal digits")]
+    Password(String),
+}
+
+/// HTTP digest authentication. Clones share users and nonces.
+///
+/// Nonces are only valid in the process that made them: several servers behind one address need a balancer that sends a
+/// client to the same one, or another scheme.
+#[derive(Debug, Clone)]
+pub struct Digest {
+    options: Arc<DigestOptions>,
+    realm: Realm,
+    users: Arc<ArcSwap<Users>>,
+}
+
+impl Digest {
+    /// Fails if a user is there twice or a stored password is not one.
+    pub fn new(users: Vec<DigestUser>, options: DigestOptions) -> Result<Self, DigestError> {
+        Ok(Digest {
+            realm: Realm::new(&options.realm)?,
+            users: Arc::new(ArcSwap::from_pointee(Users::new(users, &options)?)),
+            options: Arc::new(options),
+        })
+    }
+
+    /// Replaces all users. It takes effect immediately; all nonces become stale.
+    pub fn replace(&self, users: Vec<DigestUser>) -> Result<(), DigestError> {
+        self.users.store(Arc::new(Users::new(users, &self.options)?));
+        Ok(())
+    }
+
+    fn check(&self, request: &AuthRequest<'_>, response: &Response<'_>) -> Verdict {
+        let refused = |reason| Verdict::Refused(Refusal::new(reason).of(response.user.as_ref()));
+        if response.realm != self.realm.as_str() {
+            return refused("another realm");
+        }
+        if !response.is_for(request.uri, request.headers, request.public_path()) {
+            return refused("the uri is not that of the request");
+        }
+        let users = self.users.load();
+        let known = users.by_name.get(response.user.as_ref());
+        // The same work for an unknown user as for a wrong password.
+        let stored = known.map_or(&users.nobody, |user| &user.stored);
+        let expected = response.expected(stored.expose_secret(), request.method.as_str());
+        let is_right: bool = expected.as_bytes().ct_eq(response.response.as_bytes()).into();
+        let Some(user) = known.filter(|_| is_right) else { return refused(WRONG) };
+        // Last, so that only who knows the password takes room in the list of used nonces.
+        match users.nonces.open(response.nonce) {
+            Some(nonce) if user.used.take(nonce, response.count) => Verdict::Verified(user.identity.clone()),
+            _ => Verdict::Refused(Refusal::new(STALE).of(response.user.as_ref()).not_a_failure()),
+        }
+    }
+}
+
+#[async_trait]
+impl Scheme for Digest {
+    fn declared(&self) -> SecurityScheme {
+        let kind = SchemeKind::Http { scheme: "digest".to_owned(), bearer_format: None };
+        SecurityScheme { description: None, kind }
+    }
+
+    async fn verify(&self, request: &AuthRequest<'_>) -> Verdict {
+        let credentials = match authorization::find(request.headers, "digest") {
+            Found::Absent => return Verdict::Absent,
+            Found::Malformed(reason) => return Verdict::Refused(Refusal::new(reason)),
+            Found::Credentials(credentials) => credentials,
+        };
+        let parameters = match credentials.parameters() {
+            Ok(parameters) => parameters,
+            Err(reason) => return Verdict::Refused(Refusal::new(reason)),
+        };
+        match Response::read(&parameters, self.options.max_user) {
+            Ok(response) => self.check(request, &response),
+            Err(reason) => Verdict::Refused(Refusal::new(reason)),
+        }
+    }
+
+    fn is_sent_by_browsers(&self) -> bool {
+        true
+    }
+
+    fn challenge(&self, refused: Option<&Refusal>) -> Option<HeaderValue> {
+        let nonce = self.users.load().nonces.fresh();
+        let stale = if refused.is_some_and(|refused| refused.reason == STALE) { ", stale=true" } else { "" };
+        let realm = &self.realm;
+        HeaderValue::try_from(format!(
+            r#"Digest realm="{realm}", qop="auth", algorithm=SHA-256, nonce="{nonce}", charset=UTF-8{stale}"#
+        ))
+        .ok()
+    }
+}
+
+/// The users at one time. They have nonces of their own, because it is forgotten with them which nonces were used.
+struct Users {
+    by_name: HashMap<String, User>,
+    nonces: Nonces,
+    /// Stands for the stored password of unknown users.
+    nobody: SecretString,
+}
+
+struct User {
+    identity: Identity,
+    /// What was verified is valid as long as this exists: until the users are replaced.
+    _record: Arc<()>,
+    stored: SecretString,
+    used: UsedNonces,
+}
+
+impl fmt::Debug for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} users", self.by_name.len())
+    }
+}
+
+impl Users {
+    fn new(users: Vec<DigestUser>, options: &DigestOptions) -> Result<Self, DigestError> {
+        let mut by_name = HashMap::new();
+        for DigestUser { user, owner, scopes, stored } in users {
+            users::check(&user, &owner, options.max_user)?;
+            // The stored text itself is hashed, so its case matters.
+            let stored = SecretString::from(stored.expose_secret().to_ascii_lowercase());
+            if !response::is_hash(stored.expose_secret()) {
+                return Err(DigestError::Password(user));
+            }
+            let record = Arc::new(());
+            let identity = Identity::new(owner, Scopes::of(scopes), user.as_str()).while_exists(&record);
+            let used = UsedNonces::new(options.max_nonces);
+            if by_name.insert(user.clone(), User { identity, _record: record, stored, used }).is_some() {
+                return Err(BadUser::Twice(user).into());
+            }
+        }
+        let nobody = [uuid::Uuid::new_v4().simple().to_string(), uuid::Uuid::new_v4().simple().to_string()];
+        let nonces = Nonces::new(options.nonce_lifetime);
+        Ok(Users { by_name, nonces, nobody: nobody.concat().into() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

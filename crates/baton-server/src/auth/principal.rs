@@ -1,0 +1,112 @@
+//! Who is calling.
+
+use std::sync::Arc;
+
+use super::scheme::Identity;
+
+/// The owner of what anonymous callers store.
+const ANONYMOUS: &str = "anonymous";
+
+/// The caller. Its owner is part of every stored key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    owner: Arc<str>,
+    anonymous: bool,
+    /// What a [`Chain`](super::Chain) verified, by the place of each scheme in it.
+    verified: Option<Arc<[(usize, Identity)]>>,
+}
+
+/// An owner has a name without control characters. `anonymous` is reserved: the tasks of anonymous callers are stored under
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an owner cannot be `anonymous`, which is the owner of callers who are not authenticated, and not empty or with control \
+     characters; choose another name"
+)]
+#[non_exhaustive]
+pub struct ReservedOwner;
+
+impl Principal {
+    /// An authenticated caller. `owner` is unique among all callers and is never shown to other callers.
+    pub fn new(owner: &str) -> Result<Self, ReservedOwner> {
+        if is_anonymous(owner) {
+            return Err(ReservedOwner);
+        }
+        Ok(Principal { owner: Arc::from(owner), anonymous: false, verified: None })
+    }
+
+    /// A caller whose credentials were verified; the first of them names the owner.
+    pub(super) fn verified(identities: Vec<(usize, Identity)>) -> Result<Self, ReservedOwner> {
+        let Some((_, first)) = identities.first() else { return Ok(Self::anonymous()) };
+        if !can_own(&first.owner) {
+            return Err(ReservedOwner);
+        }
+        let owner = Arc::clone(&first.owner);
+        Ok(Principal { owner, anonymous: false, verified: Some(identities.into()) })
+    }
+
+    /// A caller who is not authenticated. All anonymous callers see each other's tasks.
+    pub fn anonymous() -> Self {
+        Principal { owner: Arc::from(ANONYMOUS), anonymous: true, verified: None }
+    }
+
+    /// The owner whose tasks the caller sees.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Whether the caller was not authenticated.
+    pub fn is_anonymous(&self) -> bool {
+        self.anonymous
+    }
+
+    /// What the credential that names the owner allows.
+    pub fn scopes(&self) -> Scopes {
+        self.identities().first().map_or_else(Scopes::default, |(_, identity)| identity.scopes.clone())
+    }
+
+    /// Whether none of the credentials has expired or been revoked since they were verified.
+    pub(crate) fn is_still_valid(&self) -> bool {
+        self.identities().iter().all(|(_, identity)| identity.is_still_valid())
+    }
+
+    pub(super) fn identities(&self) -> &[(usize, Identity)] {
+        self.verified.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn shared_owner(&self) -> &Arc<str> {
+        &self.owner
+    }
+}
+
+/// Whether an authenticated caller may have this owner.
+pub(super) fn can_own(owner: &str) -> bool {
+    !owner.is_empty() && !is_anonymous(owner) && !owner.chars().any(char::is_control)
+}
+
+/// Whether this owner is that of callers who are not authenticated. No principal with another kind has it.
+pub(crate) fn is_anonymous(owner: &str) -> bool {
+    owner == ANONYMOUS
+}
+
+/// What a credential allows: a set of names that an operator or another server gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scopes(Option<Arc<[Box<str>]>>);
+
+impl Scopes {
+    /// These scopes.
+    pub fn of<S: Into<Box<str>>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names: Arc<[Box<str>]> = names.into_iter().map(Into::into).collect();
+        Scopes(Some(names).filter(|names| !names.is_empty()))
+    }
+
+    /// Whether the scope is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.iter().any(|scope| scope == name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.as_deref().unwrap_or_default().iter().map(|scope| &**scope)
+    }
+}

@@ -1,0 +1,115 @@
+//! TLS on the server's own port, and client certificates as credentials.
+
+use baton_server::auth::{Chain, MutualTls, MutualTlsOptions};
+use baton_server::tls::{BadTls, ClientCertificates, TlsOptions, TlsVersion};
+use baton_server::{Builder, StartError};
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use serde_json::{Value, json};
+
+use crate::agents::obedient;
+use crate::harness::{TestServer, id, message, serve, with_agent};
+
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    /// A certificate and its key, both PEM.
+    fn signs(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
+    }
+
+    fn options(&self) -> TlsOptions {
+        let (certificate, key) = self.signs("localhost");
+        TlsOptions::new(certificate, key)
+    }
+
+    fn client(&self, identity: Option<&str>) -> reqwest::Client {
+        let root = reqwest::Certificate::from_pem(self.0.pem().as_bytes()).unwrap();
+        let mut client = reqwest::Client::builder().tls_certs_only([root]);
+        if let Some(name) = identity {
+            let (certificate, key) = self.signs(name);
+            client = client.identity(reqwest::Identity::from_pem((certificate + &key).as_bytes()).unwrap());
+        }
+        client.build().unwrap()
+    }
+}
+
+async fn serve_tls(authority: &Authority, builder: Builder) -> TestServer {
+    let mut server = serve(builder).await;
+    server.url = server.url.replace("http://127.0.0.1", "https://localhost");
+    server.http = authority.client(None);
+    server
+}
+
+async fn card(server: &TestServer) -> Value {
+    let url = format!("{}/.well-known/agent-card.json", server.url);
+    serde_json::from_slice(&server.http.get(url).send().await.unwrap().bytes().await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_card_gives_https_addresses() {
+    let authority = Authority::new();
+    let server = serve_tls(&authority, with_agent(obedient).tls(authority.options())).await;
+    let address = server.url.replace("localhost", "127.0.0.1");
+    let card = card(&server).await;
+    for interface in card["supportedInterfaces"].as_array().unwrap() {
+        assert!(interface["url"].as_str().unwrap().starts_with(&address), "{interface}");
+    }
+    assert!(card["url"].as_str().unwrap().starts_with(&address));
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
+}
+
+#[tokio::test]
+async fn certificates_are_replaced_while_serving() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let server = serve_tls(&first, with_agent(obedient).tls(first.options())).await;
+    let list = async |client: &reqwest::Client| {
+        let request = client.get(format!("{}/healthz", server.url)).send().await;
+        request.is_ok_and(|answer| answer.status() == 200)
+    };
+    let (old, new) = (first.client(None), second.client(None));
+    assert!(list(&old).await && !list(&new).await);
+    // One that cannot be used changes nothing.
+    let mut mixed = second.options();
+    mixed.key = first.signs("localhost").1.into();
+    let control = server.server.control();
+    let refused = control.replace_tls(&mixed).unwrap_err();
+    assert!(matches!(&refused, StartError::Tls(BadTls::Key(_))), "{refused}");
+    assert!(list(&old).await && !list(&new).await);
+    control.replace_tls(&second.options()).unwrap();
+    assert!(list(&new).await && list(&old).await, "the old client still has its connection");
+    assert!(!list(&first.client(None)).await, "and gets no new one");
+}
+
+#[tokio::test]
+async fn p05_a_client_certificate_names_the_owner() {
+    let authority = Authority::new();
+    let mut options = authority.options();
+    options.clients = ClientCertificates::Optional(authority.0.pem());
+    options.min_version = TlsVersion::V1_3;
+    let chain = Chain::new().scheme("mtls", MutualTls::new(MutualTlsOptions::default()));
+    let mut server = serve_tls(&authority, with_agent(obedient).tls(options).auth(chain)).await;
+    let nobody = server.call("ListTasks", json!({})).await;
+    assert_eq!(nobody.status, 401, "{:?}", nobody.body);
+    let card = card(&server).await;
+    assert!(card["securitySchemes"]["mtls"].is_object(), "{card}");
+    server.http = authority.client(Some("ann.example"));
+    let task = server.call("SendMessage", message("say hello")).await;
+    let task = id(&task.result()["task"]).to_owned();
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 1);
+    let unknown = server.call("GetTask", json!({"id": "0198a000-0000-7000-8000-000000000000"})).await;
+    server.http = authority.client(Some("bob.example"));
+    assert_eq!(server.call("ListTasks", json!({})).await.result()["totalSize"], 0);
+    let foreign = server.call("GetTask", json!({"id": task})).await;
+    assert_eq!((foreign.status, foreign.error_code()), (unknown.status, unknown.error_code()));
+    // Another connection of the same owner, with another certificate of the same name.
+    server.http = authority.client(Some("ann.example"));
+    assert_eq!(server.call("GetTask", json!({"id": task})).await.result()["id"], *task);
+}

@@ -1,0 +1,54 @@
+//! Static bearer tokens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use baton_server::auth::{BearerTokens, KeySet, Scopes};
+
+use super::Planner;
+use crate::config::schema::{self, begins};
+use crate::config::setting::Source;
+
+const TABLE: &str = "auth.bearer";
+
+impl Planner<'_> {
+    pub(super) fn bearer(&mut self, section: &schema::Bearer) {
+        let mut section = section.clone();
+        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        if section.tokens.is_empty() {
+            return self.refuse(&source, TABLE, "no token is there; give it an [[auth.bearer.token]]");
+        }
+        let keys = match KeySet::new() {
+            Ok(keys) => keys,
+            Err(error) => return self.refuse(&source, TABLE, error.to_string()),
+        };
+        let mut ids = HashMap::new();
+        for token in section.tokens.iter().filter(|token| !token.broken) {
+            let place = token.place.clone().map_or(Source::Default, Source::File);
+            // Each part is looked at whatever is wrong with the others, so that all mistakes are told at once.
+            let id = token.id.as_deref();
+            match id {
+                None => self.refuse(&place, "auth.bearer.token.id", "missing; it names the token in logs"),
+                Some(id) => {
+                    if let Some(first) = ids.insert(id, token.id.source()) {
+                        let text = format!("`{id}` is there twice; the first is at {first}");
+                        self.refuse(token.id.source(), "auth.bearer.token.id", text);
+                    }
+                }
+            }
+            if token.secret.is_none() {
+                let whose = id.map(|id| format!(" for `{id}`")).unwrap_or_default();
+                self.refuse(&place, "auth.bearer.token.secret", format!("missing{whose}"));
+            }
+            let secret = self.secret(&token.secret, "auth.bearer.token.secret");
+            let (Some(id), Some(secret)) = (id, secret) else { continue };
+            let owner = token.owner.as_deref().unwrap_or(id);
+            let scopes = Scopes::of(token.scopes.iter().map(|scope| &**scope));
+            if let Err(error) = keys.add_chosen(secret.reveal(), id, owner, scopes) {
+                self.unusable(&token.secret, "auth.bearer.token.secret", &error);
+            }
+        }
+        let id = section.id.clone();
+        self.add(TABLE, &id, &mut section, &source, BearerTokens::new(Arc::new(keys)));
+    }
+}

@@ -1,0 +1,54 @@
+//! Client certificates.
+
+use baton_server::auth::{CertificateName, MutualTls, MutualTlsOptions, Scopes};
+
+use super::Planner;
+use crate::config::schema::{self, Tls, begins};
+use crate::config::setting::Source;
+use crate::config::value::{CertName, ClientCerts};
+
+const TABLE: &str = "auth.mtls";
+
+impl Planner<'_> {
+    pub(super) fn mtls(&mut self, section: &schema::Mtls, tls: &Tls) {
+        let mut section = section.clone();
+        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        if !tls.is_on() || *tls.client_certs == ClientCerts::Off {
+            let text = "the server asks for no certificates: set `tls.client_certs` to \"optional\" or \"required\", \
+                        and `tls.client_ca`";
+            return self.refuse(&source, TABLE, text);
+        }
+        let mut options = MutualTlsOptions::default();
+        options.names = section.names.iter().map(|name| name.kind()).collect();
+        options.only_listed = *section.only_listed;
+        options.prefix.clone_from(&section.owner_prefix);
+        options.scopes = Scopes::of(section.scopes.iter().map(|scope| &**scope));
+        for client in section.clients.iter().filter(|client| !client.broken) {
+            let place = client.place.clone().map_or(Source::Default, Source::File);
+            let (Some(name), Some(owner)) = (client.name.as_deref(), client.owner.as_deref()) else {
+                self.refuse(
+                    &place,
+                    "auth.mtls.client",
+                    "expected `name`, as the certificate has it, and `owner`",
+                );
+                continue;
+            };
+            if options.owners.insert(name.to_owned(), owner.to_owned()).is_some() {
+                self.refuse(&place, "auth.mtls.client.name", format!("`{name}` is there twice"));
+            }
+        }
+        let id = section.id.clone();
+        self.add(TABLE, &id, &mut section, &source, MutualTls::new(options));
+    }
+}
+
+impl CertName {
+    fn kind(self) -> CertificateName {
+        match self {
+            CertName::Uri => CertificateName::Uri,
+            CertName::Dns => CertificateName::Dns,
+            CertName::Email => CertificateName::Email,
+            CertName::CommonName => CertificateName::CommonName,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A secret of the configuration: written there, in a file of its own (`@FILE`), or in a variable (`env:NAME`).
+
+use std::cmp::Ordering;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeValue;
+
+use super::secret::kind;
+use super::{Refused, Secret, Shown, Value};
+use crate::config::environment::Variables;
+use crate::config::file;
+
+/// Where a secret is. Only a secret that is written here is hidden when it is shown; the name of a file or a variable is
+/// not secret.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SecretText {
+    Written(Secret),
+    File(PathBuf),
+    Variable(String),
+}
+
+impl SecretText {
+    /// Begins an error about the secret: it names the file or the variable.
+    pub(crate) fn whence(&self) -> String {
+        match self {
+            SecretText::Written(_) => String::new(),
+            SecretText::File(path) => format!("the file `{}`: ", path.display()),
+            SecretText::Variable(name) => format!("the variable {name}: "),
+        }
+    }
+
+    /// The secret itself. A file's last line break does not count, because editors and `echo` add one.
+    pub(crate) fn read(&self, variables: &Variables) -> Result<Secret, String> {
+        let text = match self {
+            SecretText::Written(secret) => return Ok(secret.clone()),
+            SecretText::File(path) => {
+                let text = file::text_of(path).map_err(|reason| format!("{}{reason}", self.whence()))?;
+                let text = text.strip_suffix('\n').unwrap_or(&text);
+                let text = text.strip_suffix('\r').unwrap_or(text);
+                if text.contains('\n') {
+                    return Err(format!("{}it has more than one line", self.whence()));
+                }
+                text.to_owned()
+            }
+            SecretText::Variable(name) => {
+                let value = variables.get(name).ok_or_else(|| format!("the variable {name} is not set"))?;
+                OsString::clone(value).into_string().map_err(|_| format!("{name} is not UTF-8 text"))?
+            }
+        };
+        if text.is_empty() {
+            return Err(format!("{}it is empty", self.whence()));
+        }
+        Ok(Secret::new(text))
+    }
+}
+
+/// Secrets have no order; bounds on them make no sense.
+impl PartialOrd for SecretText {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self == other).then_some(Ordering::Equal)
+    }
+}
+
+impl Value for SecretText {
+    const SECRET: bool = true;
+
+    fn expected() -> String {
+        "a secret, or \"@FILE\" or \"env:NAME\" for where it is".to_owned()
+    }
+
+    fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
+        if text.is_empty() {
+            return Err(vec![Refused::new("the secret is empty".to_owned())]);
+        }
+        if let Some(path) = text.strip_prefix('@') {
+            return if path.is_empty() {
+                Err(Self::refused("`@` alone"))
+            } else {
+                Ok(SecretText::File(path.into()))
+            };
+        }
+        if let Some(name) = text.strip_prefix("env:") {
+            let is_name =
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            // What is refused may be a secret that begins like this by chance.
+            return if is_name {
+                Ok(SecretText::Variable(name.to_owned()))
+            } else {
+                Err(Self::refused("this text"))
+            };
+        }
+        Ok(SecretText::Written(Secret::new(text)))
+    }
+
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Vec<Refused>> {
+        let text = value.as_str().ok_or_else(|| Self::refused(kind(value)))?;
+        Self::from_text(text)
+    }
+
+    fn show(&self) -> Shown {
+        match self {
+            SecretText::Written(_) => Secret::show(),
+            SecretText::File(path) => Shown::text(format!("@{}", path.display())),
+            SecretText::Variable(name) => Shown::text(format!("env:{name}")),
+        }
+    }
+
+    fn rebase(&mut self, folder: &Path) {
+        if let SecretText::File(path) = self {
+            *path = folder.join(&*path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_read_from_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("line"), "from-file\n").unwrap();
+        std::fs::write(path("windows"), "from-file\r\n").unwrap();
+        std::fs::write(path("empty"), "\n").unwrap();
+        std::fs::write(path("two"), "canary-1\ncanary-2\n").unwrap();
+        let variables: Variables = [("SECRET".to_owned(), "from-variable".into())].into();
+        let read = |text: &str| {
+            let mut value = SecretText::from_text(text).unwrap();
+            value.rebase(folder.path());
+            value.read(&variables).map(|secret| secret.reveal().to_owned())
+        };
+        assert_eq!(read("as it is").unwrap(), "as it is");
+        assert_eq!(read("$argon2id$v=19").unwrap(), "$argon2id$v=19");
+        assert_eq!(read("@line").unwrap(), "from-file");
+        assert_eq!(read("@windows").unwrap(), "from-file");
+        assert_eq!(read("env:SECRET").unwrap(), "from-variable");
+        assert_eq!(read("env:OTHER").unwrap_err(), "the variable OTHER is not set");
+        for (file, reason) in [
+            ("empty", "it is empty"),
+            ("missing", "No such file or directory (os error 2)"),
+            ("two", "it has more than one line"),
+        ] {
+            let said = read(&format!("@{file}")).unwrap_err();
+            assert_eq!(said, format!("the file `{}`: {reason}", path(file).display()));
+        }
+        assert_eq!(SecretText::from_text("").unwrap_err()[0].text, "the secret is empty");
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let value = SecretText::from_text("canary").unwrap();
+        assert_eq!(value.show(), Shown::text("***"));
+        assert!(!format!("{value:?}").contains("canary"));
+        assert_eq!(SecretText::from_text("@f").unwrap().show(), Shown::text("@f"));
+        for refused in ["@", "env:", "env:a canary"] {
+            let refused = format!("{:?}", SecretText::from_text(refused).unwrap_err());
+            assert!(!refused.contains("canary"), "{refused}");
+        }
+    }
+}

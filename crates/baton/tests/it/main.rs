@@ -5,6 +5,8 @@
 /// A receiver of spans.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod collector;
+/// One HTTP/1 connection that stays open.
+mod keep_alive;
 /// A served process and the calls a test makes to it.
 mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.

@@ -10,8 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use baton_server::a2a::{MessageId, TaskId, Timestamp};
 use baton_server::store::{
     Append, Appended, Brief, Bytes, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed,
-    Loaded, MessageHash, MessageRecord, NewRequest, OpenTask, PendingRequest, ReplicaId, RequestId,
-    Requested, Scope, Store, StoreResult, StoredCredential, StoredEvent, StoredSnapshot, TaskKey, Work, said,
+    Loaded, MessageHash, MessageRecord, NewRequest, OpenTask, OwnerUsage, PendingRequest, ReplicaId,
+    RequestId, Requested, Scope, Store, StoreResult, StoredCredential, StoredEvent, StoredSnapshot, TaskKey,
+    Work, said,
 };
 use baton_server::{AgentError, Server, StartError, Turn, async_trait};
 
@@ -302,6 +303,23 @@ impl Store for OwnStore {
 
     async fn task_count(&self) -> StoreResult<u64> {
         Ok(self.rows().tasks.len() as u64)
+    }
+
+    /// Adds everything up; a store with many tasks should keep the sums.
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        let rows = self.rows();
+        let tasks = rows.tasks.iter().filter(|((scope, _), _)| &*scope.owner == owner);
+        let mut usage = OwnerUsage::default();
+        for (_, row) in tasks {
+            let requests = row.requests.iter().map(|(pending, _)| pending.event.record());
+            let snapshot = row.snapshot.iter().map(StoredSnapshot::record);
+            let records = row.events.iter().map(StoredEvent::record).chain(requests).chain(snapshot);
+            usage.tasks += 1;
+            usage.bytes += records.map(|record| record.len() as u64).sum::<u64>();
+        }
+        let records = rows.records.iter().filter(|((scope, ..), _)| &*scope.owner == owner);
+        usage.bytes += records.map(|(_, record)| record.counted_bytes()).sum::<u64>();
+        Ok(usage)
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -54,6 +54,7 @@ impl Inner {
             if self.stopping.is_cancelled() {
                 return Err(stopping());
             }
+            self.check_owner_bytes(scope).await?;
             let busy = head.current.work != Work::Idle || self.runs.is_live(scope, &id);
             let done = if busy {
                 self.check_room(scope, &id, &head).await?;

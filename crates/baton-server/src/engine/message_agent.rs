@@ -19,6 +19,7 @@ use super::clock::{fresh_context_id, fresh_message_id};
 use super::content::Content;
 use super::content_limits::{self, TooMuch};
 use super::options::Options;
+use super::owner_usage::RETRY_AFTER;
 use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Engine, Incoming, Inner, from_store, size};
@@ -75,6 +76,11 @@ impl Inner {
         let key = (scope.clone(), incoming.record_id.clone(), incoming.hash);
         if let Some(known) = self.find_repeat(scope, &incoming).await? {
             return Ok(known);
+        }
+        let in_flight = self.in_flight.lock().contains_key(&key);
+        if !in_flight && let Err(refused) = self.check_owner_bytes(scope).await {
+            // The first copy may have been answered since the look-up above.
+            return self.find_repeat(scope, &incoming).await?.ok_or(refused);
         }
         let answers = (incoming.record_id.clone(), incoming.hash);
         let (mut outcome, first) = {
@@ -164,6 +170,11 @@ impl Inner {
             reply: Some(record::write_reply(&message)),
             ..message_record(&incoming, None, None, self.clock.now())
         };
+        // Not stored and not told yet, so a reply that is far too much can still be refused.
+        let reason = self.far_beyond_bytes(scope, record.counted_bytes()).await.map_err(from_store)?;
+        if let Some(reason) = reason {
+            return Err(Error::new(ErrorKind::QuotaExceeded, reason).with_retry_after(RETRY_AFTER));
+        }
         match self.store_reply(scope, record, sender).await? {
             None => Ok((message, false)),
             // Another replica stored a reply first; a message has only one reply.

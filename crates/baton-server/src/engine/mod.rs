@@ -29,7 +29,7 @@ mod hub;
 mod input;
 pub(crate) mod large;
 mod message_agent;
-mod owner_tasks;
+mod owner_usage;
 mod reader;
 mod retention;
 mod run;
@@ -86,7 +86,7 @@ use holder::Processes;
 use hub::{Hub, TailLimits};
 use message_agent::InFlight;
 use options::Options;
-use owner_tasks::OwnerTasks;
+use owner_usage::OwnerUsages;
 use runs::Runs;
 use stream_starts::StreamStarts;
 
@@ -107,7 +107,7 @@ pub(crate) struct Inner {
     processes: Processes,
     runs: Runs,
     admission: Admission,
-    owner_tasks: OwnerTasks,
+    owner_usages: OwnerUsages,
     in_flight: InFlight,
     telemetry: Telemetry,
     /// A task could not be advanced, since the store took no writes; wakes the sweeper.
@@ -160,7 +160,7 @@ impl Engine {
                     }
                 }),
                 admission,
-                owner_tasks: OwnerTasks::default(),
+                owner_usages: OwnerUsages::default(),
                 in_flight: InFlight::default(),
                 telemetry,
                 advance_failed: Arc::default(),

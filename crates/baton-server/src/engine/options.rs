@@ -78,9 +78,14 @@ pub struct OwnerLimits {
     pub max_running: usize,
     /// Most tasks of one owner in the queue.
     pub max_queued: usize,
-    /// Most tasks of one owner in the store, at all agents together. Does not hold for anonymous callers, who share one owner,
-    /// and on stores that do not count by owner ([`Store::owner_tasks`](crate::store::Store::owner_tasks)).
+    /// Most tasks of one owner in the store, at all agents and under all tenants together. Does not hold for anonymous
+    /// callers, who share one owner.
     pub max_tasks: u64,
+    /// Most bytes of one owner in the store: messages, events, snapshots and replies of message skills
+    /// ([`OwnerUsage::bytes`](crate::store::OwnerUsage::bytes)). Beyond it, its messages are refused, those to tasks that
+    /// exist too; reads and cancels go on. Turns that have begun go on as well, and fail when the owner has twice as much
+    /// stored. Does not hold for anonymous callers, who share one owner.
+    pub max_bytes: u64,
     /// Messages, cancels and other changes per second.
     pub rate_send: u32,
     /// Reads per second.
@@ -113,6 +118,8 @@ impl Default for OwnerLimits {
             max_running: 64,
             max_queued: 1000,
             max_tasks: 100_000,
+            // Ten tasks as large as a task may be, or 100 KiB for each of `max_tasks`.
+            max_bytes: 10 * 1024 * 1024 * 1024,
             rate_send: 0,
             rate_read: 0,
             rate_subscribe: 0,

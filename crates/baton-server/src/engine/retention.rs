@@ -116,13 +116,13 @@ impl Inner {
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);
         let oldest = before(retention.min_age);
         swept.removed += all(over, |most| store.purge_ended(oldest, most)).await?;
-        if swept.removed > 0 {
-            self.owner_tasks.forget();
-        }
         // The age of a record counts from its message, not from its task's end; adding `ended` makes sure that the task has
         // been removed before.
         let oldest = before(retention.ended.saturating_add(retention.records));
         swept.records = all(u64::MAX, |most| store.purge_records(oldest, most)).await?;
+        if swept != Swept::default() {
+            self.owner_usages.forget();
+        }
         Ok(swept)
     }
 }

@@ -37,6 +37,9 @@ use crate::telemetry::{labels, milliseconds, trace};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// After this many bytes, a run checks again how much its owner has stored.
+const OWNER_CHECK_BYTES: usize = 1024 * 1024;
+
 /// How many characters of a failed task's reason are logged.
 const LOGGED_CHARS: usize = 200;
 
@@ -49,6 +52,8 @@ enum End {
     Stopped,
     /// The agent produced something that is not allowed.
     Invalid(String),
+    /// The task's owner has far more stored than it may; says so.
+    OwnerFull(String),
 }
 
 struct Run {
@@ -63,6 +68,8 @@ struct Run {
     since_snapshot: SinceSnapshot,
     /// Artifacts whose last part is text that their stream may continue.
     streamed: HashSet<ArtifactId>,
+    /// Bytes of events since the last check of what the owner has stored.
+    unchecked_bytes: usize,
     /// Requests that the next append settles.
     to_settle: Vec<Settled>,
     /// The highest id of the requests that have been read.
@@ -143,6 +150,7 @@ impl Inner {
             since_snapshot,
             snapshot,
             streamed: HashSet::new(),
+            unchecked_bytes: 0,
             to_settle: Vec::new(),
             last_request: None,
             cancel: false,
@@ -221,6 +229,9 @@ impl Run {
             }
             if self.wake_at(commit.is_none() && !closed_by_end) <= Instant::now() {
                 self.check_timers(&mut end).await;
+            }
+            if self.unchecked_bytes >= OWNER_CHECK_BYTES && end.is_none() {
+                end = self.check_owner().await;
             }
             if commit.is_none() {
                 if let Some(prepared) = self.gather(&mut end, &mut closed_by_end) {
@@ -336,6 +347,7 @@ impl Run {
     fn prepared(&mut self, expected: u64, events: Vec<StoredEvent>, settled: Vec<Settled>) -> Prepared {
         let state = self.snapshot.state();
         let rests = state.is_terminal() || state.is_interrupted();
+        self.unchecked_bytes += events.iter().map(|event| event.record().len()).sum::<usize>();
         let decision = Decision {
             snapshot: Arc::clone(&self.snapshot),
             since_snapshot: self.since_snapshot,
@@ -444,6 +456,19 @@ impl Run {
                 Err(error) => {
                     tracing::error!(task.id = %self.registration.id(), %error, "a request cannot be read")
                 }
+            }
+        }
+    }
+
+    /// Ends the turn if its owner has far more stored than it may.
+    async fn check_owner(&mut self) -> Option<End> {
+        self.unchecked_bytes = 0;
+        match self.engine.far_beyond_bytes(self.registration.scope(), 0).await {
+            Ok(reason) => reason.map(End::OwnerFull),
+            Err(error) => {
+                // A store that fails also refuses the turn's writes, which decide what happens.
+                tracing::debug!(task.id = %self.registration.id(), %error, "what the owner has stored could not be read");
+                None
             }
         }
     }

@@ -156,6 +156,12 @@ pub struct Append {
 }
 
 impl Append {
+    /// Bytes of its records: events and snapshot.
+    pub fn record_bytes(&self) -> u64 {
+        let events: usize = self.events.iter().map(|event| event.record().len()).sum();
+        (events + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len())) as u64
+    }
+
     /// Does it end its task? Then every pending message must be in `settled` with the number of its event, so that no
     /// acknowledged message is lost. Otherwise the store answers [`Appended::Conflict`].
     pub fn ends_task(&self) -> bool {
@@ -214,6 +220,30 @@ pub struct MessageRecord {
     pub reply: Option<Bytes>,
     /// When the message arrived.
     pub at: Timestamp,
+}
+
+impl MessageRecord {
+    /// What it counts for its owner: see [`OwnerUsage::bytes`].
+    pub fn counted_bytes(&self) -> u64 {
+        let task = self.task.as_ref().map_or(0, |task| task.as_str().len());
+        let reply = self.reply.as_ref().map_or(0, Bytes::len);
+        RECORD_BYTES + (self.message_id.as_str().len() + task + reply) as u64
+    }
+}
+
+/// What a message record counts beside its texts: about what a row and its index entries take. So messages with short
+/// replies, which have no task, are limited in number, too.
+pub const RECORD_BYTES: u64 = 256;
+
+/// What one owner has stored, in all its scopes: at all agents and under all tenants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnerUsage {
+    /// How many tasks.
+    pub tasks: u64,
+    /// The records of events that are not folded, of snapshots and of pending requests, and for each message record
+    /// [`MessageRecord::counted_bytes`]. A status event that is kept for lists after its log was folded is not counted. How
+    /// a store compresses or indexes does not matter, so all stores count the same.
+    pub bytes: u64,
 }
 
 /// A message or cancellation for a task that another process may hold.
@@ -525,12 +555,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;
 
-    /// How many tasks the owner has, in all scopes. Must not count them one by one. `None` if the store cannot tell; then the
-    /// limit on the tasks of an owner ([`OwnerLimits::max_tasks`](crate::OwnerLimits::max_tasks)) does not hold.
-    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
-        let _ = owner;
-        Ok(None)
-    }
+    /// What the owner has stored, in all scopes. Its cost must not grow with the number of its tasks, records or tenants, so
+    /// it is counted with each write. The limits on what an owner stores depend on it
+    /// ([`OwnerLimits::max_tasks`](crate::OwnerLimits::max_tasks), [`OwnerLimits::max_bytes`](crate::OwnerLimits::max_bytes)).
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage>;
 
     /// Folds up to `limit` tasks that ended before `before`: drops the events that the stored snapshot covers; later events
     /// stay. Answers how many tasks were folded. Must not scan tasks that have nothing to fold.

@@ -139,6 +139,8 @@ pub(crate) enum Limited {
     Tasks,
     /// Stored tasks.
     Stored,
+    /// Stored bytes.
+    StoredBytes,
     Streams,
     Rate,
     /// Failed attempts to authenticate.
@@ -146,13 +148,14 @@ pub(crate) enum Limited {
 }
 
 impl Limited {
-    pub(crate) const ALL: [Limited; 5] =
-        [Self::Tasks, Self::Stored, Self::Streams, Self::Rate, Self::Authentication];
+    pub(crate) const ALL: [Limited; 6] =
+        [Self::Tasks, Self::Stored, Self::StoredBytes, Self::Streams, Self::Rate, Self::Authentication];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tasks => "tasks",
             Self::Stored => "stored",
+            Self::StoredBytes => "stored_bytes",
             Self::Streams => "streams",
             Self::Rate => "rate",
             Self::Authentication => "authentication",

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
 use baton_server::store::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent,
-    TaskKey,
+    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
+    StoredEvent, TaskKey,
 };
 use tokio::sync::watch;
 
@@ -257,6 +257,11 @@ impl Store for FaultyStore {
 
     async fn task_count(&self) -> StoreResult<u64> {
         self.inner.task_count().await
+    }
+
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        self.rule("owner_usage", None)?;
+        self.inner.owner_usage(owner).await
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -2,14 +2,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_protocol::{Error, ErrorKind};
 use baton_server::auth::{AuthRequest, Authenticator, Challenge, Principal, Throttle, ThrottleOptions};
-use baton_server::{Builder, Options, OwnerLimits};
+use baton_server::store::Store;
+use baton_server::store::memory::MemoryStore;
+use baton_server::{AgentError, Asked, Builder, Options, OwnerLimits, Server, Turn};
 use serde_json::{Value, json};
 
+use crate::asking::{Ask, INTERFACES, Interface, Sending, ask_with, get, sending};
 use crate::callers::{ByHeader, call_as};
 use crate::fixtures::{Backend, Gate, TestClock, agent_with, connections};
-use crate::harness::{Answer, TestServer, id, message, message_to, serve, with_agent};
+use crate::harness::{Answer, TestServer, id, message, message_to, message_with_id, serve, with_agent};
+use crate::speakers::read;
 
 /// Every turn waits at the gate.
 fn waiting(gate: &Gate) -> Builder {
@@ -171,6 +176,170 @@ async fn s12_an_owner_with_all_its_tasks_stored_waits_for_retention() {
         assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         server.stop().await;
     }
+}
+
+/// The answer to one owner, in any generation and binding.
+async fn ask_as(server: &TestServer, owner: &str, interface: Interface, ask: &Ask) -> Answer {
+    let sent = ask_with(server, interface, &[("x-owner", owner)], ask).await;
+    read(sent.expect("every generation can say this")).await
+}
+
+#[track_caller]
+fn assert_own_quota_of(interface: Interface, refused: &Answer) {
+    assert_eq!(refused.status, 429, "{interface:?}: {}", refused.body);
+    assert_eq!(refused.header("retry-after"), Some("60"), "{interface:?}");
+    let text = refused.body.to_string();
+    assert!(text.contains("bytes stored"), "{interface:?}: {text}");
+    match interface {
+        Interface::V1Rpc | Interface::V03Rpc => assert_eq!(refused.error_code(), -32050),
+        Interface::V01 => assert_eq!(refused.error_code(), -32003),
+        Interface::V1Rest | Interface::V03Rest => assert!(text.contains("RESOURCE_EXHAUSTED"), "{text}"),
+    }
+}
+
+fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 60 * 60)
+}
+
+/// Beyond its stored bytes no message of an owner is taken, in no generation and binding and under no tenant, until retention
+/// has removed some. All else goes on: its reads, its cancels, its repeats, and others.
+#[tokio::test]
+async fn s12_an_owner_with_all_its_bytes_stored_waits_for_retention() {
+    for backend in Backend::each() {
+        let clock = TestClock::new();
+        let few = options(|options| options.owners.max_bytes = 60_000);
+        let start = async || {
+            let agent = with_agent(crate::agents::obedient).authenticator(Arc::new(ByHeader));
+            serve(agent.store(backend.open().await).clock(clock.clone()).options(few.clone())).await
+        };
+        let server = start().await;
+        let asking = call_as(&server, "greedy", "SendMessage", message("ask")).await.result()["task"].clone();
+        let held =
+            id(&call_as(&server, "greedy", "SendMessage", at_once("hold")).await.result()["task"]).to_owned();
+        // The turn that exceeds the limit is not disturbed.
+        let large = message(&format!("work {}", "x".repeat(20_000)));
+        let done = call_as(&server, "greedy", "SendMessage", large.clone()).await;
+        assert_eq!(done.result()["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+        for interface in INTERFACES {
+            let to_task = Sending { task: Some(id(&asking).to_owned()), ..sending("answer") };
+            for ask in [
+                Ask::Send(sending("more")),
+                Ask::Stream(sending("more")),
+                Ask::Send(to_task.clone()),
+                Ask::Stream(to_task),
+                Ask::Send(Sending { task: Some(held.clone()), ..sending("and") }),
+            ] {
+                assert_own_quota_of(interface, &ask_as(&server, "greedy", interface, &ask).await);
+            }
+            assert_eq!(ask_as(&server, "greedy", interface, &get(&held)).await.status, 200);
+            let other = Ask::Send(sending("work"));
+            assert_eq!(ask_as(&server, "calm", interface, &other).await.status, 200, "{interface:?}");
+        }
+        assert_eq!(limited(&server, "stored_bytes").await, 5 * INTERFACES.len() as u64);
+        let mut elsewhere = message("more");
+        elsewhere["tenant"] = json!("elsewhere");
+        assert_own_quota(&call_as(&server, "greedy", "SendMessage", elsewhere).await);
+        assert_eq!(call_as(&server, "greedy", "ListTasks", json!({})).await.result()["totalSize"], 3);
+        let again = call_as(&server, "greedy", "SendMessage", large).await;
+        assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
+        for task in [id(&asking), &held] {
+            let canceled = call_as(&server, "greedy", "CancelTask", json!({"id": task})).await;
+            assert_eq!(canceled.result()["status"]["state"], "TASK_STATE_CANCELED");
+        }
+        server.stop().await;
+
+        let server = start().await;
+        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        // Folding gives some of it back: the log, of which the snapshot says the same.
+        clock.advance(days(2));
+        server.server.sweep().await.unwrap();
+        assert_eq!(call_as(&server, "greedy", "SendMessage", message("work")).await.status, 200);
+        let large = message(&format!("work {}", "x".repeat(20_000)));
+        assert_eq!(call_as(&server, "greedy", "SendMessage", large.clone()).await.status, 200);
+        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        clock.advance(days(31));
+        server.server.sweep().await.unwrap();
+        let large = message(&format!("work {}", "x".repeat(20_000)));
+        assert_eq!(call_as(&server, "greedy", "SendMessage", large).await.status, 200);
+        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        server.stop().await;
+    }
+}
+
+/// A message skill makes no task; its reply is stored with the message, and counts for its owner under any tenant.
+#[tokio::test]
+async fn s12_replies_of_message_skills_count_for_their_owner() {
+    for backend in Backend::each() {
+        let clock = TestClock::new();
+        let few = options(|options| options.owners.max_bytes = 12_000);
+        let long = |_: Asked| async { Ok::<_, AgentError>("x".repeat(3000)) };
+        let card = AgentCard::new("test", "An agent for tests", "1.0.0");
+        let agent = Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), long);
+        let agent = agent.authenticator(Arc::new(ByHeader)).store(backend.open().await);
+        let server = serve(agent.clock(clock.clone()).options(few)).await;
+        let ask = async |message_id: &str, tenant: &str| {
+            let mut params = message_with_id(message_id, "hello");
+            params["tenant"] = json!(tenant);
+            call_as(&server, "greedy", "SendMessage", params).await
+        };
+        for n in 0..4 {
+            let answer = ask(&format!("m{n}"), &format!("invented-{n}")).await;
+            assert_eq!(answer.status, 200, "{n}: {}", answer.body);
+        }
+        assert_own_quota(&ask("m4", "invented-4").await);
+        assert_eq!(ask("m0", "invented-0").await.header("a2a-idempotent-replay"), Some("true"));
+        assert_eq!(call_as(&server, "calm", "SendMessage", message("hello")).await.status, 200);
+        // Message records are kept longer than tasks.
+        clock.advance(days(68));
+        assert_eq!(server.server.sweep().await.unwrap().records, 5);
+        assert_eq!(ask("m4", "invented-4").await.status, 200);
+        server.stop().await;
+    }
+}
+
+/// Turns that have begun go on beyond the limit, but not for ever.
+#[tokio::test]
+async fn s12_a_turn_fails_far_beyond_its_owners_bytes() {
+    const LIMIT: u64 = 2 * 1024 * 1024;
+    let endless = |turn: Turn| async move {
+        let chunk = "x".repeat(64 * 1024);
+        let chunks = if turn.text() == "some" { 24 } else { 100_000 };
+        for n in 0..chunks {
+            turn.text_artifact(&format!("piece {n}"), chunk.clone()).await?;
+        }
+        Ok(())
+    };
+    for backend in Backend::each() {
+        let store = backend.open().await;
+        let few = options(|options| options.owners.max_bytes = LIMIT);
+        let agent = with_agent(endless).authenticator(Arc::new(ByHeader)).store(Arc::clone(&store));
+        let server = serve(agent.options(few)).await;
+        // 1.5 MiB, and a snapshot: beyond the limit, but not far.
+        let some = call_as(&server, "greedy", "SendMessage", message("some")).await;
+        assert_eq!(some.result()["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+        let all = call_as(&server, "other", "SendMessage", message("all")).await;
+        let status = &all.result()["task"]["status"];
+        assert_eq!(status["state"], "TASK_STATE_FAILED");
+        let reason = status["message"]["parts"][0]["text"].as_str().unwrap();
+        assert!(reason.contains("far more than the 2097152"), "{reason}");
+        let stored = store.owner_usage("other").await.unwrap().bytes;
+        assert!((2 * LIMIT..4 * LIMIT).contains(&stored), "{stored}");
+        assert_own_quota(&call_as(&server, "other", "SendMessage", message("some")).await);
+        server.stop().await;
+    }
+}
+
+/// They share one owner, so one of them could shut out the others.
+#[tokio::test]
+async fn s12_anonymous_callers_have_no_limit_of_bytes() {
+    let few = options(|options| options.owners.max_bytes = 1);
+    let store = Arc::new(MemoryStore::new());
+    let server = serve(with_agent(crate::agents::obedient).options(few).store(Arc::clone(&store))).await;
+    for _ in 0..3 {
+        assert_eq!(server.call("SendMessage", message("work")).await.status, 200);
+    }
+    assert_eq!(store.owner_usage("anonymous").await.unwrap().tasks, 3);
+    server.stop().await;
 }
 
 async fn send_from(server: &TestServer, address: Option<&str>, method: &str) -> Answer {

@@ -16,6 +16,7 @@ impl Config {
         options.owners.max_running = *limits.owner_running;
         options.owners.max_queued = *limits.owner_queued;
         options.owners.max_tasks = *limits.owner_tasks;
+        options.owners.max_bytes = limits.owner_bytes.0;
         options.owners.rate_send = *limits.rate_send;
         options.owners.rate_read = *limits.rate_read;
         options.owners.rate_subscribe = *limits.rate_subscribe;

@@ -3,7 +3,7 @@
 //!
 //! Methods that read are visible in the crate, methods that write in the engine, and `append` in [`super`] only.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use tracing::Instrument as _;
 
 use crate::store::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredEvent, TaskKey,
-    Weighed,
+    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredEvent,
+    TaskKey, Weighed,
 };
 use crate::telemetry::{Telemetry, Written};
 
@@ -36,6 +36,7 @@ struct StoreStatus {
     /// The last write found no room.
     full: AtomicBool,
     full_logged: Mutex<FullLogged>,
+    written_bytes: AtomicU64,
 }
 
 /// What has been logged about a full store.
@@ -50,7 +51,12 @@ struct FullLogged {
 impl WatchedStore {
     pub(in crate::engine) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);
-        let status = Arc::new(StoreStatus { fatal, full: false.into(), full_logged: Mutex::default() });
+        let status = Arc::new(StoreStatus {
+            fatal,
+            full: false.into(),
+            full_logged: Mutex::default(),
+            written_bytes: 0.into(),
+        });
         WatchedStore { store, status, telemetry }
     }
 
@@ -70,6 +76,7 @@ impl WatchedStore {
 
     pub(super) async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
         let (start, written) = (Instant::now(), Written::of(&append));
+        let bytes = append.record_bytes() + counted_bytes(append.message.as_ref());
         let span = tracing::debug_span!(
             target: "baton_server::store",
             "append",
@@ -78,6 +85,7 @@ impl WatchedStore {
         );
         let result = self.store.append(scope, append).instrument(span).await;
         self.telemetry.appending(start.elapsed());
+        self.add_written(bytes);
         if matches!(result, Ok(Appended::Written(_))) {
             self.telemetry.written(&written);
         }
@@ -90,7 +98,10 @@ impl WatchedStore {
         task: &TaskId,
         request: NewRequest,
     ) -> StoreResult<Requested> {
-        self.checked_write(self.store.request(scope, task, request).await)
+        let bytes = request.event.record().len() as u64 + counted_bytes(request.message.as_ref());
+        let result = self.store.request(scope, task, request).await;
+        self.add_written(bytes);
+        self.checked_write(result)
     }
 
     pub(in crate::engine) async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>> {
@@ -146,7 +157,10 @@ impl WatchedStore {
         scope: &Scope,
         record: MessageRecord,
     ) -> StoreResult<Option<MessageRecord>> {
-        self.checked_write(self.store.put_reply(scope, record).await)
+        let bytes = record.counted_bytes();
+        let result = self.store.put_reply(scope, record).await;
+        self.add_written(bytes);
+        self.checked_write(result)
     }
 
     pub(crate) async fn open_tasks(&self, after: TaskKey, limit: u32) -> StoreResult<Vec<OpenTask>> {
@@ -169,8 +183,13 @@ impl WatchedStore {
         self.checked(self.store.task_count().await)
     }
 
-    pub(in crate::engine) async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
-        self.checked(self.store.owner_tasks(owner).await)
+    pub(in crate::engine) async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        self.checked(self.store.owner_usage(owner).await)
+    }
+
+    /// About how many bytes this process has written, for all owners. A write is counted after it is done.
+    pub(in crate::engine) fn written_bytes(&self) -> u64 {
+        self.status.written_bytes.load(Ordering::Relaxed)
     }
 
     pub(in crate::engine) async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
@@ -188,6 +207,11 @@ impl WatchedStore {
     /// The store's own metrics.
     pub(crate) fn measures(&self) -> Measures {
         self.store.measures()
+    }
+
+    /// Also counts a write that failed: it may have been done.
+    fn add_written(&self, bytes: u64) {
+        self.status.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn checked<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
@@ -229,6 +253,10 @@ impl WatchedStore {
             tracing::info!("there is room again: the store takes writes");
         }
     }
+}
+
+fn counted_bytes(record: Option<&MessageRecord>) -> u64 {
+    record.map_or(0, MessageRecord::counted_bytes)
 }
 
 impl StoreStatus {

@@ -137,6 +137,7 @@ impl Run {
                 End::Invalid(fault) => {
                     (TaskState::Failed, Some(format!("The agent gave an invalid response: {fault}")))
                 }
+                End::OwnerFull(reason) => (TaskState::Failed, Some(reason.clone())),
                 End::Panicked => (TaskState::Failed, Some("The agent stopped unexpectedly".to_owned())),
                 End::Returned(Ok(())) if state.is_interrupted() => return,
                 // The agent did not end the task, and messages wait: they begin the next turn.

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) status_event: StatusEvent,
     /// Message records of this task; they become orphans when it is purged.
     pub(super) messages: Vec<RecordKey>,
+    /// What the task counts for its owner, without its message records.
+    pub(super) bytes: u64,
 }
 
 /// The event with the task's status message: see [`said::after`].
@@ -118,11 +120,23 @@ impl Entry {
         if said != self.status_event.number() {
             self.status_event = StatusEvent::At(said);
         }
+        let added: usize = events.iter().map(|event| event.record().len()).sum();
+        let kept = snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len());
         let ids = Ids { task: &self.id, context: &self.head.context_id };
-        self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
+        let replaced = self.log.extend(ids, self.head.folded_through + 1, events, snapshot);
+        self.bytes += (added + kept) as u64;
+        self.bytes -= replaced as u64;
+    }
+
+    /// Removes a pending request.
+    pub(super) fn settle(&mut self, request: RequestId) -> Option<Pending> {
+        let settled = self.log.settle(request)?;
+        self.bytes -= settled.event.record().len() as u64;
+        Some(settled)
     }
 
     pub(super) fn note(&mut self, pending: Pending) {
+        self.bytes += pending.event.record().len() as u64;
         let ids = Ids { task: &self.id, context: &self.head.context_id };
         self.log.note(ids, self.head.folded_through + 1, pending);
     }
@@ -141,6 +155,7 @@ impl Entry {
         let folded = self.head.folded_through;
         let events = self.log.take_events(ids, folded + 1, (self.snapshot_version - folded) as usize);
         self.head.folded_through = self.snapshot_version;
+        self.bytes -= events.iter().map(|event| event.record().len() as u64).sum::<u64>();
         events
     }
 

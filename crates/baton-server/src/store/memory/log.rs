@@ -62,16 +62,16 @@ impl Log {
         }
     }
 
-    /// Adds events, and replaces the snapshot if a new one is given.
+    /// Adds events, and replaces the snapshot if a new one is given. Answers how many bytes the replaced one has.
     pub(super) fn extend(
         &mut self,
         ids: Ids<'_>,
         first: u64,
         mut added: Vec<StoredEvent>,
         snapshot: Option<StoredSnapshot>,
-    ) {
+    ) -> usize {
         if added.is_empty() && snapshot.is_none() {
-            return;
+            return 0;
         }
         let unpacked = self.unpack(ids, first);
         if unpacked.events.is_empty() {
@@ -79,7 +79,10 @@ impl Log {
         } else {
             unpacked.events.append(&mut added);
         }
-        unpacked.snapshot = snapshot.or(unpacked.snapshot.take());
+        match snapshot {
+            Some(new) => unpacked.snapshot.replace(new).map_or(0, |replaced| replaced.record().len()),
+            None => 0,
+        }
     }
 
     fn unpack(&mut self, ids: Ids<'_>, first: u64) -> &mut Unpacked {

@@ -27,8 +27,8 @@ use tokio::sync::Semaphore;
 use self::state::State;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
-    StoredEvent, TaskKey,
+    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult,
+    StoredCredential, StoredEvent, TaskKey,
 };
 
 /// Keeps tasks as long as the process runs.
@@ -156,8 +156,8 @@ impl Store for MemoryStore {
         Ok(self.state()?.task_count())
     }
 
-    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
-        Ok(Some(self.state()?.owner_tasks(owner)))
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        Ok(self.state()?.owner_usage(owner))
     }
 
     fn measures(&self) -> Measures {

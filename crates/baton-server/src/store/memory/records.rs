@@ -49,6 +49,21 @@ impl CompactRecord {
         self.scope
     }
 
+    pub(super) fn counted_bytes(&self) -> u64 {
+        self.to_record().counted_bytes()
+    }
+
+    fn to_record(&self) -> MessageRecord {
+        MessageRecord {
+            message_id: self.id.clone(),
+            hash: self.hash,
+            task: self.task.clone(),
+            event: self.event.map(NonZeroU64::get),
+            reply: self.reply.as_deref().cloned(),
+            at: self.at,
+        }
+    }
+
     fn is(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> bool {
         self.hash[..HASH_DIGEST] == hash[..HASH_DIGEST] && self.scope == scope && self.id == *id
     }
@@ -61,15 +76,7 @@ impl CompactRecord {
 impl Records {
     pub(super) fn find(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Option<MessageRecord> {
         let key = record_key(&self.hasher, scope, id, hash);
-        let kept = self.kept.find(key.0, |kept| kept.is(scope, id, hash))?;
-        Some(MessageRecord {
-            message_id: kept.id.clone(),
-            hash: kept.hash,
-            task: kept.task.clone(),
-            event: kept.event.map(NonZeroU64::get),
-            reply: kept.reply.as_deref().cloned(),
-            at: kept.at,
-        })
+        Some(self.kept.find(key.0, |kept| kept.is(scope, id, hash))?.to_record())
     }
 
     /// Adds a new record. If it belongs to the task `parent`, [`Records::orphan`] must be called when that task is purged.

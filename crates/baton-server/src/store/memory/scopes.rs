@@ -1,4 +1,4 @@
-//! Scopes by a small number, and the data of each scope. A scope without data is removed.
+//! Scopes by a small number, and the data of each scope; the same for owners. A scope or owner without data is removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use slab::Slab;
 use super::lists::Lists;
 use super::task_ids::TaskIds;
 use super::tasks::Tasks;
-use crate::store::TaskKey;
+use crate::store::{OwnerUsage, TaskKey};
 
 /// Stands for a [`Scope`] in keys, as long as the scope has data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,14 +18,25 @@ pub(super) struct ScopeId(u32);
 #[derive(Default)]
 pub(super) struct Scopes {
     ids: HashMap<Scope, ScopeId>,
-    /// The scopes of each owner.
-    by_owner: HashMap<Arc<str>, Vec<ScopeId>>,
     data: Slab<ScopeData>,
+    owner_ids: HashMap<Arc<str>, OwnerId>,
+    owners: Slab<OwnerData>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OwnerId(u32);
+
+#[derive(Default)]
+struct OwnerData {
+    /// How many scopes it has.
+    scopes: usize,
+    usage: OwnerUsage,
 }
 
 /// The data of one scope.
 pub(super) struct ScopeData {
     pub(super) scope: Scope,
+    owner: OwnerId,
     pub(super) task_ids: TaskIds,
     pub(super) lists: Lists,
     /// Number of message records.
@@ -41,15 +52,21 @@ impl Scopes {
         if let Some(id) = self.find(scope) {
             return id;
         }
+        let owners = &mut self.owners;
+        let owner = *self
+            .owner_ids
+            .entry(Arc::clone(&scope.owner))
+            .or_insert_with(|| OwnerId(owners.insert(OwnerData::default()) as u32));
+        self.owners[owner.0 as usize].scopes += 1;
         let data = ScopeData {
             scope: scope.clone(),
+            owner,
             task_ids: TaskIds::default(),
             lists: Lists::default(),
             records: 0,
         };
         let id = ScopeId(self.data.insert(data) as u32);
         self.ids.insert(scope.clone(), id);
-        self.by_owner.entry(Arc::clone(&scope.owner)).or_default().push(id);
         id
     }
 
@@ -61,10 +78,15 @@ impl Scopes {
         &mut self.data[id.0 as usize]
     }
 
-    /// How many tasks the owner has.
-    pub(super) fn owner_tasks(&self, owner: &str) -> u64 {
-        let scopes = self.by_owner.get(owner).into_iter().flatten();
-        scopes.map(|scope| self.get(*scope).task_ids.len() as u64).sum()
+    /// What the owner of this name has stored.
+    pub(super) fn usage_of(&self, owner: &str) -> OwnerUsage {
+        self.owner_ids.get(owner).map(|owner| self.owners[owner.0 as usize].usage).unwrap_or_default()
+    }
+
+    /// What the scope's owner has stored, to be changed with each write.
+    pub(super) fn usage(&mut self, scope: ScopeId) -> &mut OwnerUsage {
+        let owner = self.get(scope).owner;
+        &mut self.owners[owner.0 as usize].usage
     }
 
     pub(super) fn task(&self, tasks: &Tasks, scope: ScopeId, task: &TaskId) -> Option<TaskKey> {
@@ -78,11 +100,11 @@ impl Scopes {
         if data.task_ids.is_empty() && data.records == 0 {
             let data = self.data.remove(id.0 as usize);
             self.ids.remove(&data.scope);
-            if let Some(scopes) = self.by_owner.get_mut(&data.scope.owner) {
-                scopes.retain(|scope| *scope != id);
-                if scopes.is_empty() {
-                    self.by_owner.remove(&data.scope.owner);
-                }
+            let owner = data.owner.0 as usize;
+            self.owners[owner].scopes -= 1;
+            if self.owners[owner].scopes == 0 {
+                self.owners.remove(owner);
+                self.owner_ids.remove(&data.scope.owner);
             }
         }
     }

@@ -14,7 +14,7 @@ use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
 use crate::store::{
     Append, Appended, Birth, Head, ListPage, ListQuery, MessageHash, MessageRecord, NewRequest, OpenTask,
-    RequestId, Requested, StoredCredential, StoredEvent, TaskKey,
+    OwnerUsage, RequestId, Requested, StoredCredential, StoredEvent, TaskKey,
 };
 
 #[derive(Default)]
@@ -97,8 +97,10 @@ impl State {
             snapshot_version: 0,
             status_event: StatusEvent::At(0),
             messages: Vec::new(),
+            bytes: 0,
         };
         self.tasks.insert(Box::new(entry));
+        self.scopes.usage(scope).tasks += 1;
         self.scopes.get_mut(scope).task_ids.insert(&self.tasks, key);
         key
     }
@@ -113,14 +115,18 @@ impl State {
         );
         entry.head.version = append.expected + append.events.len() as u64;
         entry.head.current = append.head;
+        let usage = self.scopes.usage(entry.scope);
+        usage.bytes -= entry.bytes;
         entry.write(append.events, append.snapshot);
         for settled in append.settled {
-            let Some(pending) = entry.log.settle(settled.request) else { continue };
+            let Some(pending) = entry.settle(settled.request) else { continue };
             if let (Some(message), Some(event)) = (pending.message, settled.event) {
                 self.records.set_event(entry.scope, message, event);
             }
         }
+        usage.bytes += entry.bytes;
         if let Some(record) = append.message {
+            usage.bytes += record.counted_bytes();
             self.scopes.get_mut(entry.scope).records += 1;
             entry.messages.reserve_exact(1);
             entry.messages.push(self.records.insert(entry.scope, record, Some(&entry.id)));
@@ -152,8 +158,11 @@ impl State {
         self.last_request += 1;
         let id = RequestId(self.last_request);
         let message = request.message.as_ref().map(|record| (record.message_id.clone(), record.hash));
+        let usage = self.scopes.usage(scope);
+        usage.bytes += request.event.record().len() as u64;
         entry.note(Pending { request: id, event: request.event, message });
         if let Some(record) = request.message {
+            usage.bytes += record.counted_bytes();
             self.scopes.get_mut(scope).records += 1;
             entry.messages.push(self.records.insert(scope, record, Some(&entry.id)));
         }
@@ -196,6 +205,7 @@ impl State {
         if let Some(first) = self.records.find(scope, &record.message_id, &record.hash) {
             return Some(first);
         }
+        self.scopes.usage(scope).bytes += record.counted_bytes();
         self.scopes.get_mut(scope).records += 1;
         self.records.insert(scope, record, None);
         None
@@ -235,8 +245,8 @@ impl State {
         self.credentials.remove(id);
     }
 
-    pub(super) fn owner_tasks(&self, owner: &str) -> u64 {
-        self.scopes.owner_tasks(owner)
+    pub(super) fn owner_usage(&self, owner: &str) -> OwnerUsage {
+        self.scopes.usage_of(owner)
     }
 
     pub(super) fn task_count(&self) -> u64 {
@@ -252,7 +262,10 @@ impl State {
         let fold = |(_, key): (Timestamp, TaskKey)| {
             let entry = self.tasks.get_mut(key);
             let indexed_by = entry.indexed_by();
+            let usage = self.scopes.usage(entry.scope);
+            usage.bytes -= entry.bytes;
             let events = entry.fold();
+            usage.bytes += entry.bytes;
             (key, indexed_by, entry.indexed_by(), events)
         };
         let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).map(fold).collect();
@@ -279,6 +292,9 @@ impl State {
         let scope = self.task(key).scope;
         self.scopes.get_mut(scope).task_ids.remove(&self.tasks, key);
         let entry = self.tasks.remove(key)?;
+        let usage = self.scopes.usage(scope);
+        usage.tasks -= 1;
+        usage.bytes -= entry.bytes;
         for message in &entry.messages {
             self.records.orphan(scope, *message, &entry.id);
         }
@@ -292,6 +308,7 @@ impl State {
         let purged = self.records.purge(before, limit, lives);
         for record in &purged {
             self.scopes.get_mut(record.scope()).records -= 1;
+            self.scopes.usage(record.scope()).bytes -= record.counted_bytes();
         }
         for record in &purged {
             self.scopes.release(record.scope());

@@ -34,10 +34,6 @@ impl TaskIds {
         self.keys.remove(self.hasher.hash_one(&tasks.get(key).id), |other| *other == key);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -31,8 +31,8 @@ use tokio_postgres::NoTls;
 
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent,
-    TaskKey,
+    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
+    StoredEvent, TaskKey,
 };
 
 /// How the store connects.
@@ -185,8 +185,8 @@ impl Store for PostgresStore {
         write::remove_credential(&self.client().await?, id).await
     }
 
-    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
-        read::owner_tasks(&self.client().await?, owner).await.map(Some)
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        read::owner_usage(&self.client().await?, owner).await
     }
 
     async fn check(&self) -> StoreResult<()> {

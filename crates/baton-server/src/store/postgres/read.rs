@@ -10,7 +10,8 @@ use super::statements::{self as sql, signed};
 use crate::store::state_totals::states;
 use crate::store::{
     Brief, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
-    MessageRecord, OpenTask, PendingRequest, RequestId, StoreResult, StoredCredential, StoredEvent, TaskKey,
+    MessageRecord, OpenTask, OwnerUsage, PendingRequest, RequestId, StoreError, StoreResult,
+    StoredCredential, StoredEvent, TaskKey,
 };
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -150,9 +151,12 @@ pub(super) async fn credentials(client: &Client) -> StoreResult<Vec<StoredCreden
     rows.iter().map(credential).collect()
 }
 
-pub(super) async fn owner_tasks(client: &Client, owner: &str) -> StoreResult<u64> {
-    let rows = query(client, sql::OWNER_TASKS, &[&owner]).await?;
-    rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
+pub(super) async fn owner_usage(client: &Client, owner: &str) -> StoreResult<OwnerUsage> {
+    let rows = query(client, sql::OWNER_USAGE, &[&owner]).await?;
+    let Some(row) = rows.first() else { return Ok(OwnerUsage::default()) };
+    let number =
+        |column| Ok::<_, StoreError>(u64::try_from(row.try_get::<_, i64>(column)?).unwrap_or_default());
+    Ok(OwnerUsage { tasks: number("tasks")?, bytes: number("bytes")? })
 }
 
 pub(super) async fn task_count(client: &Client) -> StoreResult<u64> {

@@ -240,20 +240,33 @@ pub(super) const OPEN_TASKS: &str = "\
         ORDER BY 1 LIMIT $2 \
     ) open JOIN task t ON t.key = open.key JOIN scope s ON s.id = t.scope ORDER BY t.key";
 pub(super) const PING: &str = "SELECT 1";
-/// $1: owner.
-pub(super) const OWNER_TASKS: &str = "SELECT coalesce(sum(y.tasks), 0)::bigint AS sum FROM scope s \
-    JOIN tally y ON y.scope = s.id WHERE s.owner = $1";
+/// $1: owner. What is counted, and what open tasks have written since.
+pub(super) const OWNER_USAGE: &str = "SELECT coalesce(sum(u.tasks), 0)::bigint AS tasks, \
+    (coalesce(sum(u.bytes), 0) + ( \
+        SELECT coalesce(sum(t.uncounted), 0) FROM task t JOIN scope s ON s.id = t.scope \
+        WHERE t.work <> 0 AND s.owner = $1 \
+    ))::bigint AS bytes FROM owner_usage u WHERE u.owner = $1";
 pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
 pub(super) const FOLD_ENDED: &str = concat!(
     "WITH chosen AS MATERIALIZED ( \
-        SELECT key FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
+        SELECT key, scope, folded_through FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
+    ), sizes AS MATERIALIZED ( \
+        SELECT c.key, c.scope, coalesce(( \
+            SELECT sum(octet_length(e.record)) FROM event e WHERE e.task = c.key AND e.number > c.folded_through \
+            AND e.number <= (SELECT s.version FROM snapshot s WHERE s.task = c.key)), 0)::bigint AS bytes FROM chosen c \
+    ), usage AS ( \
+        INSERT INTO owner_usage (owner, shard, tasks, bytes) \
+        SELECT s.owner, 16, 0, -sum(z.bytes) FROM sizes z JOIN scope s ON s.id = z.scope \
+        GROUP BY s.owner ORDER BY s.owner \
+        ON CONFLICT (owner, shard) DO UPDATE SET bytes = owner_usage.bytes + excluded.bytes \
     ), dropped AS ( \
         DELETE FROM event d WHERE d.task = ANY (ARRAY(SELECT key FROM chosen)) \
         AND d.number <= (SELECT s.version FROM snapshot s WHERE s.task = d.task) AND d.number IS DISTINCT FROM (",
     deciding_event!("e.number", "d.task"),
     ")) \
-    UPDATE task SET folded_through = (SELECT s.version FROM snapshot s WHERE s.task = key), foldable = false \
+    UPDATE task SET folded_through = (SELECT s.version FROM snapshot s WHERE s.task = key), foldable = false, \
+        size = task.size - (SELECT z.bytes FROM sizes z WHERE z.key = task.key) \
     WHERE key = ANY (ARRAY(SELECT key FROM chosen))"
 );
 pub(super) const PURGE_ENDED: &str = "\

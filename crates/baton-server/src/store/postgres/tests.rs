@@ -10,7 +10,8 @@ use tokio_postgres::NoTls;
 use super::{Options, PostgresStore};
 use crate::store::suite::fixture::*;
 use crate::store::{
-    Append, Appended, Detail, ListPosition, ListQuery, Store, StoreError, StoreResult, TaskKey, Work,
+    Append, Appended, Detail, ListPosition, ListQuery, OwnerUsage, Store, StoreError, StoreResult, TaskKey,
+    Work,
 };
 
 /// A store in a fresh schema of the server that `cargo xtask test --only stores` starts.
@@ -113,6 +114,44 @@ async fn s12_what_format_3_wrote_is_found_and_folded() {
     for task in ["before", "after"] {
         assert_eq!(head(&store, task).await.folded_through, 1, "{task}");
     }
+}
+
+/// What format 6 stored is counted for its owners, under all their tenants.
+#[tokio::test]
+async fn s12_what_format_6_stored_is_counted() {
+    let options = Options { connections: 1, ..fresh() };
+    let old = raw_client(&options.schema).await;
+    old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
+    for sql in &super::schema::MIGRATIONS[..6] {
+        old.batch_execute(sql).await.unwrap();
+    }
+    // One task is folded and still has its status event, the other is not and has a request.
+    let rows = "INSERT INTO meta (name, value) VALUES ('format', '6'); \
+                INSERT INTO scope (agent, tenant, owner) \
+                VALUES ('agent', 'tenant', 'owner'), ('agent', 'invented', 'owner'), ('agent', '', 'other'); \
+                INSERT INTO task (scope, id, context, generation, created_at, version, folded_through, state, status_at, \
+                work, attempts, fence, ended, foldable) \
+                VALUES (1, 'folded', 'c', 1, 0, 2, 2, 3, 0, 0, 0, 0, true, false), \
+                       (2, 'open', 'c', 1, 0, 2, 0, 2, 0, 2, 0, 0, false, false); \
+                INSERT INTO event SELECT key, number, convert_to('1 S2 ' || number || chr(10) || '{}', 'UTF8') \
+                FROM task, (VALUES (1), (2)) n (number) WHERE number > folded_through - 1; \
+                INSERT INTO snapshot SELECT key, 2, '\\x3120312031' FROM task WHERE ended; \
+                INSERT INTO request (task, id, record) SELECT key, 1, '\\x313233' FROM task WHERE NOT ended; \
+                INSERT INTO message_record (scope, message_id, hash, task, reply, at) \
+                VALUES (1, 'm', decode(repeat('01', 31), 'hex'), 'folded', NULL, 0), \
+                       (2, 'mü', decode(repeat('01', 31), 'hex'), NULL, '\\x0001', 0), \
+                       (3, 'm', decode(repeat('01', 31), 'hex'), 'gone', NULL, 0)";
+    old.batch_execute(rows).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(connect(options).await.unwrap());
+    // The snapshot; the two events of 9 bytes and the request; two records.
+    let bytes = 5 + 2 * 9 + 3 + (256 + 1 + 6) + (256 + 3 + 2);
+    let expected = OwnerUsage { tasks: 2, bytes };
+    assert_eq!(store.owner_usage("owner").await.unwrap(), expected);
+    assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage { tasks: 0, bytes: 256 + 1 + 4 });
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
+    assert_eq!(store.owner_usage("owner").await.unwrap(), OwnerUsage { tasks: 1, bytes: 2 * 9 + 3 });
+    assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage::default());
 }
 
 #[tokio::test]
@@ -278,6 +317,7 @@ async fn every_operation(store: &Arc<dyn Store>, round: u64) {
     }
     store.open_tasks(TaskKey(0), 100).await.unwrap();
     store.task_count().await.unwrap();
+    store.owner_usage("owner").await.unwrap();
     for before in [Timestamp::MIN, at(6 + round as i64)] {
         store.fold_ended(before, 10).await.unwrap();
         store.purge_ended(before, 10).await.unwrap();

@@ -50,15 +50,26 @@ pub(super) fn scope_name(scope: &Scope) -> String {
         if n > 0 {
             name.push(':');
         }
-        for byte in member.bytes() {
-            if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
-                name.push(char::from(byte));
-            } else {
-                write!(name, "%{byte:02X}").expect("writing to memory cannot fail");
-            }
-        }
+        push_escaped(&mut name, member);
     }
     name
+}
+
+/// An owner as it stands in [`scope_name`].
+pub(super) fn escaped(member: &str) -> String {
+    let mut name = String::with_capacity(member.len());
+    push_escaped(&mut name, member);
+    name
+}
+
+fn push_escaped(name: &mut String, member: &str) {
+    for byte in member.bytes() {
+        if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
+            name.push(char::from(byte));
+        } else {
+            write!(name, "%{byte:02X}").expect("writing to memory cannot fail");
+        }
+    }
 }
 
 /// The task's name within its bucket: the scope's name and the id, unescaped.

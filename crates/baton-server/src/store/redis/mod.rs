@@ -35,14 +35,14 @@ use self::keys::{BUCKETS, Bucket};
 use self::scripts::Scripts;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent,
-    TaskKey,
+    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
+    StoredEvent, TaskKey,
 };
 
 /// Format of keys and values, stored in `meta`. In format 2, message records are named by digests, and a task's hash has
-/// `said`, the number of the event with its status message, which folding keeps. Older versions of Baton know format 1
-/// only and refuse to start.
-const FORMAT: u64 = 2;
+/// `said`, the number of the event with its status message, which folding keeps. In format 3, tasks and message records have
+/// `bytes`, and what each owner has stored is counted. Older versions of Baton refuse to start.
+const FORMAT: u64 = 3;
 
 /// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,13 +133,14 @@ impl RedisStore {
         both.cmd("HMGET").arg(&key).arg(&["format", "buckets", migrate::MIGRATING]);
         let ((format, buckets, migrating),): ((u64, u64, Option<u64>),) =
             both.query_async(&mut self.connection()).await?;
-        if !matches!(format, 1 | FORMAT) || buckets != BUCKETS {
+        if !(1..=FORMAT).contains(&format) || buckets != BUCKETS {
             return Err(StoreError::unavailable(format!(
                 "the keys have format {format} in {buckets} buckets and this Baton knows format {FORMAT} in {BUCKETS}"
             )));
         }
-        if format == 1 || migrating.is_some() {
-            migrate::from_format_1(self, &key).await?;
+        let from = migrating.unwrap_or(format);
+        if from < FORMAT {
+            migrate::migrate(self, &key, from).await?;
         }
         Ok(())
     }
@@ -246,6 +247,10 @@ impl Store for RedisStore {
 
     async fn task_count(&self) -> StoreResult<u64> {
         read::task_count(self).await
+    }
+
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
+        read::owner_usage(self, owner).await
     }
 
     async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -5,12 +5,12 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::RedisStore;
-use super::keys::{Bucket, path, read_path, reference, scope_name, sort_key};
+use super::keys::{Bucket, escaped, path, read_path, reference, scope_name, sort_key};
 use super::scripts::{self, HEAD_FIELDS};
 use crate::store::state_totals::states;
 use crate::store::{
     Detail, EVENTS_BYTES, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, OpenTask,
-    PendingRequest, RequestId, StoreResult, StoredCredential, StoredEvent, TaskKey,
+    OwnerUsage, PendingRequest, RequestId, StoreResult, StoredCredential, StoredEvent, TaskKey,
 };
 
 /// Beyond this Lua numbers are not exact. No log is that long.
@@ -150,6 +150,22 @@ pub(super) async fn task_count(store: &RedisStore) -> StoreResult<u64> {
         tasks += count.unwrap_or(0);
     }
     Ok(tasks)
+}
+
+/// An owner's scopes may be in any bucket.
+pub(super) async fn owner_usage(store: &RedisStore, owner: &str) -> StoreResult<OwnerUsage> {
+    let name = escaped(owner);
+    let mut all = redis::pipe();
+    for bucket in Bucket::all() {
+        all.cmd("HMGET").arg(store.key(bucket, "u:", &name)).arg(&["tasks", "bytes"]);
+    }
+    let counts: Vec<(Option<i64>, Option<i64>)> = all.query_async(&mut store.connection()).await?;
+    let number = |count: Option<i64>| u64::try_from(count.unwrap_or(0)).unwrap_or_default();
+    let add = |sum: OwnerUsage, (tasks, bytes)| OwnerUsage {
+        tasks: sum.tasks + number(tasks),
+        bytes: sum.bytes + number(bytes),
+    };
+    Ok(counts.into_iter().fold(OwnerUsage::default(), add))
 }
 
 /// The upper bound "not after this millisecond", as "before every id in the next millisecond".

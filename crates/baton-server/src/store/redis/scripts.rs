@@ -40,6 +40,7 @@ pub(super) struct Scripts {
     pub(super) purge: Script,
     pub(super) purge_records: Script,
     pub(super) from_format_1: Script,
+    pub(super) from_format_2: Script,
 }
 
 macro_rules! script {
@@ -61,6 +62,7 @@ impl Scripts {
             purge: script!("scripts/purge.lua"),
             purge_records: script!("scripts/purge_records.lua"),
             from_format_1: script!("scripts/from_format_1.lua"),
+            from_format_2: script!("scripts/from_format_2.lua"),
         }
     }
 }

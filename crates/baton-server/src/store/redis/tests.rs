@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_protocol::domain::TaskState;
+use baton_protocol::domain::{Scope, TaskState};
 
 use super::keys::Bucket;
 use super::{Options, RedisStore, check_settings};
@@ -48,7 +48,7 @@ async fn all_of_a_scope_is_in_one_bucket_and_purging_leaves_nothing() {
     let meta = format!("{{{prefix}}}:meta");
     let all = keys(&prefix).await;
     assert!(all.iter().all(|key| key.starts_with(&bucket) || *key == meta), "{all:?}");
-    assert_eq!(all.iter().filter(|key| key.starts_with(&bucket)).count(), 16, "{all:?}");
+    assert_eq!(all.iter().filter(|key| key.starts_with(&bucket)).count(), 17, "{all:?}");
 
     assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
     assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
@@ -77,7 +77,7 @@ async fn keys_of_another_format_are_refused() {
     let client = redis::Client::open(address()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let meta = format!("{{{}}}:meta", options.prefix);
-    let () = redis::cmd("HSET").arg(meta).arg(&["format", "3"]).query_async(&mut connection).await.unwrap();
+    let () = redis::cmd("HSET").arg(meta).arg(&["format", "4"]).query_async(&mut connection).await.unwrap();
     assert!(matches!(RedisStore::connect(&address(), options).await, Err(StoreError::Unavailable(_))));
     let odd = Options { prefix: "a{b}".to_owned(), ..Options::default() };
     assert!(matches!(RedisStore::connect(&address(), odd).await, Err(StoreError::Unavailable(_))));
@@ -134,7 +134,7 @@ async fn s12_records_of_format_1_are_found() {
     let mut after = redis::pipe();
     after.cmd("HGET").arg(&meta).arg("format").cmd("DEL").arg(&no_record).ignore();
     let (format,): (String,) = after.query_async(&mut connection).await.unwrap();
-    assert_eq!(format, "2", "versions that know format 1 only refuse to start");
+    assert_eq!(format, "3", "versions that know format 1 only refuse to start");
 
     let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
     assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 1);
@@ -148,6 +148,53 @@ async fn s12_records_of_format_1_are_found() {
     assert_eq!(keys(&prefix).await.iter().filter(|key| key.contains(":m:")).count(), 0);
     let fields: Vec<String> = redis::cmd("HKEYS").arg(meta).query_async(&mut connection).await.unwrap();
     assert_eq!(fields, ["format", "buckets"], "the migration is over");
+}
+
+/// What format 2 stored is counted for its owners, once, also if the migration is repeated.
+#[tokio::test]
+async fn s12_what_format_2_stored_is_counted() {
+    let options = fresh();
+    let prefix = options.prefix.clone();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options.clone()).await.unwrap());
+    for tenant in ["", "one", "two"] {
+        let scope = Scope::new("agent", tenant, "owner of:all");
+        written_in(&store, &scope, birth("open").events(40).with_message("m:1", 1)).await;
+        let request = new_request("w", Some(record("w", 1, "open")));
+        store.request(&scope, &id("open"), request).await.unwrap();
+        written_in(&store, &scope, birth("ended").events(3).ended(1)).await;
+        written_in(&store, &scope, birth("folded").events(3).ended(0)).await;
+        store.put_reply(&scope, reply("r", 1, "r")).await.unwrap();
+    }
+    assert_eq!(store.fold_ended(at(1), 10).await.unwrap(), 3);
+    let usage = store.owner_usage("owner of:all").await.unwrap();
+    assert_eq!(usage.tasks, 9);
+    drop(store);
+    let client = redis::Client::open(address()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let meta = format!("{{{prefix}}}:meta");
+    let mut downgrade = redis::pipe();
+    for key in keys(&prefix).await {
+        if key.contains("}:t:") || key.contains("}:m:") {
+            downgrade.cmd("HDEL").arg(key).arg(&["bytes", "log", "covered"]);
+        } else if key.contains("}:u:") {
+            downgrade.cmd("DEL").arg(key);
+        }
+    }
+    downgrade.cmd("HSET").arg(&meta).arg(&["format", "2"]);
+    let () = downgrade.exec_async(&mut connection).await.unwrap();
+
+    for _ in 0..2 {
+        let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options.clone()).await.unwrap());
+        assert_eq!(store.owner_usage("owner of:all").await.unwrap(), usage);
+        let mut again = redis::cmd("HSET");
+        again.arg(&meta).arg(&["migrating", "2"]);
+        let () = again.query_async(&mut connection).await.unwrap();
+    }
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&address(), options).await.unwrap());
+    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 3);
+    assert!(store.owner_usage("owner of:all").await.unwrap().bytes < usage.bytes);
+    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 6);
+    assert_eq!(store.owner_usage("owner of:all").await.unwrap().tasks, 3);
 }
 
 #[test]

@@ -182,11 +182,11 @@ async fn sweep(store: &RedisStore, script: &Script, before: Timestamp, limit: u3
     Ok(done)
 }
 
-/// Adds seven arguments: reference, task, the task's path, event, whether there is a reply, the reply, time. All are empty
-/// without a record.
+/// Adds eight arguments: reference, task, the task's path, event, whether there is a reply, the reply, time, and what the
+/// record counts for its owner. All are empty without a record.
 fn record_args(call: &mut ScriptInvocation<'_>, scope: &Scope, record: Option<&MessageRecord>) {
     let Some(record) = record else {
-        for _ in 0..7 {
+        for _ in 0..8 {
             call.arg("");
         }
         return;
@@ -198,5 +198,6 @@ fn record_args(call: &mut ScriptInvocation<'_>, scope: &Scope, record: Option<&M
         .arg(record.event.map_or_else(String::new, |event| event.to_string()))
         .arg(u8::from(record.reply.is_some()))
         .arg(record.reply.as_deref().unwrap_or_default())
-        .arg(record.at.as_millis());
+        .arg(record.at.as_millis())
+        .arg(record.counted_bytes());
 }

@@ -74,6 +74,36 @@ pub(super) fn read(row: &Row<'_>, after: u64, events: &mut Vec<StoredEvent>) -> 
     Ok(())
 }
 
+/// How many bytes the task's events numbered above `after` and up to `through` have. `sizes` is
+/// [`EVENT_SIZES`](super::statements::EVENT_SIZES).
+pub(super) fn bytes_within(
+    sizes: &mut Statement<'_>,
+    task: i64,
+    after: u64,
+    through: u64,
+) -> StoreResult<i64> {
+    let mut rows = sizes.query([task, signed(after)])?;
+    let (mut bytes, mut last) = (0, 0);
+    while last < through
+        && let Some(row) = rows.next()?
+    {
+        last = unsigned(row, 0)?;
+        let Some(lengths) = row.get_ref(2)?.as_blob_or_null().map_err(rusqlite::Error::from)? else {
+            if last <= through {
+                bytes += row.get::<_, i64>(1)?;
+            }
+            continue;
+        };
+        // From the last event of the row to its first.
+        for (length, number) in lengths.as_chunks::<2>().0.iter().rev().zip((0..=last).rev()) {
+            if (after + 1..=through).contains(&number) {
+                bytes += i64::from(u16::from_le_bytes(*length));
+            }
+        }
+    }
+    Ok(bytes)
+}
+
 /// The range of each record. `None` if the lengths do not add up to `record`.
 fn record_ranges(lengths: &[u8], record: &Bytes) -> Option<Vec<Range<usize>>> {
     let (lengths, rest) = lengths.as_chunks::<2>();

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use baton_protocol::domain::TaskId;
+use baton_protocol::domain::{TaskId, TaskState};
 
 /// Most heads kept. When it is reached the cache is cleared, which costs each task one lookup.
 const CAPACITY: usize = 16 * 1024;
@@ -21,6 +21,13 @@ pub(super) struct KnownHead {
     pub(super) requests: i64,
     /// See [`said::after`](crate::store::said::after). `None` in rows of older formats.
     pub(super) said: Option<u64>,
+    /// What the task counts for its owner, how much of that is not in the owner's row yet, and whether the task itself is
+    /// not: see `usage.rs`.
+    pub(super) bytes: i64,
+    pub(super) uncounted: i64,
+    pub(super) uncounted_task: bool,
+    /// Bytes of the stored snapshot; 0 without one.
+    pub(super) snapshot_bytes: i64,
 }
 
 #[derive(Debug, Default)]
@@ -34,9 +41,10 @@ impl KnownHeads {
         self.heads.get(task).copied()
     }
 
-    /// Keeps no idle task: it may never be written again.
+    /// Keeps no idle task: it may never be written again. Nor an ended one: sweeps change its row.
     pub(super) fn put(&mut self, task: (i64, TaskId), stored: KnownHead) {
-        if stored.work == 0 {
+        let ended = TaskState::from_number(stored.state).is_some_and(TaskState::is_terminal);
+        if stored.work == 0 || ended {
             self.heads.remove(&task);
             return;
         }
@@ -46,10 +54,11 @@ impl KnownHeads {
         self.heads.insert(task, stored);
     }
 
-    /// Updates the number of requests, if the task is cached.
-    pub(super) fn set_requests(&mut self, task: &(i64, TaskId), requests: i64) {
+    /// Adds a request of that many bytes, if the task is cached. `requests`: how many there were with it.
+    pub(super) fn add_request(&mut self, task: &(i64, TaskId), requests: i64, bytes: i64) {
         if let Some(stored) = self.heads.get_mut(task) {
             stored.requests = requests;
+            stored.bytes += bytes;
         }
     }
 

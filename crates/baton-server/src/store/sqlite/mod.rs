@@ -11,6 +11,7 @@
 //! | `task_counts` | tasks by state in the whole file, in memory |
 //! | `credentials` | the table of credentials |
 //! | `tally` | tasks by state for each scope, in a table |
+//! | `usage` | what each owner has stored, in a table |
 //! | `lock` | keeps other processes out |
 //! | `opened_files` | notices files deleted or replaced while they are open |
 //! | `disk_space` | tells a full disk from other I/O errors |
@@ -40,6 +41,7 @@ mod tally;
 mod task_counts;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod write;
 mod writer;
 
@@ -60,8 +62,8 @@ use self::task_counts::TaskCounts;
 use self::writer::Writer;
 use super::{
     Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
-    StoredEvent, TaskKey, Weighed,
+    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult,
+    StoredCredential, StoredEvent, TaskKey, Weighed,
 };
 use crate::points::{Point, reached};
 
@@ -319,9 +321,9 @@ impl Store for SqliteStore {
         self.writer.run(move |session| credentials::remove(session, &id)).await
     }
 
-    async fn owner_tasks(&self, owner: &str) -> StoreResult<Option<u64>> {
+    async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage> {
         let owner = owner.to_owned();
-        self.readers.run(move |session| read::owner_tasks(session, &owner)).await.map(Some)
+        self.readers.run(move |session| usage::of_owner(session, &owner)).await
     }
 
     async fn check(&self) -> StoreResult<()> {

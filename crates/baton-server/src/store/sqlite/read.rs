@@ -120,12 +120,6 @@ pub(super) fn open_tasks(session: &mut Session, after: TaskKey, limit: u32) -> S
     tasks.collect()
 }
 
-pub(super) fn owner_tasks(session: &mut Session, owner: &str) -> StoreResult<u64> {
-    let mut statement = session.connection.prepare_cached(sql::OWNER_TASKS)?;
-    let tasks: i64 = statement.query_row([owner], |row| row.get(0))?;
-    Ok(u64::try_from(tasks).unwrap_or_default())
-}
-
 pub(super) fn find_head(connection: &Connection, scope: i64, task: &TaskId) -> StoreResult<Option<Head>> {
     let mut statement = connection.prepare_cached(sql::HEAD)?;
     let mut rows = statement.query(params![scope, task.as_str()])?;

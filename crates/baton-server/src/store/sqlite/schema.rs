@@ -6,7 +6,7 @@ use crate::points::{Point, reached};
 use crate::store::{StoreError, StoreResult};
 
 /// `user_version` is how many of these have run.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8];
 
 /// Marks the file as Baton's ("BTON"), so that somebody else's database is never migrated.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
@@ -255,6 +255,36 @@ CREATE TABLE credential (
 /// The scopes of one owner are found without a scan, to count its tasks.
 const V7: &str = "
 CREATE INDEX scope_by_owner ON scope (owner);
+";
+
+/// What each owner has stored is counted with each write (`usage.rs`), whatever tenants its tasks and messages name.
+///
+/// - `bytes`: what a task counts, with the record of its first message if that is in its row. `uncounted`: how much of that
+///   is not in `owner_usage` yet; `uncounted_task`: 1 if the task itself is not.
+/// - 256 is `RECORD_BYTES`; the texts of a record are counted besides.
+const V8: &str = "
+ALTER TABLE task ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task ADD COLUMN uncounted_task INTEGER NOT NULL DEFAULT 0;
+UPDATE task SET bytes = coalesce((SELECT sum(octet_length(e.record)) FROM event e
+        WHERE e.task = task.key AND e.number > task.folded_through), 0)
+    + coalesce((SELECT octet_length(s.record) FROM snapshot s WHERE s.task = task.key), 0)
+    + coalesce((SELECT sum(octet_length(r.record)) FROM request r WHERE r.task = task.key), 0)
+    + CASE WHEN message_id IS NULL THEN 0 ELSE 256 + octet_length(message_id) + octet_length(id) END;
+CREATE TABLE owner_usage (
+    owner TEXT PRIMARY KEY,
+    tasks INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO owner_usage (owner, tasks, bytes)
+    SELECT s.owner, sum(u.tasks), sum(u.bytes) FROM (
+        SELECT scope, count(*) AS tasks, sum(bytes) AS bytes FROM task GROUP BY scope
+        UNION ALL
+        SELECT scope, 0, sum(256 + octet_length(message_id) + coalesce(octet_length(task), 0)
+            + coalesce(octet_length(reply), 0))
+        FROM message_record GROUP BY scope
+    ) u JOIN scope s ON s.id = u.scope GROUP BY s.owner;
+DROP INDEX scope_by_owner;
 ";
 
 /// Refuses another program's database and one of a newer Baton, before anything is changed. Answers how many migrations

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use super::known_heads::{KnownHead, KnownHeads};
 use super::tally::{TallyChanges, TaskContext};
 use super::task_counts::CountChanges;
+use super::usage::UsageChanges;
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
@@ -32,6 +33,8 @@ pub(super) struct Session {
     pub(super) count_changes: CountChanges,
     /// How the current transaction changes the stored counts.
     pub(super) tally_changes: TallyChanges,
+    /// How the current transaction changes what owners have stored.
+    pub(super) usage_changes: UsageChanges,
     /// Includes what the current transaction has written.
     pub(super) heads: KnownHeads,
     scopes: HashMap<Scope, i64>,
@@ -111,6 +114,7 @@ impl Session {
             connection,
             count_changes: CountChanges::default(),
             tally_changes: TallyChanges::default(),
+            usage_changes: UsageChanges::default(),
             heads: KnownHeads::default(),
             scopes: HashMap::new(),
             wal_pages: Arc::default(),
@@ -209,6 +213,10 @@ impl Session {
                 work: row.get(5)?,
                 requests: row.get(6)?,
                 said: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+                bytes: row.get(8)?,
+                uncounted: row.get(9)?,
+                uncounted_task: row.get(10)?,
+                snapshot_bytes: row.get::<_, Option<i64>>(11)?.unwrap_or(0),
             })
         });
         Ok(stored.optional()?)
@@ -235,7 +243,8 @@ impl Session {
 
     /// Writes what is written once per transaction. To be called before the commit.
     pub(super) fn finish(&mut self) -> StoreResult<()> {
-        self.tally_changes.write(&self.connection)
+        self.tally_changes.write(&self.connection)?;
+        self.usage_changes.write(&self.connection)
     }
 
     pub(super) fn commit(&mut self) -> Result<(), rusqlite::Error> {
@@ -250,6 +259,7 @@ impl Session {
         self.scopes.clear();
         self.heads.clear();
         self.tally_changes.forget();
+        self.usage_changes.forget();
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }

@@ -23,13 +23,14 @@ pub(super) const FIND_SCOPE: &str = "SELECT id FROM scope WHERE agent = ?1 AND t
 pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) VALUES (?1, ?2, ?3)";
 
 // Writing a task.
-pub(super) const COMPARE: &str = "SELECT key, version, fence, state, status_at, work, requests, said FROM task WHERE scope = ?1 AND id = ?2";
+pub(super) const COMPARE: &str = "SELECT key, version, fence, state, status_at, work, requests, said, bytes, uncounted, uncounted_task, \
+    (SELECT octet_length(s.record) FROM snapshot s WHERE s.task = key) FROM task WHERE scope = ?1 AND id = ?2";
 /// Nothing is inserted if the id is taken.
 pub(super) const INSERT_TASK: &str = "INSERT INTO task \
     (key, scope, id, context, generation, created_at, version, state, status_at, ended_at, work, attempts, holder, fence, \
-     sum, message_id, hash, message_event, message_sum, said, foldable) \
+     sum, message_id, hash, message_event, message_sum, said, foldable, bytes, uncounted, uncounted_task) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-            ?10 IS NOT NULL AND coalesce(?21, 0) > 0) \
+            ?10 IS NOT NULL AND coalesce(?21, 0) > 0, ?22, ?23, ?24) \
     ON CONFLICT (scope, id) DO NOTHING";
 pub(super) const LAST_KEY: &str = "SELECT max(coalesce((SELECT max(key) FROM task), 0), \
     coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_key'), 0))";
@@ -37,10 +38,12 @@ pub(super) const PUT_LAST_KEY: &str = "INSERT INTO meta (name, value) VALUES ('l
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 /// SQLite rewrites the entry of every index with a column that an UPDATE *names*, changed or not. So there are two
 /// statements: this one names no indexed column and serves the many appends that do not change state or work.
-pub(super) const UPDATE_HEAD_UNINDEXED: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, sum = ?6, said = ?7 WHERE key = ?1";
+pub(super) const UPDATE_HEAD_UNINDEXED: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
+    sum = ?6, said = ?7, bytes = ?8, uncounted = ?9 WHERE key = ?1";
 pub(super) const UPDATE_HEAD: &str = "UPDATE task SET version = ?2, attempts = ?3, holder = ?4, fence = ?5, \
-    sum = ?6, said = ?7, state = ?8, status_at = ?9, ended_at = ?10, work = ?11, foldable = ?10 IS NOT NULL \
-    AND coalesce(?12, (SELECT s.version FROM snapshot s WHERE s.task = ?1), 0) > folded_through WHERE key = ?1";
+    sum = ?6, said = ?7, bytes = ?8, uncounted = ?9, uncounted_task = ?10, state = ?11, status_at = ?12, \
+    ended_at = ?13, work = ?14, foldable = ?13 IS NOT NULL \
+    AND coalesce(?15, (SELECT s.version FROM snapshot s WHERE s.task = ?1), 0) > folded_through WHERE key = ?1";
 pub(super) const INSERT_EVENT: &str =
     "INSERT INTO event (task, number, record, lengths, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
 pub(super) const PUT_SNAPSHOT: &str = "INSERT INTO snapshot (task, version, record, sum) VALUES (?1, ?2, ?3, ?4) \
@@ -56,12 +59,13 @@ pub(super) const INSERT_MESSAGE: &str = "INSERT INTO message_record \
 pub(super) const SET_MESSAGE_EVENT: &str =
     "UPDATE message_record SET event = ?4 WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
 pub(super) const COUNT_REQUESTS: &str = "SELECT count(*) FROM request WHERE task = ?1";
-pub(super) const NUMBER_REQUEST: &str =
-    "UPDATE task SET requests = requests + 1 WHERE key = ?1 RETURNING requests";
+/// ?2: the bytes of the request.
+pub(super) const NUMBER_REQUEST: &str = "UPDATE task SET requests = requests + 1, bytes = bytes + ?2 \
+    WHERE key = ?1 RETURNING requests";
 pub(super) const INSERT_REQUEST: &str =
     "INSERT INTO request (task, id, record, message_id, hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 pub(super) const SETTLE_REQUEST: &str =
-    "DELETE FROM request WHERE task = ?1 AND id = ?2 RETURNING message_id, hash";
+    "DELETE FROM request WHERE task = ?1 AND id = ?2 RETURNING message_id, hash, octet_length(record)";
 pub(super) const WAITING_MESSAGES: &str = "SELECT id FROM request WHERE task = ?1 AND message_id IS NOT NULL";
 pub(super) const REQUESTS: &str = "SELECT r.id, r.record, r.sum FROM task t CROSS JOIN request r ON r.task = t.key \
     WHERE t.scope = ?1 AND t.id = ?2 ORDER BY r.id";
@@ -127,8 +131,14 @@ pub(super) const SAID: &str = "SELECT number, record, lengths, sum FROM event IN
 pub(super) const TALLY: &str = "SELECT state, tasks FROM tally WHERE scope = ?1";
 pub(super) const CONTEXT_TALLY: &str =
     "SELECT state, tasks FROM context_tally WHERE scope = ?1 AND context = ?2";
-pub(super) const OWNER_TASKS: &str = "SELECT coalesce(sum(y.tasks), 0) FROM scope s INDEXED BY scope_by_owner \
-    CROSS JOIN tally y ON y.scope = s.id WHERE s.owner = ?1";
+pub(super) const OWNER_USAGE: &str = "SELECT tasks, bytes FROM owner_usage WHERE owner = ?1";
+/// What open tasks add to their owner's row.
+pub(super) const OWNER_UNCOUNTED: &str = "SELECT coalesce(sum(t.uncounted_task), 0), coalesce(sum(t.uncounted), 0) \
+    FROM task t INDEXED BY task_open CROSS JOIN scope s ON s.id = t.scope WHERE t.work <> 0 AND s.owner = ?1";
+pub(super) const PUT_OWNER_USAGE: &str = "INSERT INTO owner_usage (owner, tasks, bytes) VALUES (?1, ?2, ?3) \
+    ON CONFLICT (owner) DO UPDATE SET tasks = tasks + excluded.tasks, bytes = bytes + excluded.bytes";
+pub(super) const REMOVE_OWNER_USAGE: &str =
+    "DELETE FROM owner_usage WHERE owner = ?1 AND tasks = 0 AND bytes = 0";
 /// ?2: state; ?3: not before.
 pub(super) const COUNT_SINCE: &str = "SELECT count(*) FROM task t INDEXED BY task_by_state \
     WHERE t.work = 0 AND t.scope = ?1 AND t.state = ?2 AND t.status_at >= ?3";
@@ -169,15 +179,22 @@ pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
 pub(super) const COUNT_BY_STATE: &str = "SELECT state, sum(tasks) FROM tally GROUP BY state";
-pub(super) const FOLDABLE: &str = "SELECT t.key, s.version, t.said FROM task t INDEXED BY task_foldable \
-    CROSS JOIN snapshot s ON s.task = t.key WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2";
-pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0 WHERE key = ?1";
-/// Tasks that are not foldable, and those that are.
+pub(super) const FOLDABLE: &str = "SELECT t.key, s.version, t.said, t.folded_through, o.owner \
+    FROM task t INDEXED BY task_foldable CROSS JOIN snapshot s ON s.task = t.key CROSS JOIN scope o ON o.id = t.scope \
+    WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2";
+/// The sizes of the rows with events above ?2. `lengths` is NULL in rows with a large record, so no record is read.
+pub(super) const EVENT_SIZES: &str = "SELECT number, octet_length(record), lengths FROM event INDEXED BY event_by_task \
+    WHERE task = ?1 AND number > ?2 ORDER BY number";
+/// ?3: the bytes of the events that are no longer in the log.
+pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0, bytes = bytes - ?3 \
+    WHERE key = ?1";
+/// Tasks that are not foldable, and those that are. The last column is the record of the first message, which outlives the
+/// task: the length of its texts, if it is in the row.
 pub(super) const PURGEABLE: [&str; 2] = [
-    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_ended \
-     WHERE ended_at < ?1 AND foldable = 0 ORDER BY ended_at LIMIT ?2",
-    "SELECT ended_at, key, state, scope FROM task INDEXED BY task_foldable \
-     WHERE ended_at < ?1 AND foldable = 1 ORDER BY ended_at LIMIT ?2",
+    "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
+     FROM task t INDEXED BY task_ended CROSS JOIN scope s ON s.id = t.scope WHERE t.ended_at < ?1 AND t.foldable = 0 ORDER BY t.ended_at LIMIT ?2",
+    "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
+     FROM task t INDEXED BY task_foldable CROSS JOIN scope s ON s.id = t.scope WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2",
 ];
 /// Deletes the rows up to event ?2, except the one that holds event ?3.
 pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <= ?2 AND number <> coalesce(( \
@@ -194,8 +211,10 @@ pub(super) const REMOVE_TASK: [&str; 7] = [
     "DELETE FROM push_config WHERE task = ?1",
     "DELETE FROM task WHERE key = ?1",
 ];
-pub(super) const PURGEABLE_RECORDS: &str = "SELECT m.scope, m.message_id, m.hash \
-    FROM message_record m INDEXED BY message_record_by_time \
+/// With the record's owner, and the bytes of its texts.
+pub(super) const PURGEABLE_RECORDS: &str = "SELECT m.scope, m.message_id, m.hash, s.owner, \
+    octet_length(m.message_id) + coalesce(octet_length(m.task), 0) + coalesce(octet_length(m.reply), 0) \
+    FROM message_record m INDEXED BY message_record_by_time CROSS JOIN scope s ON s.id = m.scope \
     WHERE m.at < ?1 AND NOT EXISTS (SELECT 1 FROM task t WHERE t.scope = m.scope AND t.id = m.task) \
     ORDER BY m.at LIMIT ?2";
 pub(super) const REMOVE_RECORD: &str =

@@ -1,6 +1,8 @@
 //! The operations that write. Each runs inside a transaction of the writer and makes all its comparisons before its
 //! first write.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::{ContextId, Scope, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -12,8 +14,8 @@ use super::tally::TaskContext;
 use super::{event_rows, read};
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RequestId, Requested, Settled,
-    StoreResult, StoredEvent, TaskKey, said,
+    Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RECORD_BYTES, RequestId, Requested,
+    Settled, StoreResult, StoredEvent, TaskKey, Work, said,
 };
 
 /// Ten pages, about what a small new task needs: its row, index entries, event and message record.
@@ -28,22 +30,28 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
         return Ok(Appended::Duplicate(earlier));
     }
     let version = append.expected + append.events.len() as u64;
-    let (scope, key, in_row, requests, said) = match (&append.birth, known) {
+    let owner = &scope.owner;
+    let (scope, in_row, head) = match (&append.birth, known) {
         (Some(birth), _) => {
             let scope = session.intern(scope)?;
             let key = session.next_key()?;
             let message = append.message.as_ref().filter(|message| fits_row(message, &append.task, birth));
             let said = said::after(0, &append.events);
-            if !insert_task(&session.connection, scope, key, append, birth, message, said)? {
+            let mut head = known_head(key, version, append, Some(said), None, 0);
+            let first = message.map_or(0, |message| message.counted_bytes().cast_signed());
+            (head.bytes, head.uncounted) = (head.bytes + first, head.uncounted + first);
+            let counted = count_at_rest(&mut head, append);
+            if !insert_task(&session.connection, scope, append, birth, message, &head)? {
                 return Ok(Appended::Conflict);
             }
+            session.usage_changes.add(owner, counted.0, counted.1);
             session.state_changed(
                 scope,
                 TaskContext::Known(&birth.context_id),
                 None,
                 Some(append.head.state),
             )?;
-            (scope, key, message.is_some(), 0, Some(said))
+            (scope, message.is_some(), head)
         }
         (None, Some(scope)) => {
             let stored = session.known_head(scope, &append.task)?;
@@ -62,12 +70,21 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
                 Some(stored.state),
                 Some(append.head.state),
             )?;
-            update_head(&session.connection, &stored, append, version, said)?;
-            (scope, stored.key, false, stored.requests, said)
+            let mut settled_bytes = 0;
+            for settled in &append.settled {
+                settled_bytes += settle(&session.connection, scope, stored.key, settled)?;
+                reached(Point::AppendSettled);
+            }
+            let mut head = known_head(stored.key, version, append, said, Some(&stored), settled_bytes);
+            let counted = count_at_rest(&mut head, append);
+            session.usage_changes.add(owner, counted.0, counted.1);
+            update_head(&session.connection, &stored, &head, append)?;
+            (scope, false, head)
         }
         (None, None) => return Ok(Appended::Conflict),
     };
-    session.heads.put((scope, append.task.clone()), known_head(key, version, &append.head, requests, said));
+    let key = head.key;
+    session.heads.put((scope, append.task.clone()), head);
     let connection = &session.connection;
     reached(Point::AppendHead);
     if !append.events.is_empty() {
@@ -87,12 +104,9 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     if let Some(message) = &append.message {
         if !in_row {
             insert_message(connection, scope, message)?;
+            session.usage_changes.add(owner, 0, message.counted_bytes().cast_signed());
         }
         reached(Point::AppendMessage);
-    }
-    for settled in &append.settled {
-        settle(connection, scope, key, settled)?;
-        reached(Point::AppendSettled);
     }
     Ok(Appended::Written(TaskKey(key.cast_unsigned())))
 }
@@ -103,6 +117,7 @@ pub(super) fn request(
     task: &TaskId,
     request: &NewRequest,
 ) -> StoreResult<Requested> {
+    let owner = &scope.owner;
     let Some(scope) = session.scope(scope)? else { return Ok(Requested::NotFound) };
     let connection = &session.connection;
     if let Some(message) = &request.message
@@ -119,7 +134,9 @@ pub(super) fn request(
     if pending >= request.most_pending {
         return Ok(Requested::Full);
     }
-    let id: i64 = connection.prepare_cached(sql::NUMBER_REQUEST)?.query_row([key], |row| row.get(0))?;
+    let bytes = request.event.record().len() as i64;
+    let mut number = connection.prepare_cached(sql::NUMBER_REQUEST)?;
+    let id: i64 = number.query_row([key, bytes], |row| row.get(0))?;
     reached(Point::RequestNumbered);
     let message = request.message.as_ref();
     connection.prepare_cached(sql::INSERT_REQUEST)?.execute(params![
@@ -131,10 +148,12 @@ pub(super) fn request(
         Checksum::of(id.cast_unsigned()).bytes(request.event.record()).stored(),
     ])?;
     reached(Point::RequestInserted);
+    session.usage_changes.add(owner, 0, bytes);
     if let Some(message) = message {
         insert_message(connection, scope, message)?;
+        session.usage_changes.add(owner, 0, message.counted_bytes().cast_signed());
     }
-    session.heads.set_requests(&(scope, task.clone()), id);
+    session.heads.add_request(&(scope, task.clone()), id, bytes);
     Ok(Requested::Noted { request: RequestId(id.cast_unsigned()), head })
 }
 
@@ -143,11 +162,13 @@ pub(super) fn put_reply(
     scope: &Scope,
     record: &MessageRecord,
 ) -> StoreResult<Option<MessageRecord>> {
+    let owner = &scope.owner;
     let scope = session.intern(scope)?;
     let connection = &session.connection;
     let earlier = read::find_message(connection, scope, &record.message_id, &record.hash)?;
     if earlier.is_none() {
         insert_message(connection, scope, record)?;
+        session.usage_changes.add(owner, 0, record.counted_bytes().cast_signed());
     }
     Ok(earlier)
 }
@@ -181,39 +202,72 @@ pub(super) fn check(session: &mut Session) -> StoreResult<()> {
     Ok(())
 }
 
+/// A task with events that its snapshot covers.
+struct Foldable {
+    key: i64,
+    /// Version of the snapshot.
+    through: i64,
+    said: Option<i64>,
+    folded: u64,
+    owner: Arc<str>,
+}
+
 /// Deletes the events of ended tasks that their snapshots cover.
 pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::FOLDABLE)?;
-    let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let tasks: Vec<(i64, i64, Option<i64>)> =
+    let task = |row: &rusqlite::Row<'_>| {
+        let (key, through, said) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Foldable { key, through, said, folded: sql::unsigned(row, 3)?, owner: row.get(4)? })
+    };
+    let tasks: Vec<Foldable> =
         find.query_map(params![before.as_millis(), limit], task)?.collect::<Result<_, _>>()?;
-    for (key, through, said) in &tasks {
+    for Foldable { key, through, said, folded, owner } in &tasks {
+        let mut sizes = connection.prepare_cached(sql::EVENT_SIZES)?;
+        let bytes = event_rows::bytes_within(&mut sizes, *key, *folded, through.cast_unsigned())?;
         // Lists read the status message from its event, so that one stays.
         let kept = said.filter(|said| *said > 0).unwrap_or(i64::MAX);
         connection.prepare_cached(sql::FOLD_EVENTS)?.execute([*key, *through, kept])?;
         reached(Point::FoldEvents);
-        connection.prepare_cached(sql::MARK_FOLDED)?.execute([key, through])?;
+        connection.prepare_cached(sql::MARK_FOLDED)?.execute([*key, *through, bytes])?;
+        session.usage_changes.add(owner, 0, -bytes);
     }
     Ok(tasks.len() as u64)
+}
+
+struct EndedTask {
+    ended_at: i64,
+    key: i64,
+    state: u8,
+    scope: i64,
+    owner: Arc<str>,
+    /// What its owner has no longer.
+    bytes: i64,
 }
 
 pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let last_key = session.last_key()?;
     let connection = &session.connection;
-    let mut ended: Vec<(i64, i64, u8, i64)> = Vec::new();
+    let mut ended: Vec<EndedTask> = Vec::new();
     for find in sql::PURGEABLE {
         let mut find = connection.prepare_cached(find)?;
-        let task = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let task = |row: &rusqlite::Row<'_>| {
+            let (ended_at, key, state) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let first_record: Option<i64> = row.get(6)?;
+            let kept = first_record.map_or(0, |texts| RECORD_BYTES.cast_signed() + texts);
+            let bytes = row.get::<_, i64>(5)? - kept;
+            Ok(EndedTask { ended_at, key, state, scope: row.get(3)?, owner: row.get(4)?, bytes })
+        };
         for found in find.query_map(params![before.as_millis(), limit], task)? {
             ended.push(found?);
         }
     }
-    ended.sort_unstable();
+    ended.sort_unstable_by_key(|task| (task.ended_at, task.key));
     ended.truncate(limit as usize);
-    for (_, key, state, scope) in &ended {
+    for EndedTask { key, state, scope, owner, bytes, .. } in &ended {
         // Before the row is deleted: the context is read from it.
         session.state_changed(*scope, TaskContext::OfTask(*key), Some(*state), None)?;
+        session.usage_changes.add(owner, -1, -bytes);
         for remove in sql::REMOVE_TASK {
             session.connection.prepare_cached(remove)?.execute([key])?;
             reached(Point::PurgeRows);
@@ -233,15 +287,28 @@ pub(super) fn count_context(session: &mut Session, scope: &Scope, context: &Cont
     }
 }
 
+struct OldRecord {
+    scope: i64,
+    message_id: String,
+    hash: Vec<u8>,
+    owner: Arc<str>,
+    bytes: i64,
+}
+
 /// Scans the old records of tasks that still exist, so `before` should be a time before which few such tasks were created.
 pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::PURGEABLE_RECORDS)?;
-    let record = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let found: Vec<(i64, String, Vec<u8>)> =
+    let record = |row: &rusqlite::Row<'_>| {
+        let (scope, message_id, hash, owner) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let bytes = RECORD_BYTES.cast_signed() + row.get::<_, i64>(4)?;
+        Ok(OldRecord { scope, message_id, hash, owner, bytes })
+    };
+    let found: Vec<OldRecord> =
         find.query_map(params![before.as_millis(), limit], record)?.collect::<Result<_, _>>()?;
-    for record in &found {
-        connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![record.0, record.1, record.2])?;
+    for OldRecord { scope, message_id, hash, owner, bytes } in &found {
+        connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![scope, message_id, hash])?;
+        session.usage_changes.add(owner, 0, -bytes);
         reached(Point::PurgeRecord);
     }
     Ok(found.len() as u64)
@@ -271,7 +338,25 @@ fn said_after(before: Option<u64>, events: &[StoredEvent]) -> Option<u64> {
     (said != UNKNOWN).then_some(said)
 }
 
-fn known_head(key: i64, version: u64, head: &HeadState, requests: i64, said: Option<u64>) -> KnownHead {
+/// The head after the append. `stored` is the head before it, `None` for a new task; `settled_bytes` have the requests that
+/// the append removes.
+fn known_head(
+    key: i64,
+    version: u64,
+    append: &Append,
+    said: Option<u64>,
+    stored: Option<&KnownHead>,
+    settled_bytes: i64,
+) -> KnownHead {
+    let head = &append.head;
+    let (requests, bytes, uncounted, kept) = match stored {
+        Some(stored) => (stored.requests, stored.bytes, stored.uncounted, stored.snapshot_bytes),
+        None => (0, 0, 0, 0),
+    };
+    let uncounted_task = stored.is_none_or(|stored| stored.uncounted_task);
+    let snapshot = append.snapshot.as_ref().map(|snapshot| snapshot.record().len() as i64);
+    let replaced = if snapshot.is_some() { kept } else { 0 };
+    let change = append.record_bytes().cast_signed() - replaced - settled_bytes;
     KnownHead {
         key,
         version,
@@ -281,43 +366,57 @@ fn known_head(key: i64, version: u64, head: &HeadState, requests: i64, said: Opt
         work: head.work.number(),
         requests,
         said,
+        bytes: bytes + change,
+        uncounted: uncounted + change,
+        uncounted_task,
+        snapshot_bytes: snapshot.unwrap_or(kept),
     }
+}
+
+/// If the task rests or has ended after the append: what its owner's row gets, as tasks and bytes. Nothing before that.
+fn count_at_rest(head: &mut KnownHead, append: &Append) -> (i64, i64) {
+    if append.head.work != Work::Idle && !append.head.state.is_terminal() {
+        return (0, 0);
+    }
+    (std::mem::take(&mut head.uncounted_task).into(), std::mem::take(&mut head.uncounted))
 }
 
 /// Answers whether the id was free; if not, nothing is inserted.
 fn insert_task(
     connection: &Connection,
     scope: i64,
-    key: i64,
     append: &Append,
     birth: &Birth,
     message: Option<&MessageRecord>,
-    said: u64,
+    new: &KnownHead,
 ) -> StoreResult<bool> {
-    let (task, head, version) = (&append.task, &append.head, append.events.len() as u64);
+    let (task, head) = (&append.task, &append.head);
     let mut insert = connection.prepare_cached(sql::INSERT_TASK)?;
     let inserted = insert.execute(params![
-        key,
+        new.key,
         scope,
         task.as_str(),
         birth.context_id.as_str(),
         birth.generation.number(),
         birth.created_at.as_millis(),
-        signed(version),
-        head.state.number(),
-        head.status_at.as_millis(),
+        signed(new.version),
+        new.state,
+        new.status_at,
         ended_at(head),
-        head.work.number(),
+        new.work,
         head.attempts,
         head.holder.map(|holder| signed(holder.0)),
         signed(head.fence),
-        sql::head_sum(task, version, head, Some(said)).stored(),
+        sql::head_sum(task, new.version, head, new.said).stored(),
         message.map(|message| message.message_id.as_str()),
         message.map(|message| message.hash),
         message.and_then(|message| message.event).map(signed),
         message.map(|message| sql::message_sum(message).stored()),
-        signed(said),
+        new.said.map(signed),
         snapshot_version(append),
+        new.bytes,
+        new.uncounted,
+        new.uncounted_task,
     ])?;
     Ok(inserted == 1)
 }
@@ -325,20 +424,20 @@ fn insert_task(
 fn update_head(
     connection: &Connection,
     stored: &KnownHead,
+    new: &KnownHead,
     append: &Append,
-    version: u64,
-    said: Option<u64>,
 ) -> StoreResult<()> {
     let head = &append.head;
-    let sum = sql::head_sum(&append.task, version, head, said).stored();
-    let said = said.map(signed);
-    let (key, version) = (stored.key, signed(version));
+    let sum = sql::head_sum(&append.task, new.version, head, new.said).stored();
+    let said = new.said.map(signed);
+    let (key, version) = (new.key, signed(new.version));
     let (attempts, holder, fence) =
         (head.attempts, head.holder.map(|holder| signed(holder.0)), signed(head.fence));
-    let indexed = (head.state.number(), head.status_at.as_millis(), head.work.number());
-    if indexed == (stored.state, stored.status_at, stored.work) && !head.state.is_terminal() {
+    let indexed = |head: &KnownHead| (head.state, head.status_at, head.work);
+    if indexed(new) == indexed(stored) && !head.state.is_terminal() && head.work != Work::Idle {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD_UNINDEXED)?;
-        update.execute(params![key, version, attempts, holder, fence, sum, said])?;
+        let counts = (new.bytes, new.uncounted);
+        update.execute(params![key, version, attempts, holder, fence, sum, said, counts.0, counts.1])?;
     } else {
         let mut update = connection.prepare_cached(sql::UPDATE_HEAD)?;
         update.execute(params![
@@ -349,10 +448,13 @@ fn update_head(
             fence,
             sum,
             said,
-            indexed.0,
-            indexed.1,
+            new.bytes,
+            new.uncounted,
+            new.uncounted_task,
+            new.state,
+            new.status_at,
             ended_at(head),
-            indexed.2,
+            new.work,
             snapshot_version(append),
         ])?;
     }
@@ -381,14 +483,15 @@ fn insert_message(connection: &Connection, scope: i64, record: &MessageRecord) -
     Ok(())
 }
 
-/// Removes a request and writes the number of its event into the message record. An unknown request is no error: it was
-/// settled before.
-fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> StoreResult<()> {
+/// Removes a request and writes the number of its event into the message record. Answers the request's bytes; 0 if it is
+/// unknown, which is no error: it was settled before.
+fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> StoreResult<i64> {
     let mut remove = connection.prepare_cached(sql::SETTLE_REQUEST)?;
-    let message = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let message: Option<(Option<String>, Option<Vec<u8>>)> =
-        remove.query_row(params![task, signed(settled.request.0)], message).optional()?;
-    if let (Some((Some(id), Some(hash))), Some(event)) = (message, settled.event) {
+    let request = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let request: Option<(Option<String>, Option<Vec<u8>>, i64)> =
+        remove.query_row(params![task, signed(settled.request.0)], request).optional()?;
+    let Some((id, hash, bytes)) = request else { return Ok(0) };
+    if let (Some(id), Some(hash), Some(event)) = (id, hash, settled.event) {
         connection.prepare_cached(sql::SET_MESSAGE_EVENT)?.execute(params![
             scope,
             id,
@@ -396,5 +499,5 @@ fn settle(connection: &Connection, scope: i64, task: i64, settled: &Settled) -> 
             signed(event)
         ])?;
     }
-    Ok(())
+    Ok(bytes)
 }

@@ -35,6 +35,7 @@ pub(in crate::store) mod golden;
 mod idempotency;
 mod list;
 mod model;
+mod owner;
 mod races;
 mod reading;
 mod recovery;
@@ -222,6 +223,14 @@ macro_rules! for_every_case {
                 records_go_up_to_the_limit
                 a_purged_id_may_be_born_again
                 tasks_of_all_scopes_are_counted
+            }
+            owner {
+                s12_a_task_counts_its_events_its_snapshot_and_its_requests
+                s12_what_is_not_written_counts_nothing
+                s12_folding_and_purging_give_the_room_back
+                s12_message_records_and_replies_count_until_they_are_removed
+                s12_all_scopes_of_an_owner_count_together
+                s12_nothing_is_counted_twice_or_lost_in_a_race
             }
             recovery {
                 queued_and_running_tasks_are_open

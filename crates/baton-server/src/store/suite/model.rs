@@ -10,8 +10,8 @@ use baton_protocol::domain::{EventKind, ListFilter, MessageId, Scope, TaskId, Ta
 
 use crate::store::{
     Append, Appended, Brief, Detail, HASH_DIGEST, Head, ListPage, ListQuery, Listed, Loaded, MessageHash,
-    MessageRecord, NewRequest, OpenTask, PendingRequest, RequestId, Requested, StoredEvent, StoredSnapshot,
-    TaskKey, Work,
+    MessageRecord, NewRequest, OpenTask, OwnerUsage, PendingRequest, RequestId, Requested, StoredEvent,
+    StoredSnapshot, TaskKey, Work,
 };
 
 mod steps;
@@ -227,6 +227,19 @@ impl Model {
         let had = self.tasks.len();
         self.tasks.retain(|task| !task.ended_before(before));
         (had - self.tasks.len()) as u64
+    }
+
+    fn owner_usage(&self, owner: &str) -> OwnerUsage {
+        let tasks: Vec<_> = self.tasks.iter().filter(|task| &*task.scope.owner == owner).collect();
+        let records = self.records.iter().filter(|(scope, _)| &*scope.owner == owner);
+        let of_task = |task: &&ModelTask| {
+            let events = task.events.iter().chain(task.pending.iter().map(|(pending, _)| &pending.event));
+            let snapshot = task.snapshot.as_ref().map_or(0, |snapshot| snapshot.record().len());
+            events.map(|event| event.record().len()).sum::<usize>() + snapshot
+        };
+        let bytes = tasks.iter().map(of_task).sum::<usize>() as u64;
+        let records: u64 = records.map(|(_, record)| record.counted_bytes()).sum();
+        OwnerUsage { tasks: tasks.len() as u64, bytes: bytes + records }
     }
 
     fn purge_records(&mut self, before: Timestamp) -> u64 {

@@ -22,6 +22,7 @@ pub(crate) struct Limits {
     pub(crate) owner_running: Setting<usize>,
     pub(crate) owner_queued: Setting<usize>,
     pub(crate) owner_tasks: Setting<u64>,
+    pub(crate) owner_bytes: Setting<Size>,
     pub(crate) rate_send: Setting<u32>,
     pub(crate) rate_read: Setting<u32>,
     pub(crate) rate_subscribe: Setting<u32>,
@@ -92,6 +93,7 @@ impl Default for Limits {
             owner_running: Setting::new(engine.owners.max_running).at_most(1_000_000),
             owner_queued: Setting::new(engine.owners.max_queued).at_most(100_000_000),
             owner_tasks: Setting::new(engine.owners.max_tasks),
+            owner_bytes: Setting::new(Size(engine.owners.max_bytes)),
             rate_send: Setting::new(engine.owners.rate_send).at_most(1_000_000),
             rate_read: Setting::new(engine.owners.rate_read).at_most(1_000_000),
             rate_subscribe: Setting::new(engine.owners.rate_subscribe).at_most(1_000_000),
@@ -149,6 +151,7 @@ impl Section for Limits {
         visit.field("owner_running", &mut self.owner_running);
         visit.field("owner_queued", &mut self.owner_queued);
         visit.field("owner_tasks", &mut self.owner_tasks);
+        visit.field("owner_bytes", &mut self.owner_bytes);
         visit.field("rate_send", &mut self.rate_send);
         visit.field("rate_read", &mut self.rate_read);
         visit.field("rate_subscribe", &mut self.rate_subscribe);

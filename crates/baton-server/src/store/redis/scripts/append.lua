@@ -6,7 +6,7 @@ local version, state, status_at, place, work = ARGV[10], ARGV[11], ARGV[12], ARG
 local attempts, holder, new_fence, ended = ARGV[15], ARGV[16], ARGV[17], ARGV[18]
 local snapshot_version, snapshot = ARGV[19], ARGV[20]
 local ref = ARGV[21]
-local events, settled = tonumber(ARGV[28]), tonumber(ARGV[29])
+local events, settled = tonumber(ARGV[29]), tonumber(ARGV[30])
 
 if ref ~= '' then
   local earlier = read_record(ref)
@@ -22,7 +22,7 @@ if not is_birth and ended == '1' and events > 0 then
   -- A task must not end while a message is pending that this append does not write into the log.
   local written = {}
   for i = 0, settled - 1 do
-    local at = 30 + events + 2 * i
+    local at = 31 + events + 2 * i
     if ARGV[at + 1] ~= '' then written[ARGV[at]] = true end
   end
   for _, request in ipairs(redis.call('HKEYS', request_refs_key(path))) do
@@ -32,18 +32,37 @@ end
 
 -- All comparisons are done; from here on the script only writes.
 local key = task_key(path)
+-- What the task counts after this: `added` are the bytes of the events, `behind` those that the snapshot does not cover.
+local added, behind = 0, 0
+for i = 1, events do
+  local length = #ARGV[30 + i]
+  added = added + length
+  if snapshot_version ~= '' and tonumber(expected) + i > tonumber(snapshot_version) then behind = behind + length end
+end
+local change, log = added, tonumber(was and was.log or '0') + added
+if snapshot_version ~= '' then
+  change = change + #snapshot - redis.call('STRLEN', snapshot_key(path))
+  if tonumber(snapshot_version) >= tonumber(expected) then
+    redis.call('HSET', key, 'covered', string.format('%.0f', log - behind))
+  else
+    redis.call('HDEL', key, 'covered')
+  end
+end
+for i = 0, settled - 1 do change = change - redis.call('HSTRLEN', requests_key(path), ARGV[31 + events + 2 * i]) end
+local bytes = tonumber(was and was.bytes or '0') + change
 if is_birth then
   redis.call('INCR', tasks_key)
   redis.call('HSET', key, 'id', id, 'scope', scope, 'number', redis.call('INCR', number_key),
     'context', context, 'generation', generation, 'created_at', created_at, 'folded', '0')
 end
 redis.call('HSET', key, 'version', version, 'state', state, 'status_at', status_at, 'place', place,
-  'work', work, 'attempts', attempts, 'holder', holder, 'fence', new_fence, 'ended', ended)
+  'work', work, 'attempts', attempts, 'holder', holder, 'fence', new_fence, 'ended', ended,
+  'bytes', string.format('%.0f', bytes), 'log', string.format('%.0f', log))
 if snapshot_version ~= '' then
   redis.call('HSET', key, 'told', snapshot_version)
   redis.call('SET', snapshot_key(path), snapshot)
 end
-local at = 30
+local at = 31
 local said = is_birth and '0' or nil
 for i = 1, events do
   local kind = string.sub(ARGV[at], 3, 3)
@@ -62,8 +81,10 @@ for _ = 1, settled do
   if message and event ~= '' then redis.call('HSET', record_key(message), 'event', event) end
 end
 if ref ~= '' then
-  keep_record(ref, ARGV[22], ARGV[23], ARGV[24], ARGV[25], ARGV[26], ARGV[27], path)
+  keep_record(ref, ARGV[22], ARGV[23], ARGV[24], ARGV[25], ARGV[26], ARGV[27], ARGV[28], path)
+  change = change + tonumber(ARGV[28])
 end
+add_usage(scope, is_birth and 1 or 0, change)
 
 local now = read_head(path)
 if not was or was.place ~= place or was.state ~= state then

@@ -5,8 +5,15 @@ for _, path in ipairs(paths) do
   -- Lists show the status message without reading the snapshot, so its event is kept.
   local number, said = status_event(path, head)
   if said and tonumber(number) <= tonumber(head.told) then redis.call('HSET', task_key(path), 'said_record', said) end
-  redis.call('LTRIM', events_key(path), tonumber(head.told) - tonumber(head.folded), -1)
-  redis.call('HSET', task_key(path), 'folded', head.told)
+  local count = tonumber(head.told) - tonumber(head.folded)
+  -- Written with the snapshot. Tasks of format 2 do not have it, and their events are added up.
+  local covered = redis.call('HGET', task_key(path), 'covered')
+  local dropped = covered and tonumber(covered) or event_bytes(path, 0, count - 1)
+  redis.call('LTRIM', events_key(path), count, -1)
+  redis.call('HSET', task_key(path), 'folded', head.told, 'covered', '0',
+    'bytes', string.format('%.0f', tonumber(head.bytes) - dropped),
+    'log', string.format('%.0f', tonumber(head.log) - dropped))
+  add_usage(path, 0, -dropped)
   redis.call('ZREM', foldable_key, path)
 end
 return #paths

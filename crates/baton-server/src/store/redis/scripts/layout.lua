@@ -13,6 +13,7 @@ local function requests_key(path) return bucket .. 'r:' .. path end      -- hash
 local function request_refs_key(path) return bucket .. 'q:' .. path end  -- hash: request id -> message ref
 local function owned_key(path) return bucket .. 'o:' .. path end         -- set: refs of its message records
 local function record_key(ref) return bucket .. 'm:' .. ref end          -- hash: a message record
+local function usage_key(owner) return bucket .. 'u:' .. owner end       -- hash: what it has in this bucket
 local open_key = bucket .. 'open'          -- sorted set by task number: tasks with work or requests
 local ended_key = bucket .. 'ended'        -- sorted set by time of the end: ended tasks
 local foldable_key = bucket .. 'foldable'  -- sorted set by time of the end: those with events to fold
@@ -28,10 +29,11 @@ local function context_key(scope, state, context)
 end
 
 -- The client reads the first thirteen, in this order. `place` is the status time as 13 hex digits, `told` the version of
--- the snapshot, `said` the number of the last status event, or '0' if a user message came after it.
+-- the snapshot, `said` the number of the last status event, or '0' if a user message came after it. `bytes` is what the
+-- task counts for its owner, without its message records; `log` what its events after `folded` have of that.
 local HEAD = {
   'id', 'number', 'context', 'generation', 'created_at', 'version', 'folded', 'state', 'status_at', 'work',
-  'attempts', 'holder', 'fence', 'place', 'ended', 'scope', 'told', 'said',
+  'attempts', 'holder', 'fence', 'place', 'ended', 'scope', 'told', 'said', 'bytes', 'log',
 }
 
 local function read_head(path)
@@ -63,16 +65,38 @@ local function status_event(path, head)
   return head.said, redis.call('LINDEX', events_key(path), index)
 end
 
+-- Adds to what an owner has stored. `name` is the name of a scope, a path or a ref: all start with agent, tenant, owner.
+local function add_usage(name, tasks, bytes)
+  local key = usage_key(string.match(name, '^[^:]*:[^:]*:([^:]*)'))
+  if tasks ~= 0 then redis.call('HINCRBY', key, 'tasks', tasks) end
+  local left = redis.call('HINCRBY', key, 'bytes', bytes)
+  if left <= 0 and tonumber(redis.call('HGET', key, 'tasks') or '0') <= 0 then redis.call('DEL', key) end
+end
+
+-- Bytes of the events from the log's index `from` up to `to`, or to its end.
+local function event_bytes(path, from, to)
+  local bytes = 0
+  while not to or from <= to do
+    local last = from + 31
+    if to and last > to then last = to end
+    local chunk = redis.call('LRANGE', events_key(path), from, last)
+    if #chunk == 0 then break end
+    for _, record in ipairs(chunk) do bytes = bytes + #record end
+    from = from + #chunk
+  end
+  return bytes
+end
+
 local function read_record(ref)
   local record = redis.call('HMGET', record_key(ref), 'at', 'task', 'event', 'reply')
   return record[1] and record
 end
 
 -- `parent` is the task that owns the record: when that task is purged, the record becomes an orphan. A record of another
--- task, or of none, is an orphan from the start.
-local function keep_record(ref, task, path, event, has_reply, reply, at, parent)
+-- task, or of none, is an orphan from the start. `bytes` is what it counts for its owner; the caller adds that.
+local function keep_record(ref, task, path, event, has_reply, reply, at, bytes, parent)
   local key = record_key(ref)
-  redis.call('HSET', key, 'at', at)
+  redis.call('HSET', key, 'at', at, 'bytes', bytes)
   if task ~= '' then redis.call('HSET', key, 'task', task, 'path', path) end
   if event ~= '' then redis.call('HSET', key, 'event', event) end
   if has_reply == '1' then redis.call('HSET', key, 'reply', reply) end

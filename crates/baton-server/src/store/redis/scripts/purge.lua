@@ -13,6 +13,7 @@ for i = 2, #ARGV do
     redis.call('UNLINK', task_key(path), events_key(path), snapshot_key(path), requests_key(path),
       request_refs_key(path), owned_key(path))
     redis.call('DECR', tasks_key)
+    add_usage(path, -1, -tonumber(head.bytes))
     purged = purged + 1
   end
 end

@@ -6,11 +6,12 @@ while purged < limit do
   if #refs == 0 then break end
   for _, ref in ipairs(refs) do
     if purged >= limit then break end
-    local path = redis.call('HGET', record_key(ref), 'path')
+    local path, bytes = unpack(redis.call('HMGET', record_key(ref), 'path', 'bytes'))
     if path and redis.call('EXISTS', task_key(path)) == 1 then
       skipped = skipped + 1
     else
       redis.call('UNLINK', record_key(ref))
+      add_usage(ref, 0, -tonumber(bytes or '0'))
       redis.call('ZREM', orphans_key, ref)
       purged = purged + 1
     end

@@ -12,9 +12,13 @@ if redis.call('HLEN', requests_key(path)) >= most_pending then return { 'full' }
 
 local request = redis.call('HINCRBY', task_key(path), 'requests', 1)
 redis.call('HSET', requests_key(path), request, record)
+redis.call('HINCRBY', task_key(path), 'bytes', #record)
+local bytes = #record
 if ref ~= '' then
   redis.call('HSET', request_refs_key(path), request, ref)
-  keep_record(ref, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], path)
+  keep_record(ref, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], path)
+  bytes = bytes + tonumber(ARGV[11])
 end
+add_usage(path, 0, bytes)
 mark_open(path, head)
 return { 'noted', tostring(request), head_reply(head) }

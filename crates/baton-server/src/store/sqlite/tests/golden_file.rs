@@ -4,12 +4,12 @@ use super::*;
 use crate::store::record::{IssuedKey, fold, write_reply};
 use crate::store::suite::fixture::query;
 use crate::store::suite::golden;
+use crate::store::{Bytes, NewRequest, OwnerUsage, PendingRequest, ReplicaId, Settled};
 use crate::store::{Detail, ListQuery, Listed, said};
-use crate::store::{NewRequest, PendingRequest, ReplicaId, Settled};
 use baton_protocol::domain::{ListFilter, Role};
 
 /// The newest is the last. The older ones cannot be generated any more.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "sqlite-v1.db",
     "sqlite-v2.db",
     "sqlite-v3.db",
@@ -17,6 +17,7 @@ const FILES: [&str; 7] = [
     "sqlite-v5.db",
     "sqlite-v6.db",
     "sqlite-v7.db",
+    "sqlite-v8.db",
 ];
 
 /// The first that has credentials.
@@ -159,6 +160,7 @@ async fn check_reads(file: &str, keys: &[IssuedKey]) {
     assert_eq!(read, keys, "{file}");
 
     check_lists(&store, file).await;
+    check_usage(&store, file).await;
 
     // The second of two tasks is purged; its key must not be used again.
     assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
@@ -190,6 +192,26 @@ async fn check_lists(store: &SqliteStore, file: &str) {
     }
 }
 
+/// What an owner has stored is right, whether the migration or the writes counted it.
+async fn check_usage(store: &SqliteStore, file: &str) {
+    let task = golden::task_id();
+    let message = |message| record(message, Some(task.clone()), None).counted_bytes();
+    for (owner, records) in [
+        ("waiting", message("m-1") + message("m-3") + reply().counted_bytes()),
+        ("ended", message("m-1") + message("m-3")),
+    ] {
+        let scope = scope(owner);
+        let events = store.events(&scope, &task, 0, 100).await.unwrap();
+        let pending = store.requests(&scope, &task).await.unwrap();
+        let snapshot = store.load(&scope, &task).await.unwrap().unwrap().snapshot.unwrap();
+        let events = events.iter().chain(pending.iter().map(|pending| &pending.event));
+        let bytes = events.map(StoredEvent::record).chain([snapshot.record()]).map(Bytes::len).sum::<usize>();
+        let expected = OwnerUsage { tasks: 1, bytes: bytes as u64 + records };
+        assert_eq!(store.owner_usage(owner).await.unwrap(), expected, "{file}");
+    }
+    assert_eq!(store.owner_usage("nobody").await.unwrap(), OwnerUsage::default());
+}
+
 /// Tasks that ended before the upgrade are folded after it, up to their snapshot.
 #[tokio::test]
 async fn s12_what_format_4_left_unfolded_is_folded() {
@@ -202,7 +224,10 @@ async fn s12_what_format_4_left_unfolded_is_folded() {
         CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
         CREATE INDEX task_folded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through <> 0;
         DROP TABLE credential;
-        DROP INDEX scope_by_owner;
+        DROP TABLE owner_usage;
+        ALTER TABLE task DROP COLUMN bytes;
+        ALTER TABLE task DROP COLUMN uncounted;
+        ALTER TABLE task DROP COLUMN uncounted_task;
         PRAGMA user_version = 4;";
     let (folder, store) = store();
     let path = folder.path().join("baton.db");

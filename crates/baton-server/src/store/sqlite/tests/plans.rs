@@ -76,6 +76,8 @@ fn nothing_scans_or_sorts_tasks() {
             sql::FIND_MESSAGE,
             "task_message (scope=? AND message_id=? AND hash>? AND hash<?)",
         ),
+        ("an owner's usage", sql::OWNER_USAGE, "owner_usage USING PRIMARY KEY (owner=?)"),
+        ("the bytes of a log", sql::EVENT_SIZES, "event_by_task (task=? AND number>?)"),
         ("purge records", sql::PURGEABLE_RECORDS, "message_record_by_time (at<?)"),
     ] {
         let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
@@ -88,6 +90,13 @@ fn nothing_scans_or_sorts_tasks() {
         };
         assert_eq!(plan.iter().find(bad), None, "{name}: {plan:#?}");
     }
+}
+
+/// It reads the rows of open tasks only.
+#[test]
+fn what_open_tasks_have_not_counted_is_found_by_their_index() {
+    let plan = explain("EXPLAIN QUERY PLAN", sql::OWNER_UNCOUNTED, 3);
+    assert_eq!(plan, ["SCAN t USING INDEX task_open", "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)"]);
 }
 
 #[test]

@@ -113,6 +113,35 @@ async fn a_first_message_is_in_its_tasks_row_and_outlives_it() {
     assert_eq!(count(&store, "SELECT count(*) FROM message_record").await, 2);
 }
 
+/// A new task and the chunks of its artifacts do not write the row of their owner; nothing is lost by a restart.
+#[tokio::test]
+async fn s12_an_open_task_does_not_write_its_owners_row() {
+    let (folder, store) = store();
+    let (scope, counted) = (scope("o"), "SELECT bytes FROM owner_usage WHERE owner = 'o'");
+    let mut chunk = append("t", 0, TaskState::Working);
+    store.append(&scope, chunk.clone()).await.unwrap();
+    let born = chunk.record_bytes();
+    chunk.birth = None;
+    for expected in 1..4 {
+        chunk.expected = expected;
+        chunk.events = vec![events(&[1000]).remove(0).renumbered(expected + 1)];
+        store.append(&scope, chunk.clone()).await.unwrap();
+    }
+    let bytes = born + 3 * chunk.record_bytes();
+    assert_eq!(count(&store, "SELECT count(*) FROM owner_usage").await, 0);
+    assert_eq!(store.owner_usage("o").await.unwrap(), OwnerUsage { tasks: 1, bytes });
+    drop(store);
+    let store = open(&folder.path().join("baton.db"));
+    assert_eq!(store.owner_usage("o").await.unwrap(), OwnerUsage { tasks: 1, bytes });
+    let end = append("t", 4, TaskState::Completed);
+    let bytes = bytes + end.record_bytes();
+    store.append(&scope, end).await.unwrap();
+    assert_eq!(count(&store, counted).await, bytes.cast_signed());
+    assert_eq!(store.owner_usage("o").await.unwrap(), OwnerUsage { tasks: 1, bytes });
+    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(count(&store, "SELECT count(*) FROM owner_usage").await, 0);
+}
+
 #[tokio::test]
 async fn keys_do_not_come_back_after_a_purge_and_a_restart() {
     let (folder, store) = store();

@@ -143,6 +143,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::exec::flags::ExecFlags;
+    use crate::config::Inputs;
 
     #[test]
     fn a_span_that_no_log_shows_is_not_made() {
@@ -157,6 +159,15 @@ mod tests {
             });
             assert_eq!(is_made, level == "debug", "{level} {has_audit}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_is_loaded_later_does_not_ask_for_more() {
+        let filter = EnvFilter::try_new(directives("info")).unwrap();
+        layers(filter, LogFormat::Text, None, None).init();
+        let inputs = Inputs::of_process(None, Vec::new(), None, ExecFlags::default());
+        assert!(inputs.load().await.is_ok());
+        assert_eq!(LevelFilter::current(), LevelFilter::INFO);
     }
 
     #[test]

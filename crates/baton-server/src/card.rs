@@ -129,6 +129,13 @@ struct Edition {
 /// A guard on the declared card. Hold it only briefly: it keeps this edition in memory.
 pub(crate) struct Declared(Guard<Arc<Edition>>);
 
+impl Declared {
+    /// The card, to keep.
+    pub(crate) fn shared(&self) -> &Arc<AgentCard> {
+        &self.0.declared
+    }
+}
+
 impl Deref for Declared {
     type Target = AgentCard;
 
@@ -218,11 +225,6 @@ impl ServedCard {
     ) -> AgentCard {
         card.interfaces.clone_from(&self.complete(peer, host, nested_at, headers).interfaces);
         card
-    }
-
-    /// The declared card, to keep.
-    pub(crate) fn shared(&self) -> Arc<AgentCard> {
-        Arc::clone(&self.edition.load().declared)
     }
 
     /// The address without the agent's own path, by the same rules as [`complete`](Self::complete).

@@ -420,9 +420,9 @@ impl Builder {
     }
 
     /// Authenticates callers by these schemes. The security section of each card is checked against them, or written if
-    /// the card has none.
-    pub fn auth(self, chain: Chain) -> Self {
-        self.authenticator(Arc::new(chain))
+    /// the card has none. [`Chain::replace`] changes a chain that is kept in an `Arc`, while the server serves.
+    pub fn auth(self, chain: impl Into<Arc<Chain>>) -> Self {
+        self.authenticator(chain.into())
     }
 
     /// A card for authenticated callers of the agent mounted last: [`Mount::extended_card`].

@@ -17,7 +17,6 @@ mod exit;
 mod faults;
 mod files;
 mod fuzz;
-mod live_auth;
 mod log;
 mod reload;
 mod signals;

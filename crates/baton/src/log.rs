@@ -21,12 +21,12 @@ mod traces;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
-use tracing::Subscriber;
+use tracing::{Level, Subscriber};
 use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer, Registry};
+use tracing_subscriber::{EnvFilter, Layer};
 
 use self::audit::AuditFile;
 use crate::config::{Config, Log, LogFormat};
@@ -43,22 +43,34 @@ pub(crate) fn install(config: &Config, service: &str) -> Result<(), Failure> {
     let Log { filter, format, .. } = &config.log;
     let filter = EnvFilter::try_new(directives(filter.as_str()))
         .map_err(|error| Failure::usage(format!("log.filter {}: {error}", filter.as_str())))?;
-    let detailed = filter.max_level_hint().is_none_or(|level| level >= tracing::Level::DEBUG);
+    let detailed = filter.max_level_hint().is_none_or(|level| level >= Level::DEBUG);
     let (traces, spans) = traces::open(&config.traces, service, detailed)?;
     let audit = audit_file(config)?;
-    let apart = audit.is_some();
-    // Security events are in one of the two logs.
-    let filter = filter.and(filter_fn(move |event| !(apart && event.target() == audit::TARGET)));
-    tracing_subscriber::registry()
-        .with(spans)
-        .with(limit::Limited(lines(**format)).with_filter(filter))
-        .with(audit.clone().map(audit_lines))
-        .init();
+    layers(filter, **format, spans, audit.clone()).init();
     *AUDIT.lock().unwrap_or_else(PoisonError::into_inner) = audit;
     panics::install();
     traces.announce();
     *SENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(traces);
     Ok(())
+}
+
+/// Two things keep a span or an event that no log shows as cheap as if it were not there. Every filter names its highest
+/// level: without that, all levels are asked for. And the filtered log is the outermost layer: below one without a filter,
+/// and a missing one is one, every span is made.
+fn layers(
+    filter: EnvFilter,
+    format: LogFormat,
+    spans: Option<traces::Spans>,
+    audit: Option<AuditFile>,
+) -> impl Subscriber + Send + Sync {
+    let apart = audit.is_some();
+    // Security events are in one of the two logs.
+    let not_apart = filter_fn(move |event| !(apart && event.target() == audit::TARGET));
+    let filter = filter.and(not_apart.with_max_level_hint(LevelFilter::TRACE));
+    tracing_subscriber::registry()
+        .with(spans)
+        .with(audit.map(audit_lines))
+        .with(limit::Limited(lines(format)).with_filter(filter))
 }
 
 /// A filter for `EnvFilter`. A level without a target applies to our own crates only. Other crates log `error` only,
@@ -105,9 +117,10 @@ pub(crate) fn close() {
     }
 }
 
-type Below = tracing_subscriber::layer::Layered<Option<traces::Spans>, Registry>;
-
-fn lines(format: LogFormat) -> Box<dyn Layer<Below> + Send + Sync> {
+fn lines<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
     // Errors of writing to stderr would be reported on stderr, which panics if the terminal is gone.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     match format {
@@ -123,12 +136,39 @@ where
 {
     let lines = tracing_subscriber::fmt::layer().with_writer(file).log_internal_errors(false);
     let lines = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
-    limit::Limited(lines).with_filter(filter_fn(|event| event.target() == audit::TARGET))
+    let security = filter_fn(|event| event.target() == audit::TARGET && *event.level() <= Level::INFO);
+    limit::Limited(lines).with_filter(security.with_max_level_hint(LevelFilter::INFO))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::exec::flags::ExecFlags;
+    use crate::config::Inputs;
+
+    #[test]
+    fn a_span_that_no_log_shows_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        for (level, audit) in [("info", false), ("info", true), ("debug", false), ("debug", true)] {
+            let audit = audit.then(|| AuditFile::open(folder.path().join("audit")).unwrap());
+            let (filter, has_audit) = (EnvFilter::try_new(directives(level)).unwrap(), audit.is_some());
+            let layers = layers(filter, LogFormat::Text, None, audit);
+            assert_eq!(layers.max_level_hint(), level.parse().ok(), "{level} {has_audit}");
+            let is_made = tracing::subscriber::with_default(layers, || {
+                !tracing::debug_span!(target: "baton_server::request", "request").is_disabled()
+            });
+            assert_eq!(is_made, level == "debug", "{level} {has_audit}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_is_loaded_later_does_not_ask_for_more() {
+        let filter = EnvFilter::try_new(directives("info")).unwrap();
+        layers(filter, LogFormat::Text, None, None).init();
+        let inputs = Inputs::of_process(None, Vec::new(), None, ExecFlags::default());
+        assert!(inputs.load().await.is_ok());
+        assert_eq!(LevelFilter::current(), LevelFilter::INFO);
+    }
 
     #[test]
     fn a_level_is_that_of_our_own_crates() {

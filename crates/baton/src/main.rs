@@ -11,7 +11,6 @@ mod faults;
 mod files;
 #[cfg(any(test, fuzzing))]
 mod fuzz;
-mod live_auth;
 mod log;
 mod reload;
 mod signals;

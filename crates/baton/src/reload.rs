@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use baton_protocol::domain::AgentCard;
 use baton_server::Control;
+use baton_server::auth::Chain;
 use baton_server::tls::TlsOptions;
 
 use crate::config::{self, AgentPlan, AuthPlan, Config, Inputs, Loaded, Problem, Problems};
-use crate::live_auth::LiveAuth;
 use crate::log;
 use crate::signals::{Hangup, Hangups};
 
@@ -27,10 +27,10 @@ pub(crate) struct Reload {
     inputs: Inputs,
     control: Control,
     /// `None` if nobody was authenticated at the start.
-    auth: Option<Arc<LiveAuth>>,
+    auth: Option<Arc<Chain>>,
     /// The schemes in effect.
     schemes: AuthPlan,
-    /// The configuration at start: compared with the new one to see what a restart would change.
+    /// The configuration at start, without its schemes: compared with the new one to see what a restart would change.
     started: Loaded,
     /// The latest valid configuration; its limits are in effect.
     current: Config,
@@ -67,15 +67,16 @@ impl Reload {
     pub(crate) fn new(
         mut inputs: Inputs,
         control: Control,
-        auth: Option<Arc<LiveAuth>>,
-        started: Loaded,
+        auth: Option<Arc<Chain>>,
+        mut started: Loaded,
         tls: Option<TlsOptions>,
         address: SocketAddr,
     ) -> Self {
         // If the file is missing at a reload, that is an error; the defaults must not be used instead.
         inputs.keep_to(started.file.as_deref());
         let cards = started.agents.iter().map(|plan| (plan.id.clone(), plan.card.clone())).collect();
-        let (current, schemes) = (started.config.clone(), started.auth.clone());
+        // Moved, not cloned: what a scheme has verified is valid as long as anybody holds the scheme.
+        let (current, schemes) = (started.config.clone(), std::mem::take(&mut started.auth));
         Reload { inputs, control, auth, schemes, current, started, cards, tls, address }
     }
 
@@ -146,7 +147,7 @@ impl Reload {
     }
 
     /// Replaces users, tokens, keys and throttling. From the next request on, only the new ones count: what a scheme
-    /// had cached is gone with it.
+    /// had cached is gone with it, and so are the streams of callers whom it has verified.
     fn follow_auth(
         &mut self,
         new: &Config,
@@ -155,8 +156,10 @@ impl Reload {
         waiting: &mut Vec<String>,
     ) {
         let followed = self.schemes.follow(auth);
-        if let (Some(live), true) = (&self.auth, followed.replaced) {
-            live.replace(self.schemes.chain());
+        if let (Some(chain), true) = (&self.auth, followed.replaced)
+            && let Err(error) = chain.replace(self.schemes.chain())
+        {
+            tracing::error!(%error, "callers are authenticated as before");
         }
         let waits = |key: &String| followed.waiting.iter().any(|table| key.starts_with(table));
         waiting.extend(config::changes(&self.started.config, new).auth.into_iter().filter(waits));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::domain::security::{ApiKeyLocation, SchemeKind, SecurityScheme};
+use baton_protocol::wire::http_json::decode_form;
 use http::header::{COOKIE, InvalidHeaderName};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -149,46 +150,19 @@ fn in_query<'a>(query: &'a str, name: &str) -> Found<'a> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         // A parameter whose name cannot be decoded is not ours.
-        if decoded(key).is_none_or(|key| *key != *name.as_bytes()) {
+        if decode_form(key).is_none_or(|key| key != name) {
             continue;
         }
         if found != Found::Nothing {
             return TWICE;
         }
-        found = decoded(value).map_or(Found::Malformed("the key is not URL-encoded"), Found::One);
-    }
-    found
-}
-
-/// Percent escapes and plus signs, as forms have them.
-fn decoded(text: &str) -> Option<Cow<'_, [u8]>> {
-    if !text.contains(['%', '+']) {
-        return Some(Cow::Borrowed(text.as_bytes()));
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = match (first, tail) {
-            (b'%', [high, low, tail @ ..]) => {
-                bytes.push(hex(*high)? << 4 | hex(*low)?);
-                tail
-            }
-            (b'%', _) => return None,
-            (b'+', tail) => {
-                bytes.push(b' ');
-                tail
-            }
-            (byte, tail) => {
-                bytes.push(*byte);
-                tail
-            }
+        found = match decode_form(value) {
+            Some(Cow::Borrowed(key)) => Found::One(Cow::Borrowed(key.as_bytes())),
+            Some(Cow::Owned(key)) => Found::One(Cow::Owned(key.into_bytes())),
+            None => Found::Malformed("the key is not URL-encoded"),
         };
     }
-    Some(Cow::Owned(bytes))
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
+    found
 }
 
 /// HTTP/2 allows several `Cookie` headers (RFC 9113, section 8.2.3), so all are read. Other cookies may have any form;
@@ -285,6 +259,7 @@ mod tests {
             (format!("api_key={SECRET}"), "the key is not URL-encoded"),
             ("api_key=%".to_owned(), "the key is not URL-encoded"),
             ("api_key=%zz".to_owned(), "the key is not URL-encoded"),
+            ("api_key=%ff".to_owned(), "the key is not URL-encoded"),
             ("api_key".to_owned(), "unknown key"),
             ("api_key=".to_owned(), "unknown key"),
             ("api_key=wrong".to_owned(), "unknown key"),

@@ -7,7 +7,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -132,7 +131,7 @@ pub enum BasicError {
 pub struct Basic {
     options: Arc<BasicOptions>,
     realm: Realm,
-    users: Arc<ArcSwap<Users>>,
+    users: Arc<Users>,
     queue: HashQueue,
 }
 
@@ -141,58 +140,45 @@ impl Basic {
     pub fn new(users: Vec<BasicUser>, options: BasicOptions) -> Result<Self, BasicError> {
         Ok(Basic {
             realm: Realm::new(&options.realm)?,
-            users: Arc::new(ArcSwap::from_pointee(Users::new(users, &options)?)),
+            users: Arc::new(Users::new(users, &options)?),
             queue: HashQueue::new(options.hashes_at_once, options.max_waiting),
             options: Arc::new(options),
         })
     }
 
-    /// Replaces all users. It takes effect immediately: headers that were verified before are verified again.
-    pub fn replace(&self, users: Vec<BasicUser>) -> Result<(), BasicError> {
-        self.users.store(Arc::new(Users::new(users, &self.options)?));
-        Ok(())
-    }
-
     async fn check(&self, request: &AuthRequest<'_>, header: Header) -> Verdict {
-        loop {
-            let users = self.users.load_full();
-            let tag = users.tag(&header.value);
-            let known = users.by_name.get(&header.user).map(|at| &users.all[*at]);
-            let verified = known.and_then(|user| user.verified_since(&tag));
-            if let (Some(user), Some(since)) = (known, verified)
-                && since.elapsed() < self.options.remember
-            {
-                return Verdict::Verified(user.identity.clone());
+        let users = &self.users;
+        let tag = users.tag(&header.value);
+        let known = users.by_name.get(&header.user).map(|at| &users.all[*at]);
+        let verified = known.and_then(|user| user.verified_since(&tag));
+        if let (Some(user), Some(since)) = (known, verified)
+            && since.elapsed() < self.options.remember
+        {
+            return Verdict::Verified(user.identity.clone());
+        }
+        let Some(hashed) = users.hashed_for(&header.user) else { return refused(header.user) };
+        let job = Job {
+            tag,
+            address: request.client.map(one_customer),
+            user: header.user.as_str().into(),
+            verified_before: verified.is_some(),
+            work: {
+                let (users, password) = (Arc::clone(users), header.password);
+                Box::new(move || match users.all[hashed].password.matches(&password) {
+                    Ok(true) => Outcome::Right,
+                    Ok(false) => Outcome::Wrong,
+                    Err(_) => Outcome::Failed,
+                })
+            },
+        };
+        match (self.queue.check(job).await, known) {
+            (Outcome::Right, Some(user)) => {
+                user.remember(tag);
+                Verdict::Verified(user.identity.clone())
             }
-            let Some(hashed) = users.hashed_for(&header.user) else { return refused(header.user) };
-            let job = Job {
-                tag,
-                address: request.client.map(one_customer),
-                user: header.user.as_str().into(),
-                verified_before: verified.is_some(),
-                work: {
-                    let (users, password) = (Arc::clone(&users), header.password.clone());
-                    Box::new(move || match users.all[hashed].password.matches(&password) {
-                        Ok(true) => Outcome::Right,
-                        Ok(false) => Outcome::Wrong,
-                        Err(_) => Outcome::Failed,
-                    })
-                },
-            };
-            let outcome = self.queue.check(job).await;
-            if !Arc::ptr_eq(&users, &self.users.load()) {
-                // The users were replaced meanwhile: this password may be revoked, or just set.
-                continue;
-            }
-            return match (outcome, known) {
-                (Outcome::Right, Some(user)) => {
-                    user.remember(tag);
-                    Verdict::Verified(user.identity.clone())
-                }
-                (Outcome::Right | Outcome::Wrong, _) => refused(header.user),
-                (Outcome::Busy, _) => Verdict::Unavailable("too many passwords wait to be hashed".to_owned()),
-                (Outcome::Failed, _) => Verdict::Unavailable("a password could not be hashed".to_owned()),
-            };
+            (Outcome::Right | Outcome::Wrong, _) => refused(header.user),
+            (Outcome::Busy, _) => Verdict::Unavailable("too many passwords wait to be hashed".to_owned()),
+            (Outcome::Failed, _) => Verdict::Unavailable("a password could not be hashed".to_owned()),
         }
     }
 }
@@ -260,7 +246,6 @@ impl Header {
     }
 }
 
-/// The users at one time. Replacing them makes a new key, so that nothing verified before has the same tag.
 struct Users {
     by_name: HashMap<String, usize>,
     all: Vec<User>,
@@ -269,7 +254,7 @@ struct Users {
 
 struct User {
     identity: Identity,
-    /// What was verified is valid as long as this exists: until the users are replaced.
+    /// What was verified is valid as long as this exists: until the chain has another scheme in the place of this one.
     _record: Arc<()>,
     password: StoredPassword,
     /// The header that was last verified. A user has one password, so it is the only one that can be.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use baton_protocol::domain::security::{SecurityRequirement, SecurityScheme};
 use baton_protocol::operation::Operation;
@@ -28,20 +29,56 @@ const RETRY_AFTER: u32 = 5;
 ///
 /// What an agent requires is on its card: one of its requirements must be met, with all of its schemes and their scopes.
 /// A card without requirements gets one for each scheme of the chain.
+///
+/// A serving chain can be replaced by one whose schemes have other secrets, users or options:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use baton_server::auth::{ApiKeys, Chain, KeySet, Scopes};
+/// fn chain(secret: &str) -> Result<Chain, Box<dyn std::error::Error>> {
+///     let keys = KeySet::new()?;
+///     keys.add_chosen(secret, "key", "team", Scopes::default())?;
+///     Ok(Chain::new().scheme("key", ApiKeys::header("X-API-Key", Arc::new(keys))?))
+/// }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let serving = Arc::new(chain("the-first-of-two-secrets")?);
+/// let builder = baton_server::Server::host().auth(Arc::clone(&serving));
+/// // Later, while the server serves:
+/// serving.replace(chain("the-second-of-two-secrets")?)?;
+/// # drop(builder);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Chain {
-    schemes: Vec<(String, Arc<dyn Scheme>)>,
-    throttle: Throttle,
+    current: ArcSwap<Schemes>,
 }
+
+/// The schemes of a chain at one time.
+#[derive(Clone)]
+struct Schemes {
+    list: Vec<(String, Arc<dyn Scheme>)>,
+    throttle: Arc<Throttle>,
+    /// Made once, since many requests need it.
+    anonymous: Principal,
+}
+
+/// A chain can only be replaced by one with the same names in the same order, each declared in the same way: cards name the
+/// schemes, and callers that the first one has verified are known by the place of a scheme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the schemes differ in name, order or what cards say of them; such a change needs a new server")]
+#[non_exhaustive]
+pub struct OtherSchemes;
 
 impl fmt::Debug for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.schemes.iter().map(|(name, _)| name)).finish()
+        f.debug_list().entries(self.current.load().list.iter().map(|(name, _)| name)).finish()
     }
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Chain { schemes: Vec::new(), throttle: Throttle::new(&ThrottleOptions::default()) }
+        let throttle = Arc::new(Throttle::new(&ThrottleOptions::default()));
+        Self::of(Schemes { list: Vec::new(), throttle, anonymous: Principal::anonymous() })
     }
 }
 
@@ -53,9 +90,9 @@ impl Chain {
 
     /// How often a caller may fail before being told to wait.
     #[must_use]
-    pub fn throttle(mut self, options: &ThrottleOptions) -> Self {
-        self.throttle = Throttle::new(options);
-        self
+    pub fn throttle(self, options: &ThrottleOptions) -> Self {
+        let throttle = Arc::new(Throttle::new(options));
+        Self::of(Schemes { throttle, ..self.into_schemes() })
     }
 
     /// Adds a scheme. Cards name it by `name`; a second one with the same name replaces the first.
@@ -66,22 +103,43 @@ impl Chain {
 
     /// Adds a scheme that is used elsewhere, too: two chains with the same scheme share what it has cached.
     #[must_use]
-    pub fn shared_scheme(mut self, name: &str, scheme: Arc<dyn Scheme>) -> Self {
-        match self.place(name) {
-            Some(at) => self.schemes[at].1 = scheme,
-            None => self.schemes.push((name.to_owned(), scheme)),
+    pub fn shared_scheme(self, name: &str, scheme: Arc<dyn Scheme>) -> Self {
+        let mut schemes = self.into_schemes();
+        match schemes.place(name) {
+            Some(at) => schemes.list[at].1 = scheme,
+            None => schemes.list.push((name.to_owned(), scheme)),
         }
-        self
+        Self::of(schemes)
     }
 
+    /// Takes over the schemes and the throttle of `other`, from the next request on. What a scheme has verified is invalid
+    /// once the last reference to it is dropped; so open streams of its callers end, unless `other` shares the scheme.
+    pub fn replace(&self, other: Chain) -> Result<(), OtherSchemes> {
+        if self.schemes() != other.schemes() {
+            return Err(OtherSchemes);
+        }
+        self.current.store(other.current.into_inner());
+        Ok(())
+    }
+
+    fn of(schemes: Schemes) -> Self {
+        Chain { current: ArcSwap::from_pointee(schemes) }
+    }
+
+    fn into_schemes(self) -> Schemes {
+        Arc::unwrap_or_clone(self.current.into_inner())
+    }
+}
+
+impl Schemes {
     fn place(&self, name: &str) -> Option<usize> {
-        self.schemes.iter().position(|(known, _)| known == name)
+        self.list.iter().position(|(known, _)| known == name)
     }
 
     /// The challenge of RFC 6750 that names the scopes a token needs; other kinds of credentials have none.
     fn more_scopes(&self, principal: &Principal, scopes: &str) -> Option<HeaderValue> {
         let (at, _) = principal.identities().first()?;
-        let own = self.schemes[*at].1.challenge(None)?;
+        let own = self.list[*at].1.challenge(None)?;
         let own = own.to_str().ok().filter(|own| own.starts_with("Bearer"))?;
         let comma = if own.contains(' ') { ", " } else { " " };
         HeaderValue::from_str(&format!("{own}{comma}error=\"insufficient_scope\", scope=\"{scopes}\"")).ok()
@@ -116,7 +174,7 @@ impl Chain {
     fn count_failures(&self, request: &AuthRequest<'_>, refused: &[(usize, Refusal)]) -> Option<Duration> {
         let (mut wait, mut counted) = (None, Vec::new());
         for (at, refusal) in refused {
-            audit::refused(&self.schemes[*at].0, refusal, request.client.or(request.peer));
+            audit::refused(&self.list[*at].0, refusal, request.client.or(request.peer));
             // One credential may be refused by several schemes, and is one failure.
             if refusal.is_failure && !counted.contains(&&refusal.credential) {
                 counted.push(&refusal.credential);
@@ -135,11 +193,11 @@ impl Chain {
             return false;
         }
         let has = |requirement: &SecurityRequirement, at: usize| {
-            requirement.schemes.iter().any(|(name, _)| *name == self.schemes[at].0)
+            requirement.schemes.iter().any(|(name, _)| *name == self.list[at].0)
         };
         let together =
             |requirement: &SecurityRequirement| verified.iter().all(|(at, _)| has(requirement, *at));
-        !request.requirements().iter().flatten().any(together)
+        !request.cards().any(|card| card.security_requirements.iter().any(together))
     }
 
     /// 401 with the challenges of all schemes that `requirements` name, or of all if they name none.
@@ -154,7 +212,7 @@ impl Chain {
             .collect();
         named.extend(refused.iter().map(|(at, _)| *at));
         if named.is_empty() {
-            named.extend(0..self.schemes.len());
+            named.extend(0..self.list.len());
         }
         named.sort_unstable();
         named.dedup();
@@ -168,33 +226,20 @@ impl Chain {
         let mut challenge = Challenge::new(error);
         for at in named {
             let refusal = refused.iter().find(|(place, _)| *place == at).map(|(_, refusal)| refusal);
-            if let Some(value) = self.schemes[at].1.challenge(refusal) {
+            if let Some(value) = self.list[at].1.challenge(refusal) {
                 challenge = challenge.with_header(WWW_AUTHENTICATE, value);
             }
         }
         challenge
     }
-}
 
-/// Whether a web page of another origin caused the request. Browsers say so in `Sec-Fetch-Site`; older ones send `Origin` at
-/// least with everything but GET and HEAD. Other clients send neither.
-fn is_of_foreign_page(request: &AuthRequest<'_>) -> bool {
-    let text = |name: &str| request.headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    if let Some(site) = text("sec-fetch-site") {
-        return !matches!(site, "same-origin" | "none");
-    }
-    let Some(origin) = text("origin") else { return false };
-    let own = request.uri.authority().map(|authority| authority.as_str()).or_else(|| text("host"));
-    let (_, host) = origin.split_once("://").unwrap_or_default();
-    host.is_empty() || own.is_none_or(|own| !own.eq_ignore_ascii_case(host))
-}
-
-#[async_trait]
-impl Authenticator for Chain {
     async fn authenticate(&self, request: &AuthRequest<'_>) -> Result<Principal, Challenge> {
+        if self.list.is_empty() {
+            return Ok(self.anonymous.clone());
+        }
         let (mut verified, mut refused, mut unavailable) = (Vec::new(), Vec::new(), None);
         let mut token_is_verified = false;
-        for (at, (name, scheme)) in self.schemes.iter().enumerate() {
+        for (at, (name, scheme)) in self.list.iter().enumerate() {
             if token_is_verified && scheme.takes_bearer_tokens() {
                 continue;
             }
@@ -222,43 +267,71 @@ impl Authenticator for Chain {
             }
             let principal = Principal::verified(verified)?;
             // Where the path says which agent is called, its requirements need not wait for the body.
-            if let Some(card) = request.only_card() {
-                self.allow(&principal, &card.security_requirements, &request.agents[0], "a request")?;
-            }
-            return Ok(principal);
+            return match request.only_card() {
+                Some(card) => {
+                    self.allow(&principal, &card.security_requirements, &request.agents[0], "a request")?;
+                    Ok(principal.has_met(card.shared()))
+                }
+                None => Ok(principal),
+            };
         }
         if let Some(why) = unavailable {
             let message = "The credential cannot be verified right now; try again";
             let error = Error::new(ErrorKind::Unavailable, message).with_log(why);
             return Err(error.with_retry_after(RETRY_AFTER).into());
         }
-        let requirements = request.requirements();
         let is_open = |requirement: &SecurityRequirement| requirement.schemes.is_empty();
-        if refused.is_empty() && (self.schemes.is_empty() || requirements.iter().flatten().any(is_open)) {
-            return Ok(Principal::anonymous());
+        if refused.is_empty() && request.cards().any(|card| card.security_requirements.iter().any(is_open)) {
+            return Ok(self.anonymous.clone());
         }
         if let Some(wait) = wait {
             return Err(Throttle::too_many(wait).into());
         }
-        Err(self.challenge(requirements.iter().flatten(), &refused))
+        Err(self.challenge(request.requirements().iter().flatten(), &refused))
+    }
+}
+
+/// Whether a web page of another origin caused the request. Browsers say so in `Sec-Fetch-Site`; older ones send `Origin` at
+/// least with everything but GET and HEAD. Other clients send neither.
+fn is_of_foreign_page(request: &AuthRequest<'_>) -> bool {
+    let text = |name: &str| request.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if let Some(site) = text("sec-fetch-site") {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text("origin") else { return false };
+    let own = request.uri.authority().map(|authority| authority.as_str()).or_else(|| text("host"));
+    let (_, host) = origin.split_once("://").unwrap_or_default();
+    host.is_empty() || own.is_none_or(|own| !own.eq_ignore_ascii_case(host))
+}
+
+#[async_trait]
+impl Authenticator for Chain {
+    async fn authenticate(&self, request: &AuthRequest<'_>) -> Result<Principal, Challenge> {
+        self.current.load_full().authenticate(request).await
     }
 
     fn authorize(&self, principal: &Principal, access: &Access<'_>) -> Result<(), Challenge> {
-        if self.schemes.is_empty() {
+        let schemes = self.current.load();
+        if schemes.list.is_empty() {
             return Ok(());
         }
         // An agent that is open to everybody still shows its extended card to authenticated callers only.
         if access.operation == Operation::GetExtendedCard && principal.is_anonymous() {
-            return Err(self.challenge(access.requirements.iter(), &[]));
+            return Err(schemes.challenge(access.requirements.iter(), &[]));
         }
-        self.allow(principal, access.requirements, access.agent, access.operation.facts().v1)
+        // Compared before the body was read, and the card is still the same one.
+        if access.skill.is_none() && access.card.is_some_and(|card| principal.meets(card)) {
+            return Ok(());
+        }
+        schemes.allow(principal, access.requirements, access.agent, access.operation.facts().v1)
     }
 
     fn schemes(&self) -> Option<Vec<(String, SecurityScheme)>> {
-        Some(self.schemes.iter().map(|(name, scheme)| (name.clone(), scheme.declared())).collect())
+        let schemes = self.current.load();
+        Some(schemes.list.iter().map(|(name, scheme)| (name.clone(), scheme.declared())).collect())
     }
 
     fn enforces(&self) -> bool {
-        !self.schemes.is_empty()
+        !self.current.load().list.is_empty()
     }
 }

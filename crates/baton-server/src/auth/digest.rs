@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
 use http::HeaderValue;
@@ -126,7 +125,7 @@ pub enum DigestError {
 pub struct Digest {
     options: Arc<DigestOptions>,
     realm: Realm,
-    users: Arc<ArcSwap<Users>>,
+    users: Arc<Users>,
 }
 
 impl Digest {
@@ -134,15 +133,9 @@ impl Digest {
     pub fn new(users: Vec<DigestUser>, options: DigestOptions) -> Result<Self, DigestError> {
         Ok(Digest {
             realm: Realm::new(&options.realm)?,
-            users: Arc::new(ArcSwap::from_pointee(Users::new(users, &options)?)),
+            users: Arc::new(Users::new(users, &options)?),
             options: Arc::new(options),
         })
-    }
-
-    /// Replaces all users. It takes effect immediately; all nonces become stale.
-    pub fn replace(&self, users: Vec<DigestUser>) -> Result<(), DigestError> {
-        self.users.store(Arc::new(Users::new(users, &self.options)?));
-        Ok(())
     }
 
     fn check(&self, request: &AuthRequest<'_>, response: &Response<'_>) -> Verdict {
@@ -153,7 +146,7 @@ impl Digest {
         if !response.is_for(request.uri, request.headers, request.public_path()) {
             return refused("the uri is not that of the request");
         }
-        let users = self.users.load();
+        let users = &self.users;
         let known = users.by_name.get(response.user.as_ref());
         // The same work for an unknown user as for a wrong password.
         let stored = known.map_or(&users.nobody, |user| &user.stored);
@@ -196,7 +189,7 @@ impl Scheme for Digest {
     }
 
     fn challenge(&self, refused: Option<&Refusal>) -> Option<HeaderValue> {
-        let nonce = self.users.load().nonces.fresh();
+        let nonce = self.users.nonces.fresh();
         let stale = if refused.is_some_and(|refused| refused.reason == STALE) { ", stale=true" } else { "" };
         let realm = &self.realm;
         HeaderValue::try_from(format!(
@@ -206,7 +199,7 @@ impl Scheme for Digest {
     }
 }
 
-/// The users at one time. They have nonces of their own, because it is forgotten with them which nonces were used.
+/// They have nonces of their own, because it is forgotten with them which nonces were used.
 struct Users {
     by_name: HashMap<String, User>,
     nonces: Nonces,
@@ -216,7 +209,7 @@ struct Users {
 
 struct User {
     identity: Identity,
-    /// What was verified is valid as long as this exists: until the users are replaced.
+    /// What was verified is valid as long as this exists: until the chain has another scheme in the place of this one.
     _record: Arc<()>,
     stored: SecretString,
     used: UsedNonces,

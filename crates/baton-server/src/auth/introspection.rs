@@ -75,8 +75,6 @@ pub enum ClientAuth {
         /// The client's secret.
         secret: SecretString,
     },
-    /// A bearer token of its own.
-    Bearer(SecretString),
 }
 
 impl fmt::Debug for ClientAuth {
@@ -84,7 +82,6 @@ impl fmt::Debug for ClientAuth {
         match self {
             ClientAuth::Basic { id, .. } => f.debug_tuple("Basic").field(id).finish(),
             ClientAuth::Post { id, .. } => f.debug_tuple("Post").field(id).finish(),
-            ClientAuth::Bearer(_) => f.write_str("Bearer"),
         }
     }
 }
@@ -158,9 +155,6 @@ impl Introspection {
                 let end =
                     format!("&client_id={}&client_secret={}", encoded(id), encoded(secret.expose_secret()));
                 (None, end)
-            }
-            ClientAuth::Bearer(token) => {
-                (Some(header(&format!("Bearer {}", token.expose_secret()))?), String::new())
             }
         };
         if options.max_requests == 0 {

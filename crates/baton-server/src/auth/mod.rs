@@ -41,7 +41,7 @@ pub use api_key::ApiKeys;
 pub use authenticator::{Anonymous, Authenticator};
 pub use basic::{Basic, BasicError, BasicOptions, BasicUser};
 pub use bearer::BearerTokens;
-pub use chain::Chain;
+pub use chain::{Chain, OtherSchemes};
 pub use challenge::Challenge;
 pub use digest::{Digest, DigestError, DigestOptions, DigestUser, digest_password};
 pub use issued_keys::{IssuedKeys, KeyError, MAX_KEYS, NewKey};

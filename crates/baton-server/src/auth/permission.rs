@@ -37,13 +37,14 @@ impl SkillPermission {
         principal: &Principal,
         (agent, tenant): (&Arc<str>, &Arc<str>),
         operation: Operation,
-        card: Arc<AgentCard>,
+        card: &Arc<AgentCard>,
     ) -> Option<Self> {
         if card.skills.iter().all(|skill| skill.security_requirements.is_empty()) {
             return None;
         }
         let (authenticator, principal) = (Arc::clone(authenticator), principal.clone());
-        let (agent, tenant, refused) = (Arc::clone(agent), Arc::clone(tenant), OnceLock::new());
+        let (agent, tenant, card) = (Arc::clone(agent), Arc::clone(tenant), Arc::clone(card));
+        let refused = OnceLock::new();
         let inner = Inner { authenticator, principal, agent, tenant, operation, card, refused };
         Some(SkillPermission { inner: Arc::new(inner) })
     }
@@ -55,7 +56,8 @@ impl SkillPermission {
             Some(listed) if !listed.security_requirements.is_empty() => &listed.security_requirements,
             _ => return Ok(()),
         };
-        let access = Access { agent, tenant, operation: *operation, skill: Some(skill), requirements };
+        let operation = *operation;
+        let access = Access { agent, tenant, operation, skill: Some(skill), requirements, card: None };
         authenticator.authorize(principal, &access).map_err(|challenge| {
             let error = challenge.error().clone();
             let _ = refused.set(challenge);

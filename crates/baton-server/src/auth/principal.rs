@@ -1,6 +1,8 @@
 //! Who is calling.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use baton_protocol::domain::AgentCard;
 
 use super::scheme::Identity;
 
@@ -8,13 +10,25 @@ use super::scheme::Identity;
 const ANONYMOUS: &str = "anonymous";
 
 /// The caller. Its owner is part of every stored key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Principal {
     owner: Arc<str>,
     anonymous: bool,
     /// What a [`Chain`](super::Chain) verified, by the place of each scheme in it.
     verified: Option<Arc<[(usize, Identity)]>>,
+    /// The card whose requirements the chain has compared with that, and found met. A `Weak` does not keep the card, but no
+    /// other card can get its address.
+    met: Option<Weak<AgentCard>>,
 }
+
+/// What was compared makes no difference.
+impl PartialEq for Principal {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.owner, self.anonymous, &self.verified) == (&other.owner, other.anonymous, &other.verified)
+    }
+}
+
+impl Eq for Principal {}
 
 /// An owner has a name without control characters. `anonymous` is reserved: the tasks of anonymous callers are stored under
 /// it.
@@ -32,7 +46,7 @@ impl Principal {
         if is_anonymous(owner) {
             return Err(ReservedOwner);
         }
-        Ok(Principal { owner: Arc::from(owner), anonymous: false, verified: None })
+        Ok(Principal { owner: Arc::from(owner), anonymous: false, verified: None, met: None })
     }
 
     /// A caller whose credentials were verified; the first of them names the owner.
@@ -42,12 +56,12 @@ impl Principal {
             return Err(ReservedOwner);
         }
         let owner = Arc::clone(&first.owner);
-        Ok(Principal { owner, anonymous: false, verified: Some(identities.into()) })
+        Ok(Principal { owner, anonymous: false, verified: Some(identities.into()), met: None })
     }
 
     /// A caller who is not authenticated. All anonymous callers see each other's tasks.
     pub fn anonymous() -> Self {
-        Principal { owner: Arc::from(ANONYMOUS), anonymous: true, verified: None }
+        Principal { owner: Arc::from(ANONYMOUS), anonymous: true, verified: None, met: None }
     }
 
     /// The owner whose tasks the caller sees.
@@ -68,6 +82,17 @@ impl Principal {
     /// Whether none of the credentials has expired or been revoked since they were verified.
     pub(crate) fn is_still_valid(&self) -> bool {
         self.identities().iter().all(|(_, identity)| identity.is_still_valid())
+    }
+
+    /// Remembers that the requirements of this card are met.
+    pub(super) fn has_met(mut self, card: &Arc<AgentCard>) -> Self {
+        self.met = Some(Arc::downgrade(card));
+        self
+    }
+
+    /// Whether the requirements of this card were compared and are met.
+    pub(super) fn meets(&self, card: &Arc<AgentCard>) -> bool {
+        self.met.as_ref().is_some_and(|met| std::ptr::eq(met.as_ptr(), Arc::as_ptr(card)))
     }
 
     pub(super) fn identities(&self) -> &[(usize, Identity)] {

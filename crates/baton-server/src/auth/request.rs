@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use baton_protocol::domain::AgentCard;
 use baton_protocol::domain::security::SecurityRequirement;
 use baton_protocol::operation::Operation;
 use bytes::Bytes;
@@ -61,15 +62,19 @@ impl<'a> AuthRequest<'a> {
 
     /// The card of the agent, if the path alone says which one it is.
     pub(super) fn only_card(&self) -> Option<Declared> {
-        let [only] = self.agents else { return None };
-        self.site?.agent(only).map(|agent| agent.card().declared())
+        if self.agents.len() == 1 { self.cards().next() } else { None }
+    }
+
+    /// The cards of these agents.
+    pub(super) fn cards(&self) -> impl Iterator<Item = Declared> {
+        let agents = self.agents.iter().filter_map(|id| self.site?.agent(id));
+        agents.map(|agent| agent.card().declared())
     }
 
     /// What the cards of these agents require. Each list is an agent's: one requirement of it must be met, and one
     /// without schemes is met by anybody.
     pub fn requirements(&self) -> Vec<Vec<SecurityRequirement>> {
-        let agents = self.agents.iter().filter_map(|id| self.site?.agent(id));
-        agents.map(|agent| agent.card().declared().security_requirements.clone()).collect()
+        self.cards().map(|card| card.security_requirements.clone()).collect()
     }
 }
 
@@ -103,11 +108,13 @@ pub struct Access<'a> {
     pub skill: Option<&'a str>,
     /// What the card requires, of the skill if there is one, else of the agent: one of these must be met.
     pub requirements: &'a [SecurityRequirement],
+    /// The card that says so. `None` for a skill, whose requirements are not compared before the body is read.
+    pub(crate) card: Option<&'a Arc<AgentCard>>,
 }
 
 impl<'a> Access<'a> {
     /// A call of an operation of an agent, without a tenant and without requirements.
     pub fn new(agent: &'a str, operation: Operation) -> Self {
-        Access { agent, tenant: "", operation, skill: None, requirements: &[] }
+        Access { agent, tenant: "", operation, skill: None, requirements: &[], card: None }
     }
 }

@@ -83,8 +83,9 @@ pub(super) async fn response(
         Outcome::Task(shown) => task(&format, shown, share, asker)?,
         Outcome::Page(page) => {
             let dialect = format.dialect;
-            let (json, share) =
-                service.page_with_room(context, page, move |page| encode_page(page, dialect)).await?;
+            // Boxed: only lists need its memory.
+            let encoded = service.page_with_room(context, page, move |page| encode_page(page, dialect));
+            let (json, share) = Box::pin(encoded).await?;
             wrap_json(&format.envelope, (b"", b""), json, share)
         }
         Outcome::Message(message) => reply(&format, &Reply::SentMessage(message), share, asker)?,

@@ -50,14 +50,19 @@ impl<'a> Exchange<'a> {
         check_validity(principal)?;
         let (operation, authenticator) = (call.operation(), site.authenticator());
         let declared = service.card().declared();
-        let requirements = &declared.security_requirements;
-        let access =
-            Access { agent: service.id(), tenant: &scope.tenant, operation, skill: None, requirements };
+        let access = Access {
+            agent: service.id(),
+            tenant: &scope.tenant,
+            operation,
+            skill: None,
+            requirements: &declared.security_requirements,
+            card: Some(declared.shared()),
+        };
         authenticator.authorize(principal, &access)?;
         let sends = matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage);
         let permission = if sends && authenticator.enforces() {
             let of = (service.shared_id(), &scope.tenant);
-            SkillPermission::new(authenticator, principal, of, operation, service.card().shared())
+            SkillPermission::new(authenticator, principal, of, operation, declared.shared())
         } else {
             None
         };
@@ -90,29 +95,34 @@ impl<'a> Exchange<'a> {
         self.context.generation
     }
 
-    pub(super) async fn answer(
+    /// Boxed, so that its memory is not needed until the body has been read and decoded.
+    pub(super) fn answer(
         self,
         envelope: Envelope,
         media_type: HeaderValue,
         parts: &Parts,
         log: &mut RequestLog<'_>,
-    ) -> Result<Response<Body>, Challenge> {
-        let Exchange { service, context, call, dialect, facts } = self;
-        let answered = service.dispatch(&context, call).await.map_err(|error| {
-            // A refusal by the skill's own requirements has headers, too.
-            context.permission.as_ref().and_then(SkillPermission::refused).unwrap_or_else(|| error.into())
-        })?;
-        // The agent may have worked for long.
-        check_validity(&context.principal)?;
-        let answered = match answered.outcome {
-            Outcome::Card(card) => {
-                let card = agent_card::with_addresses(service, *card, log.peer(), parts);
-                Outcome::Card(Box::new(card)).fresh(None)
-            }
-            _ => answered,
-        };
-        let format = AnswerFormat { dialect, facts, envelope, media_type, http: parts.version };
-        Ok(answer::response(service, &context, answered, format, log).await?)
+    ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
+        Box::pin(async move {
+            let (service, context) = (self.service, self.context);
+            let answered = service.dispatch(&context, self.call).await.map_err(|error| {
+                // A refusal by the skill's own requirements has headers, too.
+                let refused = context.permission.as_ref().and_then(SkillPermission::refused);
+                refused.unwrap_or_else(|| error.into())
+            })?;
+            // The agent may have worked for long.
+            check_validity(&context.principal)?;
+            let answered = match answered.outcome {
+                Outcome::Card(card) => {
+                    let card = agent_card::with_addresses(service, *card, log.peer(), parts);
+                    Outcome::Card(Box::new(card)).fresh(None)
+                }
+                _ => answered,
+            };
+            let (dialect, facts) = (self.dialect, self.facts);
+            let format = AnswerFormat { dialect, facts, envelope, media_type, http: parts.version };
+            Ok(answer::response(service, &context, answered, format, log).await?)
+        })
     }
 }
 

@@ -136,7 +136,8 @@ async fn answer(
         let decoded = dialect.decode_call(operation, request.params)?;
         let mut exchange = Exchange::prepare(site, found, principal, dialect, decoded, parts, log)?;
         if shared {
-            exchange = exchange.in_generation_of_task().await?;
+            // Boxed: only few requests need its memory.
+            exchange = Box::pin(exchange.in_generation_of_task()).await?;
             generation = exchange.generation();
             log.set_generation(generation);
         }

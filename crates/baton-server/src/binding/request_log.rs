@@ -42,7 +42,9 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let mut log = RequestLog::new(site, &request, peer, asker);
     let span = log.facts.span.clone();
-    let mut response = front::handle(site, request, peer, &mut log).instrument(span).await;
+    // Boxed: hyper moves the future of each request to another place, and a connection has room for one as long as it is open.
+    let handled = Box::pin(front::handle(site, request, peer, &mut log));
+    let mut response = handled.instrument(span).await;
     response.headers_mut().insert(REQUEST_ID, log.facts.id.value());
     // What one caller gets is not for another, and a shared cache may know only `Authorization` as a credential.
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -274,13 +274,14 @@ impl Service {
     /// Executes a call.
     pub(crate) async fn dispatch(&self, context: &CallContext, call: Call) -> Result<Answered, Error> {
         capability::check(&self.declared(), context, &call)?;
+        // Boxed, except for reads: these futures are larger than all around them, which GetTask would pay for.
         match call {
-            Call::SendMessage(send) => self.send(context, send).await,
-            Call::SendStreamingMessage(send) => self.send_streaming(context, send).await,
+            Call::SendMessage(send) => Box::pin(self.send(context, send)).await,
+            Call::SendStreamingMessage(send) => Box::pin(self.send_streaming(context, send)).await,
             Call::GetTask(get) => self.get(context, get).await,
             Call::ListTasks(list) => Ok(Outcome::Page(self.list(context, list).await?).fresh(None)),
-            Call::CancelTask(cancel) => self.cancel(context, cancel).await,
-            Call::SubscribeToTask(subscribe) => self.subscribe(context, subscribe).await,
+            Call::CancelTask(cancel) => Box::pin(self.cancel(context, cancel)).await,
+            Call::SubscribeToTask(subscribe) => Box::pin(self.subscribe(context, subscribe)).await,
             // `capability::check` refuses these as long as the card does not declare them.
             Call::CreatePushConfig(_)
             | Call::GetPushConfig { .. }

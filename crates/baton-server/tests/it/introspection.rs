@@ -123,7 +123,6 @@ async fn p05_the_server_shows_who_it_is() {
     for (client, header, form) in [
         (ClientAuth::Basic { id: id(), secret: SECRET.into() }, Some(basic), String::new()),
         (ClientAuth::Post { id: id(), secret: SECRET.into() }, None, posted),
-        (ClientAuth::Bearer("t0ken".into()), Some("Bearer t0ken".to_owned()), String::new()),
     ] {
         let mut options = options(&issuer);
         options.client = client;
@@ -135,7 +134,7 @@ async fn p05_the_server_shows_who_it_is() {
         assert_eq!(headers["content-type"], "application/x-www-form-urlencoded");
         assert_eq!(body, format!("token=a%2Fb&token_type_hint=access_token{form}"));
         let shown = format!("{scheme:?}");
-        for secret in [SECRET, encoded, "t0ken"] {
+        for secret in [SECRET, encoded] {
             assert!(!shown.contains(secret), "{shown}");
         }
     }

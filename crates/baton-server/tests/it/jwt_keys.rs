@@ -343,7 +343,7 @@ fn p05_options_that_cannot_work_stop_the_start() {
         ("audiences", &|options| options.audiences.push(String::new())),
         ("algorithms", &|options| options.algorithms.clear()),
         ("keys", &|options| options.keys = KeysFrom::Url("http://issuer.test/keys".to_owned())),
-        ("keys", &|options| options.keys = KeysFrom::Metadata("issuer.test".to_owned())),
+        ("keys", &|options| options.keys = KeysFrom::Url("issuer.test".to_owned())),
         ("keys", &|options| options.keys = KeysFrom::Set("{}".to_owned())),
         ("realm", &|options| options.challenge.realm = "a\r\nb".to_owned()),
     ] {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use argon2::password_hash::PasswordHasher as _;
 use base64::Engine as _;
@@ -41,7 +42,7 @@ fn digest() -> Digest {
     Digest::new(users, DigestOptions::default()).unwrap()
 }
 
-async fn serve_with(chain: Chain) -> TestServer {
+async fn serve_with(chain: impl Into<Arc<Chain>>) -> TestServer {
     serve(with_agent(obedient).auth(chain)).await
 }
 
@@ -67,8 +68,8 @@ async fn curl(url: &str, options: &[&str]) -> Option<(u16, Value)> {
 
 #[tokio::test]
 async fn p05_basic_by_curl() {
-    let scheme = basic();
-    let server = serve_with(Chain::new().scheme("password", scheme.clone())).await;
+    let chain = Arc::new(Chain::new().scheme("password", basic()));
+    let server = serve_with(Arc::clone(&chain)).await;
     for (user, expected) in [
         ("ann:open sesame", 200),
         ("ann:open sesame", 200),
@@ -88,7 +89,8 @@ async fn p05_basic_by_curl() {
     }
     // With the cost that stored passwords have.
     let stored = tokio::task::spawn_blocking(|| hash_password(&"pw".into()).unwrap()).await.unwrap();
-    scheme.replace(vec![BasicUser::new("dora", stored)]).unwrap();
+    let dora = Basic::new(vec![BasicUser::new("dora", stored)], BasicOptions::default()).unwrap();
+    chain.replace(Chain::new().scheme("password", dora)).unwrap();
     for (user, expected) in [("dora:pw", 200), ("dora:pw", 200), ("ann:open sesame", 401)] {
         let (status, body) = curl(&server.url, &["--basic", "-u", user, "-d", LIST]).await.unwrap();
         assert_eq!(status, expected, "{user}: {body}");
@@ -141,8 +143,9 @@ async fn p05_digest_by_python_requests_with_one_nonce_for_several_calls() {
     if !is_installed("python3", &["-c", "import requests"]) {
         return;
     }
-    let scheme = digest();
-    let server = serve_with(Chain::new().scheme("digest", scheme.clone())).await;
+    let chain = || Chain::new().scheme("digest", digest());
+    let serving = Arc::new(chain());
+    let server = serve_with(Arc::clone(&serving)).await;
     let url = server.url.clone();
     tokio::task::spawn_blocking(move || {
         let mut child = Command::new("python3")
@@ -153,8 +156,7 @@ async fn p05_digest_by_python_requests_with_one_nonce_for_several_calls() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "200 200 200 1 0 0", "only the first call was challenged");
-        let stored = digest_password("ann", "baton", &"open sesame".into());
-        scheme.replace(vec![DigestUser::new("ann", stored)]).unwrap();
+        serving.replace(chain()).unwrap();
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         assert_eq!(lines.next().unwrap().unwrap(), "200 1 200");
         assert!(child.wait().unwrap().success());
@@ -191,8 +193,12 @@ async fn p05_users_see_their_owners_tasks_and_a_revoked_password_ends_at_once() 
         let of = |name: &str| BasicUser::new(name, weak("pw"));
         vec![of("ann"), of("bob").owner("team"), of("cid").owner("team")]
     };
-    let scheme = Basic::new(users(), BasicOptions::default()).unwrap();
-    let server = serve_with(Chain::new().scheme("password", scheme.clone())).await;
+    let chain = |users| {
+        let scheme = Basic::new(users, BasicOptions::default()).unwrap();
+        Chain::new().scheme("password", scheme)
+    };
+    let serving = Arc::new(chain(users()));
+    let server = serve_with(Arc::clone(&serving)).await;
     let count = async |user: &str| {
         let header = authorization(user, "pw");
         let answer = server.call_with("ListTasks", json!({}), &[("authorization", &header)]).await;
@@ -201,7 +207,7 @@ async fn p05_users_see_their_owners_tasks_and_a_revoked_password_ends_at_once() 
     let header = authorization("bob", "pw");
     server.call_with("SendMessage", message("a"), &[("authorization", &header)]).await.result();
     assert_eq!((count("ann").await, count("bob").await, count("cid").await), (Some(0), Some(1), Some(1)));
-    scheme.replace(users().into_iter().take(1).collect()).unwrap();
+    serving.replace(chain(users().into_iter().take(1).collect())).unwrap();
     assert_eq!((count("ann").await, count("bob").await, count("cid").await), (Some(0), None, None));
 }
 

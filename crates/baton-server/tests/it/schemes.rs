@@ -226,6 +226,80 @@ impl Scheme for &'static Revocable {
     }
 }
 
+/// A `ListTasks` whose caller has been authenticated, and whose body has not come to its end.
+struct LateBody {
+    rest: tokio::sync::mpsc::Sender<Result<String, std::io::Error>>,
+    answer: tokio::task::JoinHandle<Result<reqwest::Response, reqwest::Error>>,
+}
+
+impl LateBody {
+    async fn begin(server: &TestServer, credential: (&str, &str)) -> Self {
+        let json = [("content-type", "application/json"), ("a2a-version", "1.0"), credential];
+        let (rest, parts) = tokio::sync::mpsc::channel::<Result<String, std::io::Error>>(1);
+        let parts =
+            futures_util::stream::unfold(
+                parts,
+                |mut parts| async move { Some((parts.recv().await?, parts)) },
+            );
+        let mut request =
+            server.http.post(format!("{}/", server.url)).body(reqwest::Body::wrap_stream(parts));
+        for (name, value) in json {
+            request = request.header(name, value);
+        }
+        let answer = tokio::spawn(request.send());
+        rest.send(Ok(r#"{"jsonrpc":"2.0","id":1,"#.to_owned())).await.unwrap();
+        // It has been authenticated once a later one, on another connection, has been answered a few times.
+        for _ in 0..20 {
+            let body = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
+            assert_eq!(server.post(&json, body).await.status, 200);
+        }
+        LateBody { rest, answer }
+    }
+
+    /// The status of the answer.
+    async fn end(self) -> u16 {
+        self.rest.send(Ok(r#""method":"ListTasks"}"#.to_owned())).await.unwrap();
+        drop(self.rest);
+        self.answer.await.unwrap().unwrap().status().as_u16()
+    }
+}
+
+#[tokio::test]
+async fn s16_a_card_that_is_replaced_before_the_body_ends_counts() {
+    let requires = |scopes: &[&str]| card(vec![requirement(&[("one", scopes)])]);
+    let chain = Chain::new().scheme("one", InHeader("x-one"));
+    let server = serve(server_of(requires(&[])).auth(chain)).await;
+    let may_not = LateBody::begin(&server, ("x-one", "ann")).await;
+    let may = LateBody::begin(&server, ("x-one", "ann:read")).await;
+    server.server.control().replace_card("default", requires(&["read"])).unwrap();
+    assert_eq!((may_not.end().await, may.end().await), (403, 200));
+}
+
+#[tokio::test]
+async fn s16_a_chain_is_replaced_by_one_with_the_same_schemes_only() {
+    let first = Arc::new(chain());
+    let server = serve(with_agent(obedient).auth(Arc::clone(&first))).await;
+    let one = || Chain::new().scheme("one", InHeader("x-one"));
+    for other in [
+        one(),
+        one().scheme("other", InHeader("x-two")),
+        one().scheme("two", InHeader("x-other")),
+        Chain::new().scheme("two", InHeader("x-two")).scheme("one", InHeader("x-one")),
+    ] {
+        let names = format!("{other:?}");
+        assert!(first.replace(other).is_err(), "{names}");
+    }
+    let revocable: &'static Revocable = Box::leak(Box::new(Revocable(Mutex::new(None))));
+    let serving = Arc::new(Chain::new().scheme("key", InHeader("x-key")));
+    let other = serve(with_agent(obedient).auth(Arc::clone(&serving))).await;
+    let status = async |server: &TestServer, name: &'static str| {
+        get(server, "/tasks", &[("a2a-version", "1.0"), (name, "ann")]).await.status().as_u16()
+    };
+    assert_eq!((status(&server, "x-one").await, status(&other, "x-key").await), (200, 200));
+    serving.replace(Chain::new().scheme("key", revocable)).unwrap();
+    assert_eq!(status(&other, "x-key").await, 401, "refused by the new scheme");
+}
+
 #[tokio::test]
 async fn s16_a_revoked_credential_gets_nothing_more_from_what_it_began() {
     let scheme: &'static Revocable = Box::leak(Box::new(Revocable(Mutex::new(Some(Arc::new(()))))));
@@ -236,26 +310,11 @@ async fn s16_a_revoked_credential_gets_nothing_more_from_what_it_began() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": message("hold")});
     let mut stream = server.send_raw(&json, body.to_string()).await;
     let first = stream.chunk().await.unwrap().unwrap();
-    // A body that ends after the revocation.
-    let (more, rest) = tokio::sync::mpsc::channel::<Result<String, std::io::Error>>(1);
-    let parts =
-        futures_util::stream::unfold(rest, |mut rest| async move { Some((rest.recv().await?, rest)) });
-    let mut request = server.http.post(format!("{}/", server.url)).body(reqwest::Body::wrap_stream(parts));
-    for (name, value) in json {
-        request = request.header(name, value);
-    }
-    let late = tokio::spawn(request.send());
-    more.send(Ok(r#"{"jsonrpc":"2.0","id":1,"#.to_owned())).await.unwrap();
-    // The request above has been authenticated once a later one, on another connection, has been answered a few times.
-    for _ in 0..20 {
-        assert_eq!(server.post(&json, r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#).await.status, 200);
-    }
+    let late = LateBody::begin(&server, key).await;
 
     let record = scheme.0.lock().unwrap().take();
     drop(record);
-    more.send(Ok(r#""method":"ListTasks"}"#.to_owned())).await.unwrap();
-    drop(more);
-    assert_eq!(late.await.unwrap().unwrap().status(), 401);
+    assert_eq!(late.end().await, 401);
     // The task goes on, and its stream tells nothing more of it.
     let tasks = server.server.client().as_owner("ann").unwrap();
     let id = String::from_utf8_lossy(&first)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::generation::Generations;
+use baton_server::auth::Chain;
 use baton_server::card;
 use baton_server::store::StoreError;
 use baton_server::tls::TlsOptions;
@@ -26,7 +27,6 @@ use crate::exit::Failure;
 #[cfg(debug_assertions)]
 use crate::faults;
 use crate::files;
-use crate::live_auth::LiveAuth;
 use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     refuse_public(&loaded, &addresses)?;
     keys.warn(&loaded, &opened).await;
     let config = &loaded.config;
-    let auth = loaded.auth.enforces().then(|| Arc::new(LiveAuth::new(loaded.auth.chain())));
+    let auth = loaded.auth.enforces().then(|| Arc::new(loaded.auth.chain()));
     let self_signed = match *config.tls.self_signed {
         true => Some(self_signed::find_or_make(config, &store_url, &addresses)?),
         false => None,
@@ -102,7 +102,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
 async fn build(
     config: &Config,
     agents: &[AgentPlan],
-    auth: Option<Arc<LiveAuth>>,
+    auth: Option<Arc<Chain>>,
     opened: Opened,
     tls: Option<TlsOptions>,
 ) -> Result<Server, Failure> {
@@ -117,7 +117,7 @@ async fn build(
         .metrics(metrics_access(config))
         .log_requests(*config.log.requests);
     if let Some(auth) = auth {
-        builder = builder.authenticator(auth);
+        builder = builder.auth(auth);
     }
     if !config.cors.origins.is_empty() {
         builder = builder.cors(Cors::of(config.cors.origins.iter().map(|origin| origin.as_str())));

@@ -191,6 +191,36 @@ async fn p05_a_reload_removes_and_adds_tokens_at_once() {
     assert_eq!(list(&server, &[("authorization", &carol)]).await, 200);
 }
 
+/// Also a stream that was opened before the first reload: nothing else keeps the schemes of the start.
+#[tokio::test]
+async fn p05_a_reload_ends_the_streams_of_tokens_that_are_gone() {
+    let token = |id: &str, secret: &str| {
+        format!("[[auth.bearer.token]]\nid = \"{id}\"\nowner = \"team\"\nsecret = \"{secret}\"\n")
+    };
+    let bob = token("bob", "bob-9876543210-bob");
+    let folder = Folder::with(&format!("{}{bob}", token("alice", "alice-0123456789")));
+    let server = folder.serve();
+    let params = json!({"message": text("m-1", "tck-cancel")});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params});
+    let request = reqwest::Client::new().post(&server.url).header("A2A-Version", "1.0").json(&body);
+    let mut stream = request.bearer_auth("alice-0123456789").send().await.unwrap();
+    let first = stream.chunk().await.unwrap().unwrap();
+    let first = String::from_utf8_lossy(&first).into_owned();
+    let (_, data) = first.split_once("data: ").unwrap();
+    let first: Value = serde_json::from_str(data.lines().next().unwrap()).unwrap();
+    let id = &first["result"]["task"]["id"];
+
+    folder.write("baton.toml", &format!("{HEAD}{bob}"));
+    server.signal("-HUP");
+    server.log_with("configuration reloaded");
+    let bob = bearer("bob-9876543210-bob");
+    let bob = [("authorization", bob.as_str())];
+    let (status, _, canceled) = call(&server, "/", &bob, "CancelTask", json!({"id": id})).await;
+    assert_eq!((status, &canceled["result"]["status"]["state"]), (200, &json!("TASK_STATE_CANCELED")));
+    let rest = stream.text().await.unwrap();
+    assert!(rest.contains("no longer valid") && !rest.contains("CANCELED"), "{rest}");
+}
+
 #[tokio::test]
 async fn p05_security_events_are_in_the_log_or_in_a_file_of_their_own() {
     let folder = Folder::with(TOKENS);

@@ -1,7 +1,22 @@
 //! Percent-encoding; decoding is strict.
 
+use std::borrow::Cow;
+
 /// Decodes once. Broken escapes and bytes that are not UTF-8 are refused.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
+    decode_with(text, false)
+}
+
+/// Decodes a name or a value of a query: as in forms, a plus means a space. Broken escapes and bytes that are not UTF-8
+/// are refused.
+pub fn decode_form(text: &str) -> Option<Cow<'_, str>> {
+    decode_with(text, true)
+}
+
+fn decode_with(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus_is_space && byte == b'+')) {
+        return Some(Cow::Borrowed(text));
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -11,13 +26,17 @@ pub(super) fn decode(text: &str) -> Option<String> {
                 tail
             }
             (b'%', _) => return None,
+            (b'+', tail) if plus_is_space => {
+                bytes.push(b' ');
+                tail
+            }
             (byte, tail) => {
                 bytes.push(*byte);
                 tail
             }
         };
     }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -41,14 +60,14 @@ pub(super) fn encode(out: &mut String, text: &str) {
 /// Decodes an id in a path segment. Ids name store keys, never files; but an id that could be a path traversal, if a
 /// proxy decodes it once more, is refused.
 pub(super) fn decode_id(segment: &str) -> Option<String> {
-    let id = decode(segment)?;
+    let id = decode(segment)?.into_owned();
     let mut layer = id.clone();
     for _ in 0..MOST_LAYERS {
         if climbs(&layer) {
             return None;
         }
         match decode(&layer) {
-            Some(next) if next != layer => layer = next,
+            Some(next) if next != layer => layer = next.into_owned(),
             _ => return Some(id),
         }
     }
@@ -84,6 +103,14 @@ mod tests {
             assert_eq!(decode(text), None, "{text}");
         }
         assert_eq!(decode("%e2%82%ac%C3%a9").as_deref(), Some("€é"));
+    }
+
+    #[test]
+    fn a_plus_is_a_space_in_forms_only() {
+        for (text, form) in [("a+b%2B", Some("a b+")), ("+", Some(" ")), ("a", Some("a")), ("a+%", None)] {
+            assert_eq!(decode_form(text).as_deref(), form, "{text}");
+        }
+        assert_eq!(decode("a+b%2B").as_deref(), Some("a+b+"));
     }
 
     #[test]

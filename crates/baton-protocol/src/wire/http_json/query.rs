@@ -1,6 +1,8 @@
 //! Query parameters as the members of a request.
 
-use super::percent::decode;
+use std::borrow::Cow;
+
+use super::percent::decode_form;
 use crate::error::{Error, ErrorKind};
 use crate::generation::VERSION_HEADER;
 use crate::operation::Operation;
@@ -60,7 +62,7 @@ pub(super) fn write_members(object: &mut Object<'_>, operation: Operation, query
         match known {
             Some((_, _, _)) if value.is_empty() => {}
             Some((camel, _, Kind::Text)) => object.string(camel, &value),
-            Some((camel, _, Kind::Flag)) => match value.as_str() {
+            Some((camel, _, Kind::Flag)) => match &*value {
                 "true" => object.flag(camel, true),
                 "false" => object.flag(camel, false),
                 other => object.string(camel, other),
@@ -82,13 +84,13 @@ pub fn version_in(query: &str) -> Option<String> {
     let named = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = named.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER))?;
     // A version that cannot be decoded is unknown, not missing.
-    Some(form(value).unwrap_or_else(|| value.to_owned()))
+    Some(decode_form(value).map_or_else(|| value.to_owned(), Cow::into_owned))
 }
 
-fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), Error>> {
+fn pairs(query: &str) -> impl Iterator<Item = Result<(Cow<'_, str>, Cow<'_, str>), Error>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match (form(name), form(value)) {
+        match (decode_form(name), decode_form(value)) {
             (Some(name), Some(value)) => Ok((name, value)),
             _ => {
                 Err(Error::new(ErrorKind::InvalidParams, "Invalid parameters: the query is not URL-encoded")
@@ -96,9 +98,4 @@ fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), Error>> {
             }
         }
     })
-}
-
-/// Decodes form encoding: unlike in a path, a plus means a space.
-fn form(text: &str) -> Option<String> {
-    decode(&text.replace('+', " "))
 }

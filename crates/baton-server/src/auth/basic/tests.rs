@@ -104,11 +104,11 @@ async fn other_headers_are_refused_before_anything_is_hashed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verified_header_passes_for_a_minute_and_never_after_a_change() {
+async fn a_verified_header_passes_for_a_minute() {
     let scheme = basic(&[("ann", "pw")]);
     let since = |scheme: &Basic| {
-        let users = scheme.users.load_full();
-        users.all[0].verified.lock().unwrap().map(|(_, since)| since)
+        let verified = scheme.users.all[0].verified.lock().unwrap();
+        verified.map(|(_, since)| since)
     };
     assert_eq!(since(&scheme), None);
     assert_eq!(shown(&scheme, &encoded("ann:wrong")).await, "!wrong user or password");
@@ -122,44 +122,12 @@ async fn a_verified_header_passes_for_a_minute_and_never_after_a_change() {
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(shown(&scheme, &encoded("ann:pw")).await, "ann");
     assert!(since(&scheme).unwrap() > first);
-
-    scheme.replace(vec![BasicUser::new("ann", weak("other"))]).unwrap();
-    assert_eq!(shown(&scheme, &encoded("ann:pw")).await, "!wrong user or password");
-    assert_eq!(shown(&scheme, &encoded("ann:other")).await, "ann");
-    let clone = scheme.clone();
-    clone.replace(Vec::new()).unwrap();
-    assert_eq!(shown(&scheme, &encoded("ann:other")).await, "!wrong user or password");
-}
-
-/// A password that is revoked while it is being hashed does not pass.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_in_the_middle_of_a_hash_counts() {
-    for _ in 0..20 {
-        let scheme = basic(&[("ann", "pw")]);
-        let asked = {
-            let scheme = scheme.clone();
-            tokio::spawn(async move {
-                let before = scheme.users.load_full();
-                let verdict = ask(&scheme, &encoded("ann:pw")).await;
-                (before, verdict)
-            })
-        };
-        scheme.replace(Vec::new()).unwrap();
-        let after = scheme.users.load_full();
-        let (before, verdict) = asked.await.unwrap();
-        // If the call began after the change, it must be refused; else either order is right, but nothing is remembered
-        // with the new users.
-        if Arc::ptr_eq(&before, &after) {
-            assert!(matches!(verdict, Verdict::Refused(_)));
-        }
-        assert_eq!(shown(&scheme, &encoded("ann:pw")).await, "!wrong user or password");
-    }
 }
 
 #[test]
 fn an_unknown_user_costs_what_a_known_one_does() {
     let scheme = basic(&[("ann", "a"), ("bob", "b"), ("cid", "c")]);
-    let users = scheme.users.load();
+    let users = &scheme.users;
     assert_eq!(users.hashed_for("bob"), users.by_name.get("bob").copied());
     let mut chosen = [0; 3];
     for number in 0..300 {
@@ -169,7 +137,7 @@ fn an_unknown_user_costs_what_a_known_one_does() {
         chosen[at] += 1;
     }
     assert!(chosen.iter().all(|count| *count > 30), "{chosen:?}");
-    assert_eq!(basic(&[]).users.load().hashed_for("ann"), None);
+    assert_eq!(basic(&[]).users.hashed_for("ann"), None);
 }
 
 /// The stored password that is hashed for an unknown user never lets it in.

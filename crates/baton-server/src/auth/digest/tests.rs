@@ -133,25 +133,17 @@ async fn an_old_nonce_is_stale_and_only_with_the_right_password() {
     assert!(!nonce(&scheme, Some(&refusal)).1);
 }
 
+/// As after a reload: which nonces were used is forgotten with the first scheme.
 #[tokio::test]
-async fn a_change_of_users_takes_effect_at_once() {
+async fn a_request_cannot_be_sent_again_to_another_scheme_with_the_same_users() {
     let scheme = digest(DigestOptions::default());
     let (first, _) = nonce(&scheme, None);
     let client = Client { user: "ann", password: "pw", realm: REALM, nonce: &first, count: 1, uri: "/a?b" };
     assert_eq!(shown(&scheme, &client.header("POST")).await, "ann");
-    let stored = digest_password("ann", REALM, &"pw".into());
-    scheme.replace(vec![DigestUser::new("ann", stored)]).unwrap();
-    assert_eq!(
-        shown(&scheme, &client.header("POST")).await,
-        "!stale nonce",
-        "a request cannot be sent again"
-    );
-    let (second, _) = nonce(&scheme, None);
-    assert_eq!(shown(&scheme, &Client { nonce: &second, ..client }.header("POST")).await, "ann");
-    scheme.clone().replace(Vec::new()).unwrap();
-    let (third, _) = nonce(&scheme, None);
-    let header = Client { nonce: &third, ..client }.header("POST");
-    assert_eq!(shown(&scheme, &header).await, "!wrong user or password");
+    let next = digest(DigestOptions::default());
+    assert_eq!(shown(&next, &client.header("POST")).await, "!stale nonce");
+    let (second, _) = nonce(&next, None);
+    assert_eq!(shown(&next, &Client { nonce: &second, ..client }.header("POST")).await, "ann");
 }
 
 #[tokio::test]

@@ -124,9 +124,6 @@ impl KeyCache {
             KeysFrom::Discovery => {
                 Source::Fetched { fetcher, url: openid_url(&issuer)?, issuer, is_metadata: true }
             }
-            KeysFrom::Metadata(url) => {
-                Source::Fetched { fetcher, url: checked_url("keys", url)?, issuer, is_metadata: true }
-            }
             KeysFrom::Url(url) => {
                 Source::Fetched { fetcher, url: checked_url("keys", url)?, issuer, is_metadata: false }
             }

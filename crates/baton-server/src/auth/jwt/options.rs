@@ -51,8 +51,6 @@ pub struct JwtOptions {
 pub enum KeysFrom {
     /// The `jwks_uri` of the issuer's OpenID configuration, at `<issuer>/.well-known/openid-configuration`.
     Discovery,
-    /// The `jwks_uri` of the metadata at this URL (RFC 8414).
-    Metadata(String),
     /// A key set at this URL.
     Url(String),
     /// This key set, as JSON. It is never fetched.

@@ -59,3 +59,4 @@ pub use users::BadUser;
 
 pub(crate) use permission::SkillPermission;
 pub(crate) use principal::is_anonymous;
+pub(crate) use random::bytes as random_bytes;

@@ -164,6 +164,10 @@ impl Basic {
             {
                 return Verdict::Verified(user.identity.clone());
             }
+            let refused = |user| {
+                let refusal = Refusal::new(WRONG).of(user);
+                Verdict::Refused(if known.is_some() { refusal } else { refusal.unnamed() })
+            };
             let Some(hashed) = users.hashed_for(&header.user) else { return refused(header.user) };
             let job = Job {
                 tag,
@@ -195,10 +199,6 @@ impl Basic {
             };
         }
     }
-}
-
-fn refused(user: String) -> Verdict {
-    Verdict::Refused(Refusal::new(WRONG).of(user))
 }
 
 #[async_trait]

@@ -146,15 +146,18 @@ impl Digest {
     }
 
     fn check(&self, request: &AuthRequest<'_>, response: &Response<'_>) -> Verdict {
-        let refused = |reason| Verdict::Refused(Refusal::new(reason).of(response.user.as_ref()));
+        let users = self.users.load();
+        let known = users.by_name.get(response.user.as_ref());
+        let refused = |reason| {
+            let refusal = Refusal::new(reason).of(response.user.as_ref());
+            Verdict::Refused(if known.is_some() { refusal } else { refusal.unnamed() })
+        };
         if response.realm != self.realm.as_str() {
             return refused("another realm");
         }
         if !response.is_for(request.uri, request.headers, request.public_path()) {
             return refused("the uri is not that of the request");
         }
-        let users = self.users.load();
-        let known = users.by_name.get(response.user.as_ref());
         // The same work for an unknown user as for a wrong password.
         let stored = known.map_or(&users.nobody, |user| &user.stored);
         let expected = response.expected(stored.expose_secret(), request.method.as_str());

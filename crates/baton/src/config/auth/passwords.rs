@@ -14,7 +14,7 @@ const DIGEST: &str = "auth.digest";
 impl Planner<'_> {
     pub(super) fn basic(&mut self, section: &schema::Basic) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         let Some(users) = self.users(BASIC, &source, &section.users) else { return };
         let mut options = BasicOptions::default();
         options.realm.clone_from(&section.realm);
@@ -37,7 +37,7 @@ impl Planner<'_> {
 
     pub(super) fn digest(&mut self, section: &schema::Digest) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         let Some(users) = self.users(DIGEST, &source, &section.users) else { return };
         let mut options = DigestOptions::default();
         options.realm.clone_from(&section.realm);
@@ -60,8 +60,8 @@ impl Planner<'_> {
             return None;
         }
         let (mut complete, mut names) = (Vec::new(), HashMap::new());
-        for user in users.iter().filter(|user| !user.broken) {
-            let place = user.place.clone().map_or(Source::Default, Source::File);
+        for user in users.iter().filter(|user| !user.written.is_broken) {
+            let place = user.written.source();
             // Each part is looked at whatever is wrong with the others, so that all mistakes are told at once.
             let name = user.name.as_deref();
             let is_again = match name {

@@ -274,6 +274,13 @@ impl Store for OwnStore {
         Ok(self.rows().secrets.entry(name.to_owned()).or_insert(fresh).clone())
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        let mut rows = self.rows();
+        let Some(kept) = rows.secrets.get_mut(name).filter(|kept| *kept == old) else { return Ok(false) };
+        *kept = new;
+        Ok(true)
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         let mut rows = self.rows();
         rows.notes.extend(put.map(|text| (name.to_owned(), text)));

@@ -223,6 +223,7 @@
 //! |---|---|
 //! | `sqlite` (default) | the store that keeps tasks in a file; compiles SQLite from C |
 //! | `jwt` (default) | bearer tokens that another server issues: [`auth::jwt`], [`auth::introspection`] |
+//! | `master-key` (default) | encrypts the secrets that the server keeps in its store: [`Builder::master_key`] |
 //! | `postgres`, `redis` | two more stores, prototypes so far; see `docs/stores.md` |
 //! | `otel` | spans continue the caller's trace, and a task's later turns continue its own |
 //! | `store-suite` | tests of the store contract (`store::suite`), for a store of your own; for test builds, adds proptest |
@@ -255,6 +256,7 @@ mod mount;
 mod net;
 mod public_url;
 mod routing;
+mod secrets;
 mod server;
 mod service;
 mod site;
@@ -276,6 +278,9 @@ pub use engine::{
 };
 pub use local_client::{Answer, LocalClient, LocalStream};
 pub use mount::{Mount, MountError, SkillEntry};
+pub use secrets::SecretsError;
+#[cfg(feature = "master-key")]
+pub use secrets::{BadMasterKey, MasterKey, MasterKeys};
 pub use server::{Builder, Server, StartError};
 pub use service::Limits;
 pub use telemetry::{MetricsAccess, OpenConnection, Telemetry};

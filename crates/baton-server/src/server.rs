@@ -1,5 +1,9 @@
 //! All wiring on one page: a builder makes a [`Server`], a server makes a router or serves a listener.
 
+mod start_error;
+
+pub use start_error::StartError;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -12,7 +16,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator, Chain};
 use crate::binding::{self, App};
-use crate::card::{self, Address, CardError, Enforced, ServedCard};
+use crate::card::{self, Address, Enforced, ServedCard};
 use crate::control::Control;
 use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
@@ -21,62 +25,24 @@ use crate::engine::stream_slots::StreamSlots;
 use crate::engine::{Content, Engine, Health, Load, Swept};
 use crate::local_client::{Answer, LocalClient, LocalStream};
 use crate::mount::{Mount, MountError, SkillEntry};
-use crate::net::{self, BadSetting, Connections, Cors, IpRange, Observer};
+use crate::net::{self, Connections, Cors, IpRange, Observer};
 use crate::public_url::PublicUrl;
+#[cfg(feature = "master-key")]
+use crate::secrets::MasterKeys;
+use crate::secrets::Secrets;
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
 use crate::store::{IntoStore, Store, StoreError};
 use crate::telemetry::{Callers, Format, MetricsAccess, Telemetry};
 #[cfg(feature = "tls")]
-use crate::tls::{BadTls, TlsOptions};
+use crate::tls::TlsOptions;
 
 /// The id of the agent on a server with a single agent; stores use it in their keys.
 const ONLY_AGENT: &str = "default";
 
 /// After the store has failed for good: how long requests under way have to be answered.
 const FATAL_GRACE: Duration = Duration::from_secs(1);
-
-/// Why a server could not start, or had to stop. A `main` that returns it prints its text.
-#[derive(thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The card declares something that the server does not have. One line per problem; it begins with the member of
-    /// the card.
-    #[error("the agent card declares something this server does not have: {}", .0.join("; "))]
-    Card(Vec<String>),
-    /// An agent cannot be mounted: its id, path, tenant or skills are not valid, or two agents conflict.
-    #[error(transparent)]
-    Mount(#[from] MountError),
-    /// A card could not be read.
-    #[error(transparent)]
-    CardText(#[from] CardError),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The address cannot be bound.
-    #[error("cannot listen: {0}")]
-    Listen(#[source] std::io::Error),
-    /// The listener failed while serving.
-    #[error("the listener failed: {0}")]
-    Serve(#[source] std::io::Error),
-    /// While serving: the store can no longer make writes durable. The process has to be restarted.
-    #[error(transparent)]
-    Fatal(StoreError),
-    /// A setting is not valid; the text names it.
-    #[error(transparent)]
-    Setting(#[from] BadSetting),
-    /// The certificate or its key cannot be used, or those of the authorities of client certificates.
-    #[cfg(feature = "tls")]
-    #[error("TLS: {0}")]
-    Tls(#[from] BadTls),
-}
-
-impl fmt::Debug for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// Collects the agents and settings of a [`Server`].
 #[must_use]
@@ -93,6 +59,8 @@ pub struct Builder {
     log_requests: bool,
     #[cfg(feature = "tls")]
     tls: Option<TlsOptions>,
+    #[cfg(feature = "master-key")]
+    master_keys: Option<MasterKeys>,
 }
 
 impl fmt::Debug for Builder {
@@ -141,6 +109,8 @@ impl Server {
             log_requests: false,
             #[cfg(feature = "tls")]
             tls: None,
+            #[cfg(feature = "master-key")]
+            master_keys: None,
         }
     }
 
@@ -470,6 +440,15 @@ impl Builder {
         self
     }
 
+    /// Encrypts the secrets that the server makes and keeps in its store. From then on the server does not start on this
+    /// store without the key, so keep it, but not beside the store. A [`MasterKey`](crate::MasterKey), or
+    /// [`MasterKeys`] to replace one.
+    #[cfg(feature = "master-key")]
+    pub fn master_key(mut self, keys: impl Into<MasterKeys>) -> Self {
+        self.master_keys = Some(keys.into());
+        self
+    }
+
     /// Lets web pages of other origins call the server.
     pub fn cors(mut self, cors: Cors) -> Self {
         self.net.cors = Some(cors);
@@ -543,8 +522,14 @@ impl Builder {
         let tls = net.tls.clone();
         let trusted = net.trusted_proxies.clone();
         let network = net.check()?;
-        let cursors = Cursors::load(&*self.store).await?;
-        let callers = Callers::load(&*self.store).await?;
+        #[cfg(not(feature = "master-key"))]
+        let master_keys = None;
+        #[cfg(feature = "master-key")]
+        let master_keys = self.master_keys;
+        let mut secrets = Secrets::open(Arc::clone(&self.store), master_keys).await?;
+        let cursors = Cursors::new(secrets.get("cursor").await?);
+        let callers = Callers::new(secrets.get("callers").await?);
+        secrets.finish();
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
         let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);

@@ -45,6 +45,17 @@ pub fn write_superset(out: &mut Vec<u8>, card: &AgentCard) {
     lay_over(out, &newest, &written(|out| v0_3::write_card(out, card)));
 }
 
+/// The reply of 0.3 in HTTP+JSON for a reader that names no version. Some read the form of the JSON schema (a2a-sdk 0.3 in
+/// Python), some ProtoJSON (@a2a-js/sdk): schemes have the members of both forms. Requirements cannot, since each form is
+/// invalid in the other; the schema's is written, because readers of ProtoJSON ignore what they do not know.
+pub fn write_v0_3_rest(out: &mut Vec<u8>, card: &AgentCard) {
+    let mut later = card.clone();
+    later.security_requirements.clear();
+    later.skills.iter_mut().for_each(|skill| skill.security_requirements.clear());
+    let schema = written(|out| v0_3::write_card(out, card));
+    lay_over(out, &schema, &written(|out| v0_3::proto_json::write_card(out, &later)));
+}
+
 /// Reads a card of any generation, recognised by its members: only 1.0 has `supportedInterfaces`; members that were new
 /// in 0.2 mean 0.3; otherwise it is 0.1, or an early 0.2 card that looks the same.
 pub fn read_any(text: &str) -> Result<(Generation, AgentCard), Error> {

@@ -1,7 +1,7 @@
 //! A dialect is the encoding of a request and its answers: a generation and, if the generation has two encodings, which
 //! of them. It decodes and encodes, and nothing more.
 
-use super::{Decoded, StreamItem, v0_1, v0_3, v1};
+use super::{Decoded, StreamItem, card, v0_1, v0_3, v1};
 use crate::domain::{EventKind, Message, Task, TaskId, TaskState};
 use crate::error::Error;
 use crate::generation::Generation;
@@ -28,6 +28,9 @@ pub struct AnswerFacts {
     pub history_length: HistoryLength,
     /// The task that the caller named; 0.1 answers need one even if a skill answers with a message alone.
     pub task_id: Option<TaskId>,
+    /// The caller named no version. In HTTP+JSON, clients of 0.3 do not, and those of 1.0 that also speak 0.3 do; they read
+    /// the card of 0.3 in different forms.
+    pub is_unversioned: bool,
 }
 
 impl Dialect {
@@ -72,7 +75,10 @@ impl Dialect {
         match self {
             Self::V1 => v1::write_reply(out, reply),
             Self::V0_3 => v0_3::write_reply(out, reply),
-            Self::V0_3Rest => v0_3::proto_json::write_reply(out, reply),
+            Self::V0_3Rest => match reply {
+                Reply::Card(card) if facts.is_unversioned => card::write_v0_3_rest(out, card),
+                _ => v0_3::proto_json::write_reply(out, reply),
+            },
             Self::V0_1 => v0_1::write_reply(out, reply, &legacy(facts)),
         }
     }
@@ -139,6 +145,6 @@ impl Dialect {
 }
 
 fn legacy(facts: &AnswerFacts) -> v0_1::LegacyOptions {
-    let AnswerFacts { state_history, history_length, task_id } = facts.clone();
+    let AnswerFacts { state_history, history_length, task_id, .. } = facts.clone();
     v0_1::LegacyOptions { state_history, history_length, task_id }
 }

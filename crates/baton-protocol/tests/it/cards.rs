@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use baton_protocol::domain::{AgentCard, AgentInterface};
-use baton_protocol::wire::card::{read_any, write_superset, write_union_legacy};
+use baton_protocol::wire::card::{read_any, write_superset, write_union_legacy, write_v0_3_rest};
 use baton_protocol::wire::v0_1::{self, LegacyCardFacts};
 use baton_protocol::wire::{v0_3, v1};
 use baton_protocol::{ErrorKind, Generation};
@@ -43,6 +43,30 @@ fn s02_cards_served_to_several_generations() {
         assert_eq!(generation, Generation::V1, "{name:?}");
         assert_eq!(superset(&card), content(&root().join("superset").join(name)), "{name:?}");
         assert_eq!(legacy(&card), content(&root().join("legacy").join(name)), "{name:?}");
+    }
+}
+
+/// What a2a-sdk 0.3 reads over HTTP+JSON: it refuses the requirements of ProtoJSON, and takes its schemes for `mutualTLS`.
+#[test]
+fn p05_a_card_of_0_3_over_http_json_can_be_read_in_both_forms() {
+    let card = r#"{"name":"n","description":"d","version":"1","capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],
+        "supportedInterfaces":[{"url":"https://a.example/","protocolBinding":"HTTP+JSON","protocolVersion":"0.3"}],
+        "securitySchemes":{"key":{"apiKeySecurityScheme":{"location":"header","name":"X-Key"}}},
+        "securityRequirements":[{"schemes":{"key":{"list":["read"]}}}],
+        "skills":[{"id":"s","name":"s","description":"d","tags":[],"securityRequirements":[{"schemes":{"key":{"list":[]}}}]}]}"#;
+    let card = v1::read_card(card).unwrap();
+    let written = text(|out| write_v0_3_rest(out, &card));
+    let json: serde_json::Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(json["security"], serde_json::json!([{"key": ["read"]}]));
+    assert_eq!(json["skills"][0]["security"], serde_json::json!([{"key": []}]));
+    let scheme = serde_json::json!({"type": "apiKey", "in": "header", "name": "X-Key",
+        "apiKeySecurityScheme": {"location": "header", "name": "X-Key"}});
+    assert_eq!(json["securitySchemes"]["key"], scheme);
+    for read in [v0_3::read_card(&written).unwrap(), v0_3::proto_json::read_card(&written).unwrap()] {
+        assert_eq!(
+            (read.security_schemes, read.security_requirements),
+            (card.security_schemes.clone(), card.security_requirements.clone())
+        );
     }
 }
 

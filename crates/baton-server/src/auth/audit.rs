@@ -7,7 +7,7 @@ use crate::store::record::IssuedKey;
 
 /// A credential was refused.
 pub(super) fn refused(scheme: &str, refusal: &Refusal, address: Option<IpAddr>) {
-    let credential = refusal.credential.as_deref().unwrap_or("unknown");
+    let credential = refusal.credential.as_deref().filter(|_| refusal.is_named).unwrap_or("unknown");
     let address = address.map(tracing::field::display);
     tracing::info!(target: "audit", event = "credential refused", scheme, credential, reason = refusal.reason, address);
 }

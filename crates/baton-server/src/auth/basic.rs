@@ -23,54 +23,12 @@ use super::passwords::{HashCost, PasswordError, StoredPassword};
 use super::principal::Scopes;
 use super::request::AuthRequest;
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
-use super::users::{self, BadUser, Realm};
+use super::users::{self, BadUser, Realm, StoredUser};
 use crate::net::one_customer;
 use hash_queue::{HashQueue, Job, Outcome, Tag};
 
 /// What the caller is told of an unknown user and of a wrong password.
 const WRONG: &str = "wrong user or password";
-
-/// A user with a stored password.
-#[derive(Clone)]
-pub struct BasicUser {
-    user: String,
-    owner: String,
-    scopes: Vec<String>,
-    password: String,
-}
-
-impl BasicUser {
-    /// `password` is the stored form, as [`hash_password`](super::hash_password) makes it. The owner has the user's name.
-    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
-        let user = user.into();
-        BasicUser { owner: user.clone(), user, scopes: Vec::new(), password: password.into() }
-    }
-
-    /// The owner of the user's tasks.
-    #[must_use]
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = owner.into();
-        self
-    }
-
-    /// What the user may do.
-    #[must_use]
-    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.scopes = scopes.into_iter().map(Into::into).collect();
-        self
-    }
-}
-
-impl fmt::Debug for BasicUser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BasicUser { user, owner, scopes, password: _ } = self;
-        f.debug_struct("BasicUser")
-            .field("user", user)
-            .field("owner", owner)
-            .field("scopes", scopes)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Limits of [`Basic`].
 #[derive(Debug, Clone)]
@@ -137,7 +95,7 @@ pub struct Basic {
 
 impl Basic {
     /// Fails if a user is there twice or a stored password is not argon2id or costs more than the limits.
-    pub fn new(users: Vec<BasicUser>, options: BasicOptions) -> Result<Self, BasicError> {
+    pub fn new(users: Vec<StoredUser>, options: BasicOptions) -> Result<Self, BasicError> {
         Ok(Basic {
             realm: Realm::new(&options.realm)?,
             users: Arc::new(Users::new(users, &options)?),
@@ -156,6 +114,10 @@ impl Basic {
         {
             return Verdict::Verified(user.identity.clone());
         }
+        let refused = |user| {
+            let refusal = Refusal::new(WRONG).of(user);
+            Verdict::Refused(if known.is_some() { refusal } else { refusal.unnamed() })
+        };
         let Some(hashed) = users.hashed_for(&header.user) else { return refused(header.user) };
         let job = Job {
             tag,
@@ -181,10 +143,6 @@ impl Basic {
             (Outcome::Failed, _) => Verdict::Unavailable("a password could not be hashed".to_owned()),
         }
     }
-}
-
-fn refused(user: String) -> Verdict {
-    Verdict::Refused(Refusal::new(WRONG).of(user))
 }
 
 #[async_trait]
@@ -268,13 +226,13 @@ impl fmt::Debug for Users {
 }
 
 impl Users {
-    fn new(users: Vec<BasicUser>, options: &BasicOptions) -> Result<Self, BasicError> {
+    fn new(users: Vec<StoredUser>, options: &BasicOptions) -> Result<Self, BasicError> {
         let cost =
             HashCost { max_memory_kib: options.max_hash_memory_kib, max_passes: options.max_hash_passes };
         let (mut by_name, mut all) = (HashMap::new(), Vec::new());
-        for BasicUser { user, owner, scopes, password } in users {
+        for StoredUser { user, owner, scopes, password } in users {
             users::check(&user, &owner, options.max_user)?;
-            let password = StoredPassword::parse(&password, cost)
+            let password = StoredPassword::parse(password.expose_secret(), cost)
                 .map_err(|error| BasicError::Password { user: user.clone(), error })?;
             let record = Arc::new(());
             let identity = Identity::new(owner, Scopes::of(scopes), user.as_str()).while_exists(&record);

@@ -20,7 +20,7 @@ use super::authorization::{self, Found};
 use super::principal::Scopes;
 use super::request::AuthRequest;
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
-use super::users::{self, BadUser, Realm};
+use super::users::{self, BadUser, Realm, StoredUser};
 use nonces::{Nonces, UsedNonces};
 pub(super) use response::Response;
 
@@ -28,48 +28,6 @@ pub(super) use response::Response;
 const WRONG: &str = "wrong user or password";
 /// The password is right, but the nonce is expired or was used: the client may try again without asking anybody.
 const STALE: &str = "stale nonce";
-
-/// A user with the stored form of a password.
-#[derive(Clone)]
-pub struct DigestUser {
-    user: String,
-    owner: String,
-    scopes: Vec<String>,
-    stored: SecretString,
-}
-
-impl DigestUser {
-    /// `stored` is what [`digest_password`] makes of user, realm and password. The owner has the user's name.
-    pub fn new(user: impl Into<String>, stored: impl Into<SecretString>) -> Self {
-        let user = user.into();
-        DigestUser { owner: user.clone(), user, scopes: Vec::new(), stored: stored.into() }
-    }
-
-    /// The owner of the user's tasks.
-    #[must_use]
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = owner.into();
-        self
-    }
-
-    /// What the user may do.
-    #[must_use]
-    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.scopes = scopes.into_iter().map(Into::into).collect();
-        self
-    }
-}
-
-impl fmt::Debug for DigestUser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DigestUser { user, owner, scopes, stored: _ } = self;
-        f.debug_struct("DigestUser")
-            .field("user", user)
-            .field("owner", owner)
-            .field("scopes", scopes)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The stored form of a password: SHA-256 of `user:realm:password`, in hexadecimal. It is as secret as the password.
 pub fn digest_password(user: &str, realm: &str, password: &SecretString) -> SecretString {
@@ -130,7 +88,7 @@ pub struct Digest {
 
 impl Digest {
     /// Fails if a user is there twice or a stored password is not one.
-    pub fn new(users: Vec<DigestUser>, options: DigestOptions) -> Result<Self, DigestError> {
+    pub fn new(users: Vec<StoredUser>, options: DigestOptions) -> Result<Self, DigestError> {
         Ok(Digest {
             realm: Realm::new(&options.realm)?,
             users: Arc::new(Users::new(users, &options)?),
@@ -139,15 +97,18 @@ impl Digest {
     }
 
     fn check(&self, request: &AuthRequest<'_>, response: &Response<'_>) -> Verdict {
-        let refused = |reason| Verdict::Refused(Refusal::new(reason).of(response.user.as_ref()));
+        let users = &self.users;
+        let known = users.by_name.get(response.user.as_ref());
+        let refused = |reason| {
+            let refusal = Refusal::new(reason).of(response.user.as_ref());
+            Verdict::Refused(if known.is_some() { refusal } else { refusal.unnamed() })
+        };
         if response.realm != self.realm.as_str() {
             return refused("another realm");
         }
         if !response.is_for(request.uri, request.headers, request.public_path()) {
             return refused("the uri is not that of the request");
         }
-        let users = &self.users;
-        let known = users.by_name.get(response.user.as_ref());
         // The same work for an unknown user as for a wrong password.
         let stored = known.map_or(&users.nobody, |user| &user.stored);
         let expected = response.expected(stored.expose_secret(), request.method.as_str());
@@ -222,12 +183,12 @@ impl fmt::Debug for Users {
 }
 
 impl Users {
-    fn new(users: Vec<DigestUser>, options: &DigestOptions) -> Result<Self, DigestError> {
+    fn new(users: Vec<StoredUser>, options: &DigestOptions) -> Result<Self, DigestError> {
         let mut by_name = HashMap::new();
-        for DigestUser { user, owner, scopes, stored } in users {
+        for StoredUser { user, owner, scopes, password } in users {
             users::check(&user, &owner, options.max_user)?;
             // The stored text itself is hashed, so its case matters.
-            let stored = SecretString::from(stored.expose_secret().to_ascii_lowercase());
+            let stored = SecretString::from(password.expose_secret().to_ascii_lowercase());
             if !response::is_hash(stored.expose_secret()) {
                 return Err(DigestError::Password(user));
             }

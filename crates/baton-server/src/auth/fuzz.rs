@@ -10,9 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::authorization::{Credentials, Found, find};
 use super::basic::{BasicOptions, Header};
-use super::digest::{Digest, DigestOptions, DigestUser, digest_password};
+use super::digest::{Digest, DigestOptions, digest_password};
 use super::request::AuthRequest;
 use super::scheme::{Scheme as _, Verdict};
+use super::users::StoredUser;
 
 /// Each line is the value of one header. What is accepted means one thing only: read, written and read again it is the
 /// same.
@@ -60,13 +61,13 @@ pub(crate) fn digest(bytes: &[u8]) {
     const PASSWORD: &str = "pässwörd";
     let name = String::from_utf8_lossy(bytes);
     let stored = |user: &str| digest_password(user, "baton", &PASSWORD.into());
-    let mut users = vec![DigestUser::new("ann", stored("ann"))];
+    let mut users = vec![StoredUser::new("ann", stored("ann"))];
     if name != "ann" {
-        users.push(DigestUser::new(name.as_ref(), stored(&name)));
+        users.push(StoredUser::new(name.as_ref(), stored(&name)));
     }
     let is_user = Digest::new(users, DigestOptions::default()).ok();
     let scheme = is_user.clone().unwrap_or_else(|| {
-        let ann = vec![DigestUser::new("ann", stored("ann"))];
+        let ann = vec![StoredUser::new("ann", stored("ann"))];
         Digest::new(ann, DigestOptions::default()).expect("a user")
     });
     if let Ok(value) = HeaderValue::from_bytes(&[b"Digest ", bytes].concat()) {

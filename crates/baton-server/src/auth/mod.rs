@@ -39,11 +39,11 @@ mod users;
 
 pub use api_key::ApiKeys;
 pub use authenticator::{Anonymous, Authenticator};
-pub use basic::{Basic, BasicError, BasicOptions, BasicUser};
+pub use basic::{Basic, BasicError, BasicOptions};
 pub use bearer::BearerTokens;
 pub use chain::{Chain, OtherSchemes};
 pub use challenge::Challenge;
-pub use digest::{Digest, DigestError, DigestOptions, DigestUser, digest_password};
+pub use digest::{Digest, DigestError, DigestOptions, digest_password};
 pub use issued_keys::{IssuedKeys, KeyError, MAX_KEYS, NewKey};
 pub use key_set::{KeySet, UnusableSecret};
 #[cfg(feature = "tls")]
@@ -55,7 +55,8 @@ pub use random::NoRandomNumbers;
 pub use request::{Access, AuthRequest, TlsPeer};
 pub use scheme::{Identity, Refusal, Scheme, Verdict};
 pub use throttle::{Throttle, ThrottleOptions};
-pub use users::BadUser;
+pub use users::{BadUser, StoredUser};
 
 pub(crate) use permission::SkillPermission;
 pub(crate) use principal::is_anonymous;
+pub(crate) use random::bytes as random_bytes;

@@ -6,7 +6,7 @@
 #[non_exhaustive]
 pub struct NoRandomNumbers;
 
-pub(super) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], NoRandomNumbers> {
+pub(crate) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], NoRandomNumbers> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).map_err(|_| NoRandomNumbers)?;
     Ok(bytes)

@@ -119,6 +119,8 @@ pub struct Refusal {
     pub reason: &'static str,
     /// The public part of the credential: the id of a key, a user. Failures are counted by it.
     pub credential: Option<String>,
+    /// Whether the log may name the credential. Not a user that does not exist: people type passwords there.
+    pub is_named: bool,
     /// Whether it counts against the caller. A right password with an outdated nonce does not.
     pub is_failure: bool,
 }
@@ -126,13 +128,20 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal of a credential whose public part cannot be read.
     pub fn new(reason: &'static str) -> Self {
-        Refusal { reason, credential: None, is_failure: true }
+        Refusal { reason, credential: None, is_named: true, is_failure: true }
     }
 
     /// Adds the public part of the credential.
     #[must_use]
     pub fn of(mut self, credential: impl Into<String>) -> Self {
         self.credential = Some(credential.into());
+        self
+    }
+
+    /// The log does not name the credential.
+    #[must_use]
+    pub fn unnamed(mut self) -> Self {
+        self.is_named = false;
         self
     }
 

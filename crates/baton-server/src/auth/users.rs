@@ -1,15 +1,59 @@
-//! What basic and digest have in common: names of users, their owners, and the realm.
+//! What basic and digest have in common: users, their owners, and the realm.
 
 use std::fmt;
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit as _};
+use secrecy::SecretString;
 use sha2::Sha256;
 
 use super::principal::is_anonymous;
 
 /// Longest realm; it is in every challenge.
 const MAX_REALM: usize = 256;
+
+/// A user with the stored form of a password.
+#[derive(Clone)]
+pub struct StoredUser {
+    pub(super) user: String,
+    pub(super) owner: String,
+    pub(super) scopes: Vec<String>,
+    pub(super) password: SecretString,
+}
+
+impl StoredUser {
+    /// `password` is the stored form: what [`hash_password`](super::hash_password) makes for [`Basic`](super::Basic), and
+    /// [`digest_password`](super::digest_password) for [`Digest`](super::Digest). The owner has the user's name.
+    pub fn new(user: impl Into<String>, password: impl Into<SecretString>) -> Self {
+        let user = user.into();
+        StoredUser { owner: user.clone(), user, scopes: Vec::new(), password: password.into() }
+    }
+
+    /// The owner of the user's tasks.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// What the user may do.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+impl fmt::Debug for StoredUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StoredUser { user, owner, scopes, password: _ } = self;
+        f.debug_struct("StoredUser")
+            .field("user", user)
+            .field("owner", owner)
+            .field("scopes", scopes)
+            .finish_non_exhaustive()
+    }
+}
 
 /// Why a list of users cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

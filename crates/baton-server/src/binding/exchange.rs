@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
+use baton_protocol::generation::AskedVersion;
 use baton_protocol::operation::{Call, Operation};
 use baton_protocol::wire::Decoded;
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
@@ -79,7 +80,9 @@ impl<'a> Exchange<'a> {
             principal: principal.clone(),
             asker: log.asker().cloned(),
         };
-        let facts = service.answer_facts(&call);
+        let mut facts = service.answer_facts(&call);
+        facts.is_unversioned =
+            operation == Operation::GetExtendedCard && incoming::asked_version(parts) == AskedVersion::Unsaid;
         Ok(Exchange { service, context, call, dialect, facts })
     }
 

@@ -289,7 +289,7 @@ mod tests {
         let bell = Hub::new(TailLimits { events: 1024, bytes: 256 * 1024 }).bell(TaskKey(1));
         bell.ring(events.len() as u64, &events, None);
         let store = Arc::new(store);
-        let callers = Callers::load(&*store).await.unwrap();
+        let callers = Callers::new(vec![7; 32]);
         let telemetry = Telemetry::new([], callers, MetricsAccess::default(), false);
         let store = WatchedStore::new(store, telemetry);
         LogReader::new(store, bell, Scope::new("a", "", "o"), id, 0).with_asker(Some(asker.clone()))

@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-use crate::store::{ListPosition, Store, StoreError};
+use crate::store::ListPosition;
 
 /// Bytes of the HMAC that are kept: a forged token is accepted with a probability of 2^-128.
 const TAG: usize = 16;
@@ -36,15 +36,8 @@ impl std::fmt::Debug for Cursors {
 }
 
 impl Cursors {
-    pub(crate) async fn load(store: &dyn Store) -> Result<Self, StoreError> {
-        let fresh = [uuid::Uuid::new_v4().into_bytes(), uuid::Uuid::new_v4().into_bytes()].concat();
-        Ok(Cursors { key: store.secret("cursor", fresh).await? })
-    }
-
-    /// With a fixed key, for reproducible tokens in tests.
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn of_key(key: &[u8]) -> Self {
-        Cursors { key: key.to_vec() }
+    pub(crate) fn new(key: Vec<u8>) -> Self {
+        Cursors { key }
     }
 
     pub(super) fn seal(&self, cursor: &Cursor, scope: &Scope, filter: &ListFilter) -> String {

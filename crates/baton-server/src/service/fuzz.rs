@@ -10,7 +10,7 @@ use crate::store::ListPosition;
 
 /// A token is valid only for the listing and scope that it was made for, and no other text is a valid token.
 pub(crate) fn page_token(bytes: &[u8]) {
-    let cursors = Cursors::of_key(b"a key that nobody knows");
+    let cursors = Cursors::new(b"a key that nobody knows".to_vec());
     let (scope, filter) = (Scope::new("agent", "", "owner"), ListFilter::default());
     let text = String::from_utf8_lossy(bytes);
     assert!(cursors.open(&text, &scope, &filter).is_err(), "a forged token: {text}");

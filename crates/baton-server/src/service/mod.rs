@@ -268,7 +268,7 @@ impl Service {
             Call::GetTask(get) => (None, get.history_length),
             _ => (None, HistoryLength::default()),
         };
-        AnswerFacts { state_history, history_length, task_id }
+        AnswerFacts { state_history, history_length, task_id, is_unversioned: false }
     }
 
     /// Executes a call.

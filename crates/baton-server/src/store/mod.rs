@@ -536,6 +536,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The secret with this name; if there is none yet, stores `fresh`.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
 
+    /// Stores `new` if the secret with this name is `old`; answers whether it was. As far as the store can see to it, `old`
+    /// is then in none of its files: it may be a secret that was not encrypted before.
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool>;
+
     /// A small text that the engine stores under a short name. `put` replaces it. Answers the text that is now stored.
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>>;
 

@@ -6,7 +6,6 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::auth::is_anonymous;
-use crate::store::{Store, StoreError};
 
 /// Makes a short pseudonym of an owner, the same at every start and on every replica. It is an HMAC with a key from the
 /// store, so that without the key nobody can find an owner by trying names.
@@ -22,9 +21,8 @@ impl fmt::Debug for Callers {
 }
 
 impl Callers {
-    pub(crate) async fn load(store: &dyn Store) -> Result<Self, StoreError> {
-        let fresh = [uuid::Uuid::new_v4().into_bytes(), uuid::Uuid::new_v4().into_bytes()].concat();
-        Ok(Callers { key: store.secret("callers", fresh).await? })
+    pub(crate) fn new(key: Vec<u8>) -> Self {
+        Callers { key }
     }
 
     pub(crate) fn pseudonym(&self, owner: &str) -> String {
@@ -41,22 +39,16 @@ impl Callers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::MemoryStore;
 
-    #[tokio::test]
-    async fn names_are_short_steady_and_tell_nothing() {
-        let store = MemoryStore::new();
-        let callers = Callers::load(&store).await.unwrap();
+    #[test]
+    fn names_are_short_steady_and_tell_nothing() {
+        let callers = Callers::new(vec![7; 32]);
         let name = callers.pseudonym("alice@example.org");
         assert_eq!(name.len(), 12);
         assert!(name.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(
-            Callers::load(&store).await.unwrap().pseudonym("alice@example.org"),
-            name,
-            "the next start"
-        );
+        assert_eq!(Callers::new(vec![7; 32]).pseudonym("alice@example.org"), name, "the next start");
         assert_ne!(callers.pseudonym("bob@example.org"), name);
-        assert_ne!(Callers::load(&MemoryStore::new()).await.unwrap().pseudonym("alice@example.org"), name);
+        assert_ne!(Callers::new(vec![8; 32]).pseudonym("alice@example.org"), name);
         assert_eq!(callers.pseudonym("anonymous"), "anonymous");
     }
 }

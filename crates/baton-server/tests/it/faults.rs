@@ -236,6 +236,10 @@ impl Store for FaultyStore {
         self.inner.secret(name, fresh).await
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        self.inner.replace_secret(name, old, new).await
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         self.rule("note", None)?;
         self.inner.note(name, put).await

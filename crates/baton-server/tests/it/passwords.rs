@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
 use baton_server::auth::{
-    Basic, BasicOptions, BasicUser, Chain, Digest, DigestOptions, DigestUser, ProxyUser, ProxyUserOptions,
+    Basic, BasicOptions, Chain, Digest, DigestOptions, ProxyUser, ProxyUserOptions, StoredUser,
     digest_password, hash_password,
 };
 use serde_json::{Value, json};
@@ -28,16 +28,16 @@ fn weak(password: &str) -> String {
 
 fn basic() -> Basic {
     let users = vec![
-        BasicUser::new("ann", weak("open sesame")),
-        BasicUser::new("bob", weak("pw")).owner("team").scopes(["read"]),
-        BasicUser::new("Jäsøn", weak("pässwörd")),
+        StoredUser::new("ann", weak("open sesame")),
+        StoredUser::new("bob", weak("pw")).owner("team").scopes(["read"]),
+        StoredUser::new("Jäsøn", weak("pässwörd")),
     ];
     Basic::new(users, BasicOptions::default()).unwrap()
 }
 
 fn digest() -> Digest {
     let user =
-        |user: &str, password: &str| DigestUser::new(user, digest_password(user, "baton", &password.into()));
+        |user: &str, password: &str| StoredUser::new(user, digest_password(user, "baton", &password.into()));
     let users = vec![user("ann", "open sesame"), user("Jäsøn", "pässwörd")];
     Digest::new(users, DigestOptions::default()).unwrap()
 }
@@ -89,7 +89,7 @@ async fn p05_basic_by_curl() {
     }
     // With the cost that stored passwords have.
     let stored = tokio::task::spawn_blocking(|| hash_password(&"pw".into()).unwrap()).await.unwrap();
-    let dora = Basic::new(vec![BasicUser::new("dora", stored)], BasicOptions::default()).unwrap();
+    let dora = Basic::new(vec![StoredUser::new("dora", stored)], BasicOptions::default()).unwrap();
     chain.replace(Chain::new().scheme("password", dora)).unwrap();
     for (user, expected) in [("dora:pw", 200), ("dora:pw", 200), ("ann:open sesame", 401)] {
         let (status, body) = curl(&server.url, &["--basic", "-u", user, "-d", LIST]).await.unwrap();
@@ -190,7 +190,7 @@ async fn p05_passwords_declare_themselves_on_the_card_and_in_the_challenge() {
 #[tokio::test]
 async fn p05_users_see_their_owners_tasks_and_a_revoked_password_ends_at_once() {
     let users = || {
-        let of = |name: &str| BasicUser::new(name, weak("pw"));
+        let of = |name: &str| StoredUser::new(name, weak("pw"));
         vec![of("ann"), of("bob").owner("team"), of("cid").owner("team")]
     };
     let chain = |users| {
@@ -216,7 +216,7 @@ async fn p05_users_see_their_owners_tasks_and_a_revoked_password_ends_at_once() 
 async fn p05_a_flood_of_wrong_passwords_keeps_nobody_else_out() {
     let hasher = argon2::Argon2::from(argon2::Params::new(4096, 1, 1, None).unwrap());
     let stored = |password: &str| hasher.hash_password(password.as_bytes()).unwrap().to_string();
-    let users = ["ann", "bob"].map(|name| BasicUser::new(name, stored(name))).to_vec();
+    let users = ["ann", "bob"].map(|name| StoredUser::new(name, stored(name))).to_vec();
     let mut options = BasicOptions::default();
     options.max_waiting = 4;
     let scheme = Basic::new(users, options).unwrap();

@@ -489,4 +489,12 @@ async fn s16_the_extended_card_is_for_authenticated_callers_and_may_differ() {
         assert_eq!(answer.json::<Value>().await.unwrap()["description"], "for ann", "{path}");
         assert_eq!(get(&server, path, &[version]).await.status(), 401, "{path}");
     }
+    // SDKs of 0.3 name no version and read the schema's form; later ones name it and read ProtoJSON.
+    for (headers, security) in [
+        (&[("x-one", "ann")][..], json!({"one": []})),
+        (&[("x-one", "ann"), ("a2a-version", "0.3")], json!({"schemes": {"one": {}}})),
+    ] {
+        let card: Value = get(&server, "/v1/card", headers).await.json().await.unwrap();
+        assert_eq!(card["security"][0], security, "{card}");
+    }
 }

@@ -16,7 +16,7 @@ use baton_server::auth::Chain;
 use baton_server::card;
 use baton_server::store::StoreError;
 use baton_server::tls::TlsOptions;
-use baton_server::{Connections, Cors, MetricsAccess, Server, StartError};
+use baton_server::{Connections, Cors, MetricsAccess, SecretsError, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
         false => None,
     };
     let tls = loaded.tls.clone().or_else(|| self_signed.as_ref().map(|made| made.options.clone()));
-    let server = build(config, &loaded.agents, auth.clone(), opened, tls.clone()).await?;
+    let server = build(&loaded, auth.clone(), opened, tls.clone()).await?;
     let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
@@ -100,12 +100,12 @@ pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
 }
 
 async fn build(
-    config: &Config,
-    agents: &[AgentPlan],
+    loaded: &Loaded,
     auth: Option<Arc<Chain>>,
     opened: Opened,
     tls: Option<TlsOptions>,
 ) -> Result<Server, Failure> {
+    let Loaded { config, agents, .. } = loaded;
     let proxies = config.trusted_proxies.iter().map(|proxy| proxy.range).collect();
     let mut builder = Server::host()
         .store(opened.store)
@@ -127,6 +127,9 @@ async fn build(
     }
     if let Some(tls) = tls {
         builder = builder.tls(tls);
+    }
+    if let Some(keys) = &loaded.master_keys {
+        builder = builder.master_key(keys.clone());
     }
     let builder = agents.iter().fold(builder, |builder, plan| builder.mount(plan.mount()));
     builder.build().await.map_err(cannot_start)
@@ -261,7 +264,23 @@ async fn bind(config: &Config, addresses: &[SocketAddr]) -> Result<TcpListener, 
 fn cannot_start(error: StartError) -> Failure {
     match error {
         StartError::Store(error) | StartError::Fatal(error) => store_failed(&error, &error.to_string()),
+        StartError::Secrets(error) => Failure::failed(format!("{error}{}", advice(&error))),
         other => Failure::failed(other.to_string()),
+    }
+}
+
+/// What to do if the secrets of the store cannot be used.
+fn advice(error: &SecretsError) -> &'static str {
+    match error {
+        SecretsError::NoMasterKey { .. } => {
+            "; set BATON_MASTER_KEY to it, or BATON_MASTER_KEY_FILE to a file that has it"
+        }
+        SecretsError::OtherMasterKey { .. } => {
+            "; set BATON_MASTER_KEY to it. To replace it by the one that is set now, set BATON_MASTER_KEY_OLD to it for \
+             one start"
+        }
+        SecretsError::Changed(_) => "; restore the store from a backup",
+        _ => "",
     }
 }
 

@@ -173,8 +173,8 @@ impl Planner<'_> {
     }
 
     fn agent(&mut self, agent: &schema::Agent) -> Option<AgentPlan> {
-        let id = agent.id.as_ref().filter(|_| !agent.broken)?.as_str().to_owned();
-        let place = agent.place.clone().map_or(Source::Default, Source::File);
+        let id = agent.id.as_ref().filter(|_| !agent.written.is_broken)?.as_str().to_owned();
+        let place = agent.written.source();
         let source =
             [agent.path.source(), agent.tenant.source()].into_iter().find(|it| **it != Source::Default);
         let source = source.cloned().unwrap_or(place);
@@ -187,7 +187,7 @@ impl Planner<'_> {
     fn configured(&mut self, base: Base, card: &Card, skills: &[schema::Skill]) -> Option<AgentPlan> {
         // Their mistakes were reported already.
         let incomplete = |skill: &schema::Skill| {
-            skill.broken || skill.id.is_none() || skill.exec.is_some() == skill.builtin.is_some()
+            skill.written.is_broken || skill.id.is_none() || skill.exec.is_some() == skill.builtin.is_some()
         };
         if skills.is_empty() || skills.iter().any(incomplete) {
             return None;
@@ -239,7 +239,7 @@ impl Planner<'_> {
         let mut made = match card::written(card, skills) {
             Ok(made) => made,
             Err(missing) => {
-                let skill = skills.first().and_then(|skill| skill.place.clone()).map(Source::File);
+                let skill = skills.first().and_then(|skill| skill.written.place.clone()).map(Source::File);
                 let source =
                     if *source == Source::Default { skill.as_ref().unwrap_or(source) } else { source };
                 missing.into_iter().for_each(|(key, reason)| self.refuse(source, key, reason));

@@ -123,8 +123,8 @@ impl Rules<'_> {
     fn skills(&mut self, skills: &[Skill]) {
         let mut ids: HashMap<&str, &Source> = HashMap::new();
         let mut default: Option<&Source> = None;
-        for skill in skills.iter().filter(|skill| !skill.broken) {
-            let place = skill.place.clone().map_or(Source::Default, Source::File);
+        for skill in skills.iter().filter(|skill| !skill.written.is_broken) {
+            let place = skill.written.source();
             match skill.id.as_deref() {
                 None => self.refuse(&place, "skill.id", "missing; every skill needs one"),
                 Some(id) => {
@@ -202,10 +202,10 @@ impl Rules<'_> {
             self.card(&agent.card);
             self.skills(&agent.skills);
             self.prefix = "";
-            if agent.broken {
+            if agent.written.is_broken {
                 continue;
             }
-            let place = agent.place.clone().map_or(Source::Default, Source::File);
+            let place = agent.written.source();
             let Some(id) = agent.id.as_ref() else {
                 self.refuse(
                     &place,

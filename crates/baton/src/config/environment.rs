@@ -7,7 +7,8 @@ use std::ffi::OsString;
 
 use super::problem::{Problem, Problems, did_you_mean};
 use super::schema::Config;
-use super::setting::{Field, Section, Sections, Source, Visit};
+use super::setting::{Field, Section, Sections, Setting, Source, Visit};
+use super::value::SecretText;
 
 const PREFIX: &str = "BATON";
 
@@ -37,6 +38,10 @@ const OTHERS: &[&str] = &[
 /// The secret of API keys, by the name that people guess.
 const API_KEY: &str = "BATON_API_KEY";
 
+/// Encrypts the secrets in the store; and the one that did so before. Each has a twin that ends in `_FILE`.
+const MASTER_KEY: &str = "BATON_MASTER_KEY";
+const MASTER_KEY_OLD: &str = "BATON_MASTER_KEY_OLD";
+
 /// The port only, as hosting platforms set it.
 const PORT: &str = "PORT";
 
@@ -48,6 +53,13 @@ pub(crate) fn overlay(variables: &Variables, into: &mut Config, problems: &mut P
     into.visit(&mut Overlay { variables, prefix: PREFIX, short: None, names: &mut names, problems });
     names.push(API_KEY.to_owned());
     take_api_key(variables, into, problems);
+    for (name, key, setting) in [
+        (MASTER_KEY, "master_key", &mut into.master_key),
+        (MASTER_KEY_OLD, "master_key_old", &mut into.master_key_old),
+    ] {
+        names.push(format!("{name}_FILE"));
+        take_file(variables, name, key, setting, problems);
+    }
     if !matches!(into.listen.source(), Source::Variable(_)) {
         take_port(variables, into, problems);
     }
@@ -60,6 +72,28 @@ fn take_api_key(variables: &Variables, into: &mut Config, problems: &mut Problem
     let mut names = Vec::new();
     let mut overlay = Overlay { variables, prefix, short: None, names: &mut names, problems };
     overlay.take(API_KEY, "auth.api_key.secret", &mut into.auth.api_key.secret);
+}
+
+/// `NAME_FILE` names a file with what `NAME` would hold, as secrets are given to containers.
+fn take_file(
+    variables: &Variables,
+    name: &str,
+    key: &str,
+    setting: &mut Setting<Option<SecretText>>,
+    problems: &mut Problems,
+) {
+    let file = format!("{name}_FILE");
+    let Some(path) = variables.get(&file) else { return };
+    let mut refuse = |text: String| {
+        problems.add(Problem::new(Source::Variable(file.clone()), key, text));
+    };
+    if path.is_empty() {
+        return refuse("the path is empty".to_owned());
+    }
+    if variables.contains_key(name) {
+        return refuse(format!("{name} is set, too; set one of them"));
+    }
+    setting.replace(Some(SecretText::File(path.into())), Source::Variable(file.clone()));
 }
 
 /// Changes only the port of `listen`, so that it cannot open the server to other machines.
@@ -86,10 +120,6 @@ fn warnings(variables: &Variables, names: &[String]) -> Vec<String> {
     let known = || names.iter().map(String::as_str).chain(OTHERS.iter().copied());
     unknown
         .map(|name| match did_you_mean(name, known()) {
-            // Whoever sets it must not believe that it protects anything.
-            _ if name.starts_with("BATON_MASTER_KEY") => {
-                format!("{name}: not used yet; secrets in the store are not encrypted")
-            }
             Some(near) => format!("{name}: unknown variable, not used; did you mean `{near}`?"),
             None => format!("{name}: unknown variable, not used; `baton config default` lists the keys"),
         })

@@ -159,11 +159,15 @@ impl Reader<'_> {
 
     /// Reads an item of a list.
     fn item(&mut self, prefix: &str, start: usize, table: &DeTable<'_>, section: &mut dyn Section) {
-        section.placed(self.context.lines.place(start));
+        if let Some(written) = section.written() {
+            written.place = Some(self.context.lines.place(start));
+        }
         let before = self.problems.count();
         fill(self.context, prefix, table, section, self.problems);
-        if self.problems.count() > before {
-            section.broken();
+        if self.problems.count() > before
+            && let Some(written) = section.written()
+        {
+            written.is_broken = true;
         }
     }
 
@@ -194,7 +198,9 @@ impl Visit for Reader<'_> {
         let prefix = join(self.prefix, name);
         match (value.get_ref(), section.short_for()) {
             (DeValue::Table(table), _) => {
-                section.placed(self.context.lines.place(key.span().start));
+                if let Some(written) = section.written() {
+                    written.place = Some(self.context.lines.place(key.span().start));
+                }
                 fill(self.context, &prefix, table, section, self.problems);
             }
             (DeValue::Array(_), None) => {

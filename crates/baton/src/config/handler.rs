@@ -39,7 +39,7 @@ fn directory_of(skill: &Skill) -> Option<PathBuf> {
 
 /// Relative paths start at the file's folder, and so do programs.
 fn folder_of(skill: &Skill) -> Option<PathBuf> {
-    let file = Path::new(&*skill.place.as_ref()?.file);
+    let file = Path::new(&*skill.written.place.as_ref()?.file);
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned)
 }
 

@@ -11,6 +11,7 @@
 //! | `default_store` | the name of the default store |
 //! | `agents`, `card`, `handler` | the agents, their cards and their logic |
 //! | `auth` | the schemes that are enforced |
+//! | `master_key` | the key that encrypts the secrets in the store |
 //! | `bounds` | the library's option types, filled in |
 //! | `tls` | the certificate and the key |
 
@@ -29,6 +30,7 @@ pub(crate) mod fuzz;
 mod handler;
 mod keys;
 mod listening;
+mod master_key;
 mod problem;
 mod schema;
 mod setting;
@@ -54,6 +56,7 @@ pub(crate) use value::{AdminSocket, LogFormat, StoreUrl, duration};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baton_server::MasterKeys;
 use baton_server::auth::KeySet;
 use baton_server::tls::TlsOptions;
 use tracing::instrument::WithSubscriber as _;
@@ -108,6 +111,8 @@ pub(crate) struct Loaded {
     pub(crate) file: Option<PathBuf>,
     /// The certificate and its key, if there are files for them.
     pub(crate) tls: Option<TlsOptions>,
+    /// What encrypts the secrets in the store, if anything does.
+    pub(crate) master_keys: Option<MasterKeys>,
     /// Warnings: suspicious, but allowed.
     pub(crate) warnings: Vec<String>,
 }
@@ -236,6 +241,7 @@ impl Inputs {
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
         let auth = auth::plan(&config, &self.variables, self.stored_keys.as_ref(), &mut problems);
+        let master_keys = master_key::read(&config, &self.variables, &mut problems);
         let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems, &mut warnings);
         let listening = Listening::of(&config, &auth, &agents);
         listening::check(&config, &listening, &mut problems);
@@ -248,7 +254,7 @@ impl Inputs {
             let store = StoreUrl::Sqlite(served.store());
             config.store.url.replace(store, Source::Default);
         }
-        (Loaded { config, agents, auth, listening, file, tls: None, warnings }, problems)
+        (Loaded { config, agents, auth, listening, file, tls: None, master_keys, warnings }, problems)
     }
 
     /// The file, and the flag or variable that named it.

@@ -178,6 +178,21 @@ impl<T: Value> Setting<T> {
     }
 }
 
+/// How the file has a table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written {
+    /// The line where it begins; `None` if it was made from flags. A table may matter though no key in it is set.
+    pub(crate) place: Option<Place>,
+    /// Set on list items: a key in it was refused, so that key is not reported as missing, too.
+    pub(crate) is_broken: bool,
+}
+
+impl Written {
+    pub(crate) fn source(&self) -> Source {
+        self.place.clone().map_or(Source::Default, Source::File)
+    }
+}
+
 /// A table of the configuration.
 pub(crate) trait Section {
     /// Passes every key to the visitor: fields first, then tables, then lists of tables, in the order that TOML
@@ -200,11 +215,10 @@ pub(crate) trait Section {
         None
     }
 
-    /// The line where its table begins. For tables, too, since a table may matter though no key in it is set.
-    fn placed(&mut self, _place: Place) {}
-
-    /// Called on list items: a key in them was refused.
-    fn broken(&mut self) {}
+    /// Where the file has it, for sections that have to know.
+    fn written(&mut self) -> Option<&mut Written> {
+        None
+    }
 }
 
 /// A list of tables.

@@ -1,12 +1,16 @@
 //! Limits the log: each log statement in the code may write a number of lines per period. At the end of the period one
 //! line says how many were left out.
 //!
+//! Of security events, each kind has a number of lines of its own, and of these no address gets more than a quarter: a
+//! flood of wrong tokens hides neither a wrong password nor a wrong token from elsewhere.
+//!
 //! If a client can provoke a line, it can provoke it a million times, and the log may be on the same disk as the store.
 //! The limit applies to every log statement, also in other crates, without extra code.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::mem;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,10 +25,16 @@ use tracing_subscriber::layer::Context;
 
 /// Lines of one log statement…
 const LINES: u64 = 20;
-/// …of security events, of which each one may matter…
+/// …of security events of one kind, of which each one may matter…
 const AUDIT_LINES: u64 = 200;
+/// …of which so many may be from one address…
+const ADDRESS_LINES: u64 = AUDIT_LINES / 4;
 /// …in one period.
 const PERIOD: Duration = Duration::from_secs(10);
+
+/// Most kinds of security events. A kind is made of texts in the code and names in the configuration, so there are far
+/// fewer.
+const KINDS: usize = 1000;
 
 /// Longest excerpt of a message that was left out.
 const MESSAGE_CHARS: usize = 200;
@@ -100,29 +110,39 @@ fn is_unlimited(metadata: &Metadata<'_>) -> bool {
         || (is_info && metadata.target() == "exec")
 }
 
-fn most(metadata: &Metadata<'_>) -> u64 {
-    if metadata.target() == super::audit::TARGET { AUDIT_LINES } else { LINES }
-}
-
-/// Counters per log statement; their number is bounded by the code.
+/// Counters per log statement and kind; their number is bounded.
 struct Counts {
-    places: Mutex<Option<HashMap<Identifier, Callsite>>>,
+    places: Mutex<Option<Places>>,
     some_left_out: Condvar,
 }
 
-struct Callsite {
+type Places = HashMap<(Identifier, Kind), Place>;
+
+/// What is counted together.
+struct Place {
     target: String,
     since: Instant,
     said: u64,
     left_out: u64,
+    /// How many lines each address has said; at most as many addresses as lines. Empty if it is not a security event.
+    by_address: HashMap<IpAddr, u64>,
     /// The message of the first line that was left out.
     message: String,
 }
 
-/// The lines of one log statement that were left out.
+/// The kind of a security event: its texts that a caller cannot choose. Empty for all other lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Kind {
+    event: String,
+    scheme: String,
+    reason: String,
+}
+
+/// The lines of one place that were left out.
 #[derive(Debug, PartialEq)]
 struct LeftOut {
     target: String,
+    kind: Kind,
     message: String,
     lines: u64,
 }
@@ -130,18 +150,29 @@ struct LeftOut {
 impl Counts {
     fn lets_through(&self, event: &Event<'_>, now: Instant) -> bool {
         let metadata = event.metadata();
+        let is_audit = metadata.target() == super::audit::TARGET;
+        let mut audit = AuditFields::default();
+        if is_audit {
+            event.record(&mut audit);
+        }
+        let AuditFields { mut kind, address } = audit;
         let mut places = self.places();
-        let place = places.get_or_insert_default().entry(metadata.callsite()).or_insert_with(|| Callsite {
+        let places = places.get_or_insert_default();
+        if places.len() >= KINDS && !places.contains_key(&(metadata.callsite(), kind.clone())) {
+            kind = Kind::default();
+        }
+        let place = places.entry((metadata.callsite(), kind)).or_insert_with(|| Place {
             target: metadata.target().to_owned(),
             since: now,
             said: 0,
             left_out: 0,
+            by_address: HashMap::new(),
             message: String::new(),
         });
         if now.duration_since(place.since) >= PERIOD && place.left_out == 0 {
-            (place.since, place.said) = (now, 0);
+            place.begin(now);
         }
-        if place.said < most(metadata) {
+        if place.said < if is_audit { AUDIT_LINES } else { LINES } && place.address_may_speak(address) {
             place.said += 1;
             return true;
         }
@@ -158,15 +189,15 @@ impl Counts {
     /// Takes the counts of periods that are over and resets them. The flag says whether other periods still run.
     fn take(&self, now: Instant) -> (Vec<LeftOut>, bool) {
         let (mut all, mut go_on) = (Vec::new(), false);
-        for place in self.places().iter_mut().flat_map(HashMap::values_mut).filter(|place| place.left_out > 0)
-        {
+        for ((_, kind), place) in self.places().iter_mut().flatten().filter(|(_, place)| place.left_out > 0) {
             if now.duration_since(place.since) < PERIOD {
                 go_on = true;
                 continue;
             }
-            (place.since, place.said) = (now, 0);
+            place.begin(now);
             all.push(LeftOut {
                 target: place.target.clone(),
+                kind: kind.clone(),
                 message: mem::take(&mut place.message),
                 lines: mem::take(&mut place.left_out),
             });
@@ -174,17 +205,41 @@ impl Counts {
         (all, go_on)
     }
 
-    fn places(&self) -> MutexGuard<'_, Option<HashMap<Identifier, Callsite>>> {
+    fn places(&self) -> MutexGuard<'_, Option<Places>> {
         // The counters stay usable after a panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait_for_some(&self) {
-        let none = |places: &mut Option<HashMap<Identifier, Callsite>>| {
+        let none = |places: &mut Option<Places>| {
             !places.iter().flat_map(HashMap::values).any(|place| place.left_out > 0)
         };
         let waited = self.some_left_out.wait_while(self.places(), none);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Place {
+    /// A new period begins.
+    fn begin(&mut self, now: Instant) {
+        (self.since, self.said) = (now, 0);
+        self.by_address.clear();
+    }
+
+    /// Counts a line of this address, unless it has said its share. Lines without an address share nothing.
+    fn address_may_speak(&mut self, address: Option<IpAddr>) -> bool {
+        let Some(address) = address else { return true };
+        let said = self.by_address.entry(one_customer(address)).or_default();
+        *said += 1;
+        *said <= ADDRESS_LINES
+    }
+}
+
+/// Whoever has an IPv6 address usually has all those that begin with the same 64 bits.
+fn one_customer(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
     }
 }
 
@@ -207,13 +262,52 @@ pub(super) fn close() {
 }
 
 fn report(left_out: Vec<LeftOut>) {
-    for LeftOut { target, message, lines } in left_out {
+    for LeftOut { target, kind, message, lines } in left_out {
+        if target == super::audit::TARGET {
+            let Kind { event, scheme, reason } = kind;
+            // Where the others are. The same kind of event once in a period at most.
+            tracing::warn!(
+                target: "audit",
+                event = "events left out",
+                lines,
+                of = event,
+                scheme,
+                reason,
+                "too many security events of the same kind, or from one address"
+            );
+            continue;
+        }
         tracing::warn!(
             lines,
             from = target,
             like = message,
             "lines were left out of the log: too many of the same kind"
         );
+    }
+}
+
+/// The kind of a security event, and the address of its caller.
+#[derive(Debug, Default)]
+struct AuditFields {
+    kind: Kind,
+    address: Option<IpAddr>,
+}
+
+impl Visit for AuditFields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let text = match field.name() {
+            "event" => &mut self.kind.event,
+            "scheme" => &mut self.kind.scheme,
+            "reason" => &mut self.kind.reason,
+            _ => return,
+        };
+        value.clone_into(text);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "address" {
+            self.address = format!("{value:?}").parse().ok();
+        }
     }
 }
 
@@ -270,9 +364,41 @@ mod tests {
         let now = Instant::now();
         assert_eq!(COUNTS.take(now), (vec![], true), "it goes on");
         let (left_out, go_on) = COUNTS.take(now + PERIOD);
-        let expected =
-            LeftOut { target: module_path!().to_owned(), message: "too much of it".to_owned(), lines: 980 };
+        let expected = LeftOut {
+            target: module_path!().to_owned(),
+            kind: Kind::default(),
+            message: "too much of it".to_owned(),
+            lines: 980,
+        };
         assert_eq!((left_out, go_on), (vec![expected], false));
+    }
+
+    #[test]
+    fn p05_a_flood_of_one_security_event_hides_no_other_kind_and_no_other_address() {
+        let refused = |scheme: &str, reason: &str, address: &str| {
+            let address: IpAddr = address.parse().unwrap();
+            let address = Some(tracing::field::display(address));
+            tracing::info!(target: "audit", event = "credential refused", scheme, credential = "x", reason, address);
+        };
+        let lines = through(|| (0..1000).for_each(|_| refused("bearer", "unknown token", "192.0.2.1")));
+        assert_eq!(lines, ADDRESS_LINES);
+        assert_eq!(through(|| refused("bearer", "unknown token", "192.0.2.2")), 1, "another address");
+        assert_eq!(through(|| refused("bearer", "expired", "192.0.2.1")), 1, "another reason");
+        assert_eq!(through(|| refused("basic", "unknown token", "192.0.2.1")), 1, "another scheme");
+        let from_everywhere = || {
+            for n in 0..1000 {
+                refused("bearer", "unknown token", &format!("2001:db8:0:{n:x}::1"));
+            }
+        };
+        assert_eq!(through(from_everywhere), AUDIT_LINES - ADDRESS_LINES - 1);
+        assert_eq!(through(|| refused("bearer", "expired", "192.0.2.1")), 1, "still another reason");
+        let one_network = || (0..1000).for_each(|n| refused("digest", "x", &format!("2001:db8::{n:x}")));
+        assert_eq!(through(one_network), ADDRESS_LINES);
+
+        let (left_out, _) = COUNTS.take(Instant::now() + PERIOD);
+        let of = |scheme: &str| left_out.iter().find(|left_out| left_out.kind.scheme == scheme).unwrap();
+        assert_eq!((of("bearer").lines, &*of("bearer").kind.reason), (950 + 851, "unknown token"));
+        assert_eq!((of("digest").lines, &*of("digest").kind.event), (950, "credential refused"));
     }
 
     #[test]

@@ -256,6 +256,31 @@ async fn p05_security_events_are_in_the_log_or_in_a_file_of_their_own() {
     assert!(!log.contains("credential refused"), "{log}");
 }
 
+/// What is left out is counted, where the others are.
+#[tokio::test]
+async fn p05_a_flood_of_wrong_tokens_does_not_hide_a_wrong_password() {
+    let user = format!("[[auth.basic.user]]\nname = \"alice\"\npassword = '{}'\n", hashed(&[], "right"));
+    let folder = Folder::with("");
+    folder.write("baton.toml", &format!("{HEAD}[log]\naudit = \"audit.jsonl\"\n{TOKENS}{user}"));
+    folder.write("bob", "bob-9876543210-bob\n");
+    let server = folder.serve();
+    for _ in 0..300 {
+        assert_eq!(list(&server, &[("authorization", &bearer("wrong"))]).await, 401);
+    }
+    assert_eq!(curl(&server, &["-u", "alice:wrong"]), "401");
+    server.stop_and_log();
+    let audit = folder.read("audit.jsonl");
+    let events: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |event: &str, scheme: &str| {
+        events.iter().filter(|it| it["event"] == event && it["scheme"] == scheme).collect::<Vec<_>>()
+    };
+    let told = of("credential refused", "bearer").len() as u64;
+    assert!((1..300).contains(&told), "{told}");
+    assert_eq!(of("credential refused", "basic").len(), 1, "{audit}");
+    let left_out: u64 = of("events left out", "bearer").iter().map(|it| it["lines"].as_u64().unwrap()).sum();
+    assert_eq!(told + left_out, 300, "{audit}");
+}
+
 /// A quiet log tells of attacks, too.
 #[tokio::test]
 async fn p05_security_events_are_logged_at_every_level() {

@@ -1,11 +1,15 @@
 //! S-16: a word that must not get out is put wherever a credential can be: in the configuration, in files, in variables and
 //! in requests. Calls succeed, fail, and end in a panic. The words are in no log, trace, metric, database, answer or output.
+//! What is made of the words (hashes, signatures, keys that the server issues) is searched for as well.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use rcgen::SigningKey as _;
+use serde_json::{Value, json};
 
 use crate::collector::Collector;
 use crate::secrets::{base64, canary, disguises};
@@ -25,6 +29,8 @@ struct Planted {
     location: Location,
     /// Texts that are as secret as the words they were made of.
     derived: Vec<String>,
+    /// A JWT that is accepted.
+    jwt: String,
 }
 
 /// How a request proves who sends it.
@@ -37,47 +43,72 @@ struct Credential {
 
 #[tokio::test]
 async fn s16_a_secret_in_any_credential_is_found_nowhere() {
-    for (location, format) in
-        [(Location::Header, "text"), (Location::Query, "json"), (Location::Cookie, "text")]
-    {
-        let planted = Planted::new(location);
-        let collector = Collector::start();
-        let mut command = planted.serve(&collector, format);
-        let server = Served::of(&mut command);
-        let mut answers = server.welcome.clone();
-        for credential in planted.credentials() {
-            answers += &call_everything(&server, &credential).await;
-        }
-        let metrics =
-            client().get(format!("{}/metrics", server.url)).send().await.unwrap().text().await.unwrap();
-        let log = server.stop_and_log();
-        let traces = collector.text();
-        let shown = planted.config_show();
+    search_everything(Location::Header, "text").await;
+}
 
-        // Without these, the search below would show nothing.
-        assert!(log.contains("hyper") || log.contains("h2"), "the log is not as long as asked for: {log}");
-        assert!(log.contains("unknown key"), "nobody was refused: {log}");
-        assert!(traces.contains("SendMessage"), "{traces}");
-        assert!(metrics.contains("operation=\"SendMessage\",outcome=\"ok\""), "{metrics}");
-        assert!(shown.contains("[[auth.bearer.token]]") && shown.contains("***"), "{shown}");
-        for (place, text) in [
-            ("the log", &log),
-            ("the traces", &traces),
-            ("the metrics", &metrics),
-            ("the answers", &answers),
-            ("`config show`", &shown),
-        ] {
-            planted.search(place, text);
-        }
-        planted.search_files();
+#[tokio::test]
+async fn s16_a_secret_in_any_credential_is_found_nowhere_with_keys_in_the_query() {
+    search_everything(Location::Query, "json").await;
+}
+
+#[tokio::test]
+async fn s16_a_secret_in_any_credential_is_found_nowhere_with_keys_in_cookies() {
+    search_everything(Location::Cookie, "text").await;
+}
+
+async fn search_everything(location: Location, format: &str) {
+    let mut planted = Planted::new(location, &issuer().await);
+    let collector = Collector::start();
+    let mut command = planted.serve(&collector, format);
+    let server = Served::of(&mut command);
+    let mut answers = server.welcome.clone();
+    for credential in planted.credentials() {
+        answers += &call_everything(&server, &credential).await;
     }
+    answers += &planted.call_with_digest(&server);
+    answers += &planted.call_with_issued_key(&server).await;
+    let metrics = client().get(format!("{}/metrics", server.url)).send().await.unwrap().text().await.unwrap();
+    let log = server.stop_and_log();
+    let traces = collector.text();
+    let shown = planted.config_show();
+
+    // Without these, the search below would show nothing.
+    assert!(log.contains("hyper") || log.contains("h2"), "the log is not as long as asked for: {log}");
+    let audit = fs::read_to_string(planted.path("audit.jsonl")).unwrap_or_default();
+    assert_eq!(audit.is_empty(), location != Location::Query, "a file of its own: {audit}");
+    for refused in [
+        "unknown key",
+        "unknown token",
+        "wrong user or password",
+        "wrong signature",
+        "not active",
+        "key issued",
+        "key revoked",
+        "revoked",
+    ] {
+        assert!(log.contains(refused) || audit.contains(refused), "no {refused}: {log}{audit}");
+    }
+    assert!(planted.has_wrapped_secrets(), "the master key is not used");
+    assert!(traces.contains("SendMessage"), "{traces}");
+    assert!(metrics.contains("operation=\"SendMessage\",outcome=\"ok\""), "{metrics}");
+    assert!(shown.contains("[[auth.bearer.token]]") && shown.contains("***"), "{shown}");
+    for (place, text) in [
+        ("the log", &log),
+        ("the traces", &traces),
+        ("the metrics", &metrics),
+        ("the answers", &answers),
+        ("`config show`", &shown),
+    ] {
+        planted.search(place, text);
+    }
+    planted.search_files();
 }
 
 /// The text of a panic may quote a request; and a thread that panics has credentials in its memory.
 #[cfg(debug_assertions)]
 #[tokio::test]
 async fn s16_a_panic_while_an_authenticated_request_is_served_tells_no_secret() {
-    let planted = Planted::new(Location::Header);
+    let planted = Planted::new(Location::Header, &issuer().await);
     let collector = Collector::start();
     let mut command = planted.serve(&collector, "text");
     let text = canary("panic");
@@ -106,9 +137,20 @@ async fn s16_a_panic_while_an_authenticated_request_is_served_tells_no_secret() 
 }
 
 impl Planted {
-    fn new(location: Location) -> Self {
-        let mut planted = Planted { folder: tempfile::tempdir().unwrap(), location, derived: Vec::new() };
+    /// `issuer` is the address of one that knows opaque tokens.
+    fn new(location: Location, issuer: &str) -> Self {
+        let (folder, signer) = (tempfile::tempdir().unwrap(), ed25519());
+        let jwt = jwt(&signer);
+        let mut planted = Planted { folder, location, derived: Vec::new(), jwt };
+        planted.derived.extend(planted.jwt.rsplit('.').next().map(str::to_owned));
+        let keys = json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "k", "x": url_base64(signer.public_key_raw())}]});
+        fs::write(planted.path("keys.json"), keys.to_string()).unwrap();
         fs::write(planted.path("token"), canary("filetoken")).unwrap();
+        let (basic, digest) =
+            (hashed(&[], &canary("basicpassword")), hashed(&["--digest", "bob"], &canary("digestpassword")));
+        planted.derived.extend(basic.rsplit('$').take(2).map(str::to_owned));
+        planted.derived.push(digest.clone());
+        fs::write(planted.path("bob.digest"), digest).unwrap();
         let pair = rcgen::KeyPair::generate().unwrap();
         let params =
             rcgen::CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
@@ -126,6 +168,20 @@ impl Planted {
                 "secret = \"@apikey\"".to_owned()
             }
         };
+        // The master key: in its variable, and in files that a variable and the configuration name.
+        let (master, audit) = match location {
+            Location::Header => ("", ""),
+            Location::Query => {
+                let hex: String = master_key().bytes().map(|byte| format!("{byte:02x}")).collect();
+                fs::write(planted.path("master"), hex + "\n").unwrap();
+                ("", "[log]\naudit = \"audit.jsonl\"")
+            }
+            Location::Cookie => {
+                fs::write(planted.path("master"), base64(master_key().as_bytes())).unwrap();
+                ("master_key = \"@master\"", "")
+            }
+        };
+        let client_auth = if location == Location::Query { "post" } else { "basic" };
         let place = format!("{location:?}").to_lowercase();
         let tls = match location {
             Location::Cookie => "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"",
@@ -134,6 +190,8 @@ impl Planted {
         let config = format!(
             r#"
 listen = "127.0.0.1:0"
+{master}
+{audit}
 {tls}
 [store]
 url = "sqlite:tasks.db"
@@ -150,6 +208,21 @@ secret = "@token"
 [[auth.bearer.token]]
 id = "in-variable"
 secret = "env:CANARY_TOKEN"
+[[auth.basic.user]]
+name = "alice"
+password = '{basic}'
+[[auth.digest.user]]
+name = "bob"
+password = "@bob.digest"
+[auth.jwt]
+issuer = "{ISSUER}"
+audience = ["agent"]
+jwks = "@keys.json"
+[auth.introspection]
+url = "{issuer}/introspect"
+client_id = "agent"
+client_secret = "env:CANARY_CLIENT"
+client_auth = "{client_auth}"
 "#,
             written = canary("writtentoken"),
         );
@@ -163,9 +236,17 @@ secret = "env:CANARY_TOKEN"
 
     fn baton(&self, args: &[&str]) -> Command {
         let mut command = baton(args);
-        command.current_dir(self.folder.path()).env("CANARY_TOKEN", canary("variabletoken"));
-        if self.location == Location::Header {
-            command.env("BATON_API_KEY", canary("apikey"));
+        command.current_dir(self.folder.path());
+        command.env("CANARY_TOKEN", canary("variabletoken")).env("CANARY_CLIENT", canary("clientsecret"));
+        match self.location {
+            Location::Header => {
+                command.env("BATON_API_KEY", canary("apikey"));
+                command.env("BATON_MASTER_KEY", base64(master_key().as_bytes()));
+            }
+            Location::Query => {
+                command.env("BATON_MASTER_KEY_FILE", "master");
+            }
+            Location::Cookie => {}
         }
         command
     }
@@ -196,35 +277,132 @@ secret = "env:CANARY_TOKEN"
         let right = canary("apikey");
         let twice = format!("{right}&api_key={right}");
         for (key, is_valid) in [(&right, true), (&format!("{right}x"), false), (&twice, false)] {
-            all.push(match self.location {
-                Location::Header => of_header("x-api-key", key.clone(), is_valid),
-                Location::Cookie => of_header("cookie", format!("a=b; api_key={key}"), is_valid),
-                Location::Query => {
-                    let query = format!("?api_key={}", key.replace('+', "%2B"));
-                    Credential { query, headers: Vec::new(), is_valid }
-                }
-            });
+            all.push(self.api_key(key, is_valid));
         }
-        for (token, is_valid) in
-            [("writtentoken", true), ("filetoken", true), ("variabletoken", true), ("unknowntoken", false)]
-        {
+        for (token, is_valid) in [
+            ("writtentoken", true),
+            ("filetoken", true),
+            ("variabletoken", true),
+            ("opaquetoken", true),
+            ("unknowntoken", false),
+        ] {
             all.push(of_header("authorization", format!("Bearer {}", canary(token)), is_valid));
         }
         // A JWT, with the word in each part.
         let part = |name: &str| base64(format!("{{\"a\":\"{}\"}}", canary(name)).as_bytes()).replace('=', "");
         let token = format!("Bearer {}.{}.{}", part("jwthead"), part("jwtbody"), part("jwtsignature"));
         all.push(of_header("authorization", token, false));
+        all.push(of_header("authorization", format!("Bearer {}", self.jwt), true));
+        // With another signature, which begins like the right one.
+        let (signed, signature) = self.jwt.rsplit_once('.').unwrap();
+        let other = format!("{}AAAA", &signature[..signature.len() - 4]);
+        all.push(of_header("authorization", format!("Bearer {signed}.{other}"), false));
+        let basic = |user: &str, password: String| {
+            format!("Basic {}", base64(format!("{user}:{password}").as_bytes()))
+        };
+        all.push(of_header("authorization", basic("alice", canary("basicpassword")), true));
         for malformed in [
-            format!("Basic {}", base64(format!("alice:{}", canary("basic")).as_bytes())),
+            basic("alice", canary("basicpassword") + "x"),
+            basic("nobody", canary("basicpassword")),
+            basic(&canary("basicuser"), "x".to_owned()),
+            format!("Basic {}", base64(canary("nocolon").as_bytes())),
             format!("Basic {}", canary("notbase64")),
             format!("Bearer {} {}", canary("two"), canary("words")),
             format!("Digest username=\"bob\", response=\"{}\"", canary("response")),
+            format!("Digest {}", canary("nodigest")),
             format!("{} {}", canary("scheme"), canary("rest")),
             canary("alone"),
         ] {
             all.push(of_header("authorization", malformed, false));
         }
         all
+    }
+
+    /// The key where this server looks for it.
+    fn api_key(&self, key: &str, is_valid: bool) -> Credential {
+        match self.location {
+            Location::Header => of_header("x-api-key", key.to_owned(), is_valid),
+            Location::Cookie => of_header("cookie", format!("a=b; api_key={key}"), is_valid),
+            Location::Query => {
+                let query = format!("?api_key={}", key.replace('+', "%2B"));
+                Credential { query, headers: Vec::new(), is_valid }
+            }
+        }
+    }
+
+    /// Calls with the right and with wrong passwords, as `curl` makes the header. What it sent is searched for, too.
+    fn call_with_digest(&mut self, server: &Served) -> String {
+        let mut answers = String::new();
+        for (user, password, expected) in [
+            ("bob", canary("digestpassword"), "200"),
+            ("bob", canary("digestpassword") + "x", "401"),
+            ("nobody", canary("digestpassword"), "401"),
+        ] {
+            for path in ["/tasks", "/tasks/none", "/extendedAgentCard"] {
+                let mut curl = Command::new("curl");
+                curl.args([
+                    "-sSvk",
+                    "--digest",
+                    "-u",
+                    &format!("{user}:{password}"),
+                    "-H",
+                    "A2A-Version: 1.0",
+                ]);
+                curl.args(["-w", "\nstatus %{http_code}"]).arg(format!("{}{path}", server.url));
+                let output = curl.output().unwrap();
+                let (answer, said) = (
+                    String::from_utf8(output.stdout).unwrap(),
+                    String::from_utf8_lossy(&output.stderr).into_owned(),
+                );
+                let status = answer.rsplit("status ").next().unwrap();
+                assert_eq!(status == "401", expected == "401", "{user} {path}: {answer}\n{said}");
+                let sent = said.lines().filter(|line| line.contains("uthorization: Digest"));
+                let hashes: Vec<String> = sent
+                    .filter_map(|line| line.split("response=\"").nth(1)?.split('"').next())
+                    .map(str::to_owned)
+                    .collect();
+                assert!(!hashes.is_empty(), "nothing was tried: {said}");
+                self.derived.extend(hashes);
+                answers += &answer;
+                answers.extend(
+                    said.lines().filter(|line| line.starts_with('<')).map(|line| format!("{line}\n")),
+                );
+            }
+        }
+        answers
+    }
+
+    /// `baton key new`, calls with the key and one that nearly is, `baton key list`, `baton key revoke`, and a call after that.
+    async fn call_with_issued_key(&mut self, server: &Served) -> String {
+        let key = |args: &[&str]| {
+            let place = ["--config", "baton.toml"];
+            let output = self.baton(&[&["key"], args, &place].concat()).output().unwrap();
+            assert!(output.status.success(), "{args:?}: {output:?}");
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+        };
+        let (made, mut said) = key(&["new", "issued", "--json"]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        let text = made["secret"].as_str().unwrap();
+        let secret = text.rsplit('_').next().unwrap();
+        // A wrong one begins the same.
+        let wrong = format!("{}{}", &text[..text.len() - 1], if text.ends_with('a') { 'b' } else { 'a' });
+        let word = secret[..secret.len() - 1].to_owned();
+        assert!(word.len() > 30);
+        for (text, is_valid) in [(text, true), (&wrong, false)] {
+            said += &call_everything(server, &self.api_key(text, is_valid)).await;
+        }
+        for args in [&["list"][..], &["list", "--json"], &["revoke", "issued"]] {
+            let (stdout, stderr) = key(args);
+            said += &(stdout + &stderr);
+        }
+        said += &call_everything(server, &self.api_key(text, false)).await;
+        self.derived.push(word);
+        said
+    }
+
+    fn has_wrapped_secrets(&self) -> bool {
+        let bytes = fs::read(self.path("tasks.db")).unwrap();
+        String::from_utf8_lossy(&bytes).contains("baton-secret 1 ")
     }
 
     fn search(&self, place: &str, text: &str) {
@@ -237,7 +415,8 @@ secret = "env:CANARY_TOKEN"
 
     /// Every file but those that the operator wrote.
     fn search_files(&self) {
-        let own = ["baton.toml", "token", "apikey", "key.pem", "cert.pem"];
+        let own =
+            ["baton.toml", "token", "apikey", "key.pem", "cert.pem", "master", "bob.digest", "keys.json"];
         let mut searched = 0;
         let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
@@ -261,6 +440,69 @@ secret = "env:CANARY_TOKEN"
     }
 }
 
+/// The value of `iss`. Its keys are in a file.
+const ISSUER: &str = "https://issuer.example";
+
+/// 32 bytes with the word in them.
+fn master_key() -> String {
+    let key = canary("masterkey") + "GHIJKLMNOPQ";
+    assert_eq!(key.len(), 32);
+    key
+}
+
+fn ed25519() -> rcgen::KeyPair {
+    rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap()
+}
+
+fn url_base64(bytes: &[u8]) -> String {
+    base64(bytes).replace('+', "-").replace('/', "_").replace('=', "")
+}
+
+/// A token for this server, with the word in its claims.
+fn jwt(signer: &rcgen::KeyPair) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let claims = json!({"iss": ISSUER, "aud": "agent", "sub": "carol", "iat": now, "exp": now + 3600,
+        "jti": canary("jti"), "email": canary("email")});
+    let head = json!({"alg": "EdDSA", "kid": "k", "typ": "JWT"});
+    let signed = [head, claims].map(|part| url_base64(part.to_string().as_bytes())).join(".");
+    let signature = signer.sign(signed.as_bytes()).unwrap();
+    format!("{signed}.{}", url_base64(&signature))
+}
+
+/// The stored form of a password, as the command makes it.
+fn hashed(args: &[&str], password: &str) -> String {
+    let mut command = baton(&[&["hash-password"], args].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{password}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// An issuer that knows one opaque token, and answers only who has the client's secret.
+async fn issuer() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let introspect = |headers: http::HeaderMap, form: String| async move {
+        let header = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
+        let escaped = |name: &str| canary(name).replace('/', "%2F").replace('+', "%2B");
+        let is_client = match header {
+            Some(header) => {
+                header == format!("Basic {}", base64(format!("agent:{}", escaped("clientsecret")).as_bytes()))
+            }
+            None => form.contains(&format!("client_secret={}", escaped("clientsecret"))),
+        };
+        assert!(is_client, "{headers:?} {form}");
+        let is_active = form.contains(&format!("token={}", escaped("opaquetoken")));
+        let answer =
+            json!({"active": is_active, "sub": "dora", "client_id": canary("clientid"), "iss": ISSUER});
+        ([("content-type", "application/json")], answer.to_string())
+    };
+    let app = axum::Router::new().route("/introspect", axum::routing::post(introspect));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
 fn of_header(name: &'static str, value: String, is_valid: bool) -> Credential {
     Credential { query: String::new(), headers: vec![(name, value)], is_valid }
 }
@@ -275,7 +517,7 @@ async fn call_everything(server: &Served, credential: &Credential) -> String {
     let message = json!({"messageId": uuid(), "role": "ROLE_USER", "parts": [{"text": "hello"}]});
     let rpc = |method: &str, params| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let mut answers = String::new();
-    for (version, path, body) in [
+    let calls = [
         ("1.0", "/", Some(rpc("SendMessage", json!({"message": message})))),
         ("1.0", "/", Some(rpc("GetTask", json!({"id": "none"})))),
         ("1.0", "/", Some(rpc("NoSuchMethod", json!({})))),
@@ -284,13 +526,16 @@ async fn call_everything(server: &Served, credential: &Credential) -> String {
         ("1.0", "/extendedAgentCard", None),
         ("1.0", "/nowhere", None),
         ("9.9", "/tasks", None),
-    ] {
+    ];
+    // Without a valid credential, nothing of a request is read.
+    let calls = if credential.is_valid { &calls[..] } else { &calls[3..6] };
+    for (version, path, body) in calls {
         let target = format!("{url}{path}{}", credential.query);
-        let mut request = match &body {
+        let mut request = match body {
             Some(body) => client().post(target).json(body),
             None => client().get(target),
         };
-        request = request.header("a2a-version", version);
+        request = request.header("a2a-version", *version);
         for (name, value) in &credential.headers {
             request = request.header(*name, value);
         }

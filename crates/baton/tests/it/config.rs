@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::served::{Served, baton, finished, text};
+use crate::served::{MASTER_KEY, Served, baton, finished, text};
 
 const DEFAULT_FILE: &str = include_str!("../../config.default.toml");
 
@@ -63,7 +63,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
     let show = |more: &[&str]| {
         let args = [&["config", "show", "--public-url", "https://a.example"], more].concat();
         let mut command = folder.baton(&args);
-        command.env("BATON_LIMITS_MAX_BODY", "1MiB").env("BATON_MASTER_KEY", "canary-2");
+        command.env("BATON_LIMITS_MAX_BODY", "1MiB").env("BATON_MASTER_KEY", MASTER_KEY);
         output(&mut command)
     };
     let shown = show(&[]);
@@ -72,6 +72,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
         ("public_url = \"https://a.example\"", "--public-url"),
         ("max_body = \"1MiB\"", "BATON_LIMITS_MAX_BODY"),
         ("drain = \"30s\"", "default"),
+        ("master_key = \"***\"", "BATON_MASTER_KEY"),
         ("otlp = \"http://***@127.0.0.1:4318\"", "baton.toml line 3"),
     ] {
         let line = shown.lines().find(|line| line.starts_with(value));
@@ -82,7 +83,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
     assert_eq!(json["limits"]["max_body"], json!({"value": "1MiB", "source": "BATON_LIMITS_MAX_BODY"}));
     assert!(show(&["--all"]).contains("#icon_url ="));
     for seen in [shown, json.to_string(), show(&["--all"])] {
-        assert!(!seen.contains("canary"), "{seen}");
+        assert!(!seen.contains("canary") && !seen.contains(MASTER_KEY), "{seen}");
     }
 }
 

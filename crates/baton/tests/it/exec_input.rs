@@ -5,22 +5,19 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::programs::{LINES, output, python, reason, shell, state};
-use crate::served::{Served, baton, finished, parts, text};
+use crate::served::{MASTER_KEY, Served, baton, finished, parts, text};
 
 #[tokio::test]
 async fn a_program_sees_what_it_needs_and_none_of_the_servers_secrets() {
     let program = shell("env");
     let mut command =
         program.command(&["--store", "memory:", "--exec-env", "PASSED", "--exec-env", "SET=a=b"]);
-    command
-        .env("PLANTED_SECRET", "plain to see")
-        .env("BATON_MASTER_KEY", "the crown jewels")
-        .env("PASSED", "on");
+    command.env("PLANTED_SECRET", "plain to see").env("BATON_MASTER_KEY", MASTER_KEY).env("PASSED", "on");
     let server = Served::of(&mut command);
     let task = server.answer_to("go").await;
     let seen = output(&task);
     assert!(!seen.contains("PLANTED_SECRET") && !seen.contains("plain to see"), "{seen}");
-    assert!(!seen.contains("crown jewels") && !seen.contains("BATON_MASTER_KEY"), "{seen}");
+    assert!(!seen.contains(MASTER_KEY) && !seen.contains("BATON_MASTER_KEY"), "{seen}");
     let has = |line: &str| seen.lines().any(|seen| seen == line);
     let id = |name: &str| task[name].as_str().unwrap().to_owned();
     for line in [

@@ -70,6 +70,8 @@ mod logs;
 /// Ten thousand connections, and more than the process has file descriptors for.
 #[cfg(target_os = "linux")]
 mod many_connections;
+/// `BATON_MASTER_KEY`: the secrets in the store are encrypted, and the server does not start without the key.
+mod master_key;
 /// Each program and configuration has its own tasks, in its own file.
 #[cfg(unix)]
 mod own_stores;

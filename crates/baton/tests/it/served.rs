@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// Longer than any healthy step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A master key.
+pub(crate) const MASTER_KEY: &str = "eKNJQC5x+hjYPoJk6mcGzslYX0hBg3R0F5xtbQzZ/0I=";
+
 /// Names another binary to be tested: attacks are measured on a release build.
 const ANOTHER: &str = "BATON_TESTED_BINARY";
 

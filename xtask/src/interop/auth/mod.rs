@@ -39,14 +39,7 @@ static CURL: Client = Client {
 };
 
 /// Failures that are known, as for the other checks.
-const KNOWN: &[(&str, Known)] = &[(
-    "python-0.3.26",
-    Known {
-        binding: "rest",
-        check: "p05_extended_card",
-        reason: "we write `security` as the protobuf form of 0.3 has it; this client reads the form of the JSON schema",
-    },
-)];
+const KNOWN: &[(&str, Known)] = &[];
 
 /// The clients to install.
 pub fn clients() -> Vec<&'static Client> {

@@ -12,7 +12,7 @@ fn weak(password: &str) -> String {
 }
 
 fn basic(users: &[(&str, &str)]) -> Basic {
-    let users = users.iter().map(|(user, password)| BasicUser::new(*user, weak(password))).collect();
+    let users = users.iter().map(|(user, password)| StoredUser::new(*user, weak(password))).collect();
     Basic::new(users, BasicOptions::default()).unwrap()
 }
 
@@ -42,9 +42,9 @@ async fn shown(basic: &Basic, header: &str) -> String {
 #[tokio::test]
 async fn users_are_verified_by_their_passwords() {
     let users = vec![
-        BasicUser::new("ann", weak("open sesame")),
-        BasicUser::new("Jäsøn", weak("pässwörd:with:colons")).owner("team").scopes(["read", "write"]),
-        BasicUser::new("empty", weak("")),
+        StoredUser::new("ann", weak("open sesame")),
+        StoredUser::new("Jäsøn", weak("pässwörd:with:colons")).owner("team").scopes(["read", "write"]),
+        StoredUser::new("empty", weak("")),
     ];
     let basic = Basic::new(users, BasicOptions::default()).unwrap();
     for (text, expected) in [
@@ -66,7 +66,7 @@ async fn users_are_verified_by_their_passwords() {
 
 #[tokio::test]
 async fn other_headers_are_refused_before_anything_is_hashed() {
-    let basic = Basic::new(vec![BasicUser::new("ann", weak("pw"))], BasicOptions::default()).unwrap();
+    let basic = Basic::new(vec![StoredUser::new("ann", weak("pw"))], BasicOptions::default()).unwrap();
     let long = "!user or password is too long";
     for (header, expected) in [
         (encoded("ann:pw"), "ann"),
@@ -150,8 +150,9 @@ async fn an_unknown_user_with_anothers_password_is_refused() {
 
 #[test]
 fn users_that_cannot_be_used_are_refused_at_the_start() {
-    let refused = |users: Vec<BasicUser>| Basic::new(users, BasicOptions::default()).unwrap_err().to_string();
-    let user = |name: &str| BasicUser::new(name, weak("pw"));
+    let refused =
+        |users: Vec<StoredUser>| Basic::new(users, BasicOptions::default()).unwrap_err().to_string();
+    let user = |name: &str| StoredUser::new(name, weak("pw"));
     assert_eq!(refused(vec![user("ann"), user("ann")]), "user `ann` is there twice");
     for name in ["", "a:b", "a\0", "a\nb", &"a".repeat(129)] {
         assert!(refused(vec![user(name)]).contains("is empty, too long"), "{name:?}");
@@ -160,12 +161,12 @@ fn users_that_cannot_be_used_are_refused_at_the_start() {
         assert!(refused(vec![user("ann").owner(owner)]).starts_with("the owner of user `ann`"), "{owner:?}");
     }
     let costly = "$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
-    let error = refused(vec![BasicUser::new("ann", costly)]);
+    let error = refused(vec![StoredUser::new("ann", costly)]);
     assert_eq!(
         error,
         "the password of user `ann` costs too much to verify: at most m=65536 (KiB), t=10, p=4"
     );
-    let error = refused(vec![BasicUser::new("ann", "hunter2")]);
+    let error = refused(vec![StoredUser::new("ann", "hunter2")]);
     assert!(!error.contains("hunter2"), "{error}");
     for realm in ["", "a\"b", "a\\b", "ä", "a\nb", &"a".repeat(257)] {
         let options = BasicOptions { realm: realm.to_owned(), ..BasicOptions::default() };
@@ -180,7 +181,7 @@ fn users_that_cannot_be_used_are_refused_at_the_start() {
 #[test]
 fn nothing_secret_is_printed() {
     let stored = weak("pw");
-    let user = BasicUser::new("ann", stored.clone());
+    let user = StoredUser::new("ann", stored.clone());
     let scheme = Basic::new(vec![user.clone()], BasicOptions::default()).unwrap();
     let printed = format!("{user:?} {scheme:?}");
     assert!(!printed.contains("$argon2id") && !printed.contains(&stored), "{printed}");

@@ -8,8 +8,8 @@ const REALM: &str = "baton";
 fn digest(options: DigestOptions) -> Digest {
     let stored = |user: &str, password: &str| digest_password(user, REALM, &password.into());
     let users = vec![
-        DigestUser::new("ann", stored("ann", "pw")),
-        DigestUser::new("Jäsøn", stored("Jäsøn", "pässwörd")).owner("team").scopes(["read"]),
+        StoredUser::new("ann", stored("ann", "pw")),
+        StoredUser::new("Jäsøn", stored("Jäsøn", "pässwörd")).owner("team").scopes(["read"]),
     ];
     Digest::new(users, options).unwrap()
 }
@@ -171,20 +171,20 @@ async fn many_nonces_of_one_user_do_not_touch_another() {
 fn users_that_cannot_be_used_are_refused_at_the_start() {
     let refused = |users| Digest::new(users, DigestOptions::default()).unwrap_err();
     let stored = || digest_password("ann", REALM, &"pw".into());
-    let twice = vec![DigestUser::new("ann", stored()), DigestUser::new("ann", stored())];
+    let twice = vec![StoredUser::new("ann", stored()), StoredUser::new("ann", stored())];
     assert_eq!(refused(twice).to_string(), "user `ann` is there twice");
     for bad in ["", "hunter2", &"g".repeat(64), &"a".repeat(63), &"a".repeat(32)] {
-        let error = refused(vec![DigestUser::new("ann", bad)]);
+        let error = refused(vec![StoredUser::new("ann", bad)]);
         assert_eq!(error, DigestError::Password("ann".to_owned()));
         assert!(!error.to_string().contains("hunter2"));
     }
-    assert!(Digest::new(vec![DigestUser::new("ann", "A".repeat(64))], DigestOptions::default()).is_ok());
+    assert!(Digest::new(vec![StoredUser::new("ann", "A".repeat(64))], DigestOptions::default()).is_ok());
 }
 
 #[test]
 fn nothing_secret_is_printed() {
     let stored = digest_password("ann", REALM, &"pw".into());
-    let user = DigestUser::new("ann", stored.clone());
+    let user = StoredUser::new("ann", stored.clone());
     let scheme = Digest::new(vec![user.clone()], DigestOptions::default()).unwrap();
     assert!(!format!("{user:?} {scheme:?} {stored:?}").contains(stored.expose_secret()));
 }

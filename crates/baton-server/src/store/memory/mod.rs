@@ -130,6 +130,10 @@ impl Store for MemoryStore {
         Ok(self.state()?.secret(name, fresh))
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        Ok(self.state()?.replace_secret(name, old, new))
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         Ok(self.state()?.note(name, put))
     }

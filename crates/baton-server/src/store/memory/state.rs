@@ -224,6 +224,16 @@ impl State {
         self.secrets.entry(name.to_owned()).or_insert(fresh).clone()
     }
 
+    pub(super) fn replace_secret(&mut self, name: &str, old: &[u8], new: Vec<u8>) -> bool {
+        match self.secrets.get_mut(name) {
+            Some(kept) if kept == old => {
+                *kept = new;
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn note(&mut self, name: &str, put: Option<String>) -> Option<String> {
         if let Some(text) = put {
             self.notes.insert(name.to_owned(), text);

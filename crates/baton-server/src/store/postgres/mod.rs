@@ -169,6 +169,10 @@ impl Store for PostgresStore {
         write::secret(&self.client().await?, name, &fresh).await
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        write::replace_secret(&self.client().await?, name, old, &new).await
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         write::note(&self.client().await?, name, put.as_deref()).await
     }

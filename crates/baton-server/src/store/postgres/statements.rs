@@ -294,6 +294,8 @@ pub(super) const PURGE_RECORDS: &str = "\
 
 pub(super) const INSERT_SECRET: &str =
     "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+pub(super) const REPLACE_SECRET: &str =
+    "UPDATE secret SET value = $3 WHERE name = $1 AND value = $2 RETURNING name";
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = $1";
 
 /// `meta` also holds values of the store itself; the prefix keeps notes apart from them.

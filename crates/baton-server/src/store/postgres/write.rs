@@ -125,11 +125,15 @@ pub(super) async fn put_reply(
     Ok(Some(sql::earlier(&row, &record.message_id, &record.hash)?))
 }
 
-/// Needs no transaction for its two statements: a stored secret never changes.
+/// Needs no transaction for its two statements: no secret is ever removed.
 pub(super) async fn secret(client: &Client, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
     query(client, sql::INSERT_SECRET, &[&name, &fresh]).await?;
     let row = only_row(query(client, sql::FIND_SECRET, &[&name]).await?)?;
     Ok(row.try_get("value")?)
+}
+
+pub(super) async fn replace_secret(client: &Client, name: &str, old: &[u8], new: &[u8]) -> StoreResult<bool> {
+    Ok(!query(client, sql::REPLACE_SECRET, &[&name, &old, &new]).await?.is_empty())
 }
 
 pub(super) async fn note(client: &Client, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {

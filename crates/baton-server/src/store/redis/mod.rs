@@ -225,6 +225,10 @@ impl Store for RedisStore {
         write::secret(self, name, &fresh).await
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        write::replace_secret(self, name, old, &new).await
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         write::note(self, name, put.as_deref()).await
     }

@@ -99,7 +99,7 @@ pub(super) async fn put_reply(
     }
 }
 
-/// Needs no transaction for its two commands: a stored secret never changes.
+/// Needs no transaction for its two commands: no secret is ever removed.
 pub(super) async fn secret(store: &RedisStore, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
     let key = store.global("secrets");
     let mut both = redis::pipe();
@@ -107,6 +107,17 @@ pub(super) async fn secret(store: &RedisStore, name: &str, fresh: &[u8]) -> Stor
     both.cmd("HGET").arg(&key).arg(name);
     let (kept,): (Vec<u8>,) = both.query_async(&mut store.connection()).await?;
     Ok(kept)
+}
+
+pub(super) async fn replace_secret(
+    store: &RedisStore,
+    name: &str,
+    old: &[u8],
+    new: &[u8],
+) -> StoreResult<bool> {
+    let mut call = store.scripts.replace_secret.key(store.global("secrets"));
+    call.arg(name).arg(old).arg(new);
+    Ok(call.invoke_async(&mut store.connection()).await?)
 }
 
 pub(super) async fn note(store: &RedisStore, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {

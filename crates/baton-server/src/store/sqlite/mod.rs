@@ -303,6 +303,11 @@ impl Store for SqliteStore {
         self.writer.run(move |session| write::secret(session, &name, &fresh)).await
     }
 
+    async fn replace_secret(&self, name: &str, old: &[u8], new: Vec<u8>) -> StoreResult<bool> {
+        let (name, old) = (name.to_owned(), old.to_vec());
+        self.writer.run(move |session| write::replace_secret(session, &name, &old, &new)).await
+    }
+
     async fn note(&self, name: &str, put: Option<String>) -> StoreResult<Option<String>> {
         let name = name.to_owned();
         self.writer.run(move |session| write::note(session, &name, put.as_deref())).await

@@ -38,6 +38,8 @@ pub(super) struct Session {
     /// Includes what the current transaction has written.
     pub(super) heads: KnownHeads,
     scopes: HashMap<Scope, i64>,
+    /// The current transaction replaces a secret, which may be in the write-ahead log, too.
+    pub(super) empties_log: bool,
     /// Pages in the write-ahead log as of the last commit; 0 after a complete checkpoint.
     wal_pages: Arc<AtomicUsize>,
     /// The last key given to a task; `None` until it is first read. A rollback does not lower it.
@@ -117,6 +119,7 @@ impl Session {
             usage_changes: UsageChanges::default(),
             heads: KnownHeads::default(),
             scopes: HashMap::new(),
+            empties_log: false,
             wal_pages: Arc::default(),
             last_key: None,
         })

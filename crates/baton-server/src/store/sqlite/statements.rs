@@ -222,6 +222,7 @@ pub(super) const REMOVE_RECORD: &str =
 
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
 pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";
+pub(super) const REPLACE_SECRET: &str = "UPDATE secret SET value = ?3 WHERE name = ?1 AND value = ?2";
 
 /// `meta` also holds values of the store itself; the prefix keeps notes apart from them.
 pub(super) const FIND_NOTE: &str = "SELECT value FROM meta WHERE name = 'note:' || ?1";

@@ -186,6 +186,21 @@ pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreRe
     }
 }
 
+/// The old bytes are overwritten in the database; the log, where they may be too, is emptied after the commit.
+pub(super) fn replace_secret(session: &mut Session, name: &str, old: &[u8], new: &[u8]) -> StoreResult<bool> {
+    let connection = &session.connection;
+    let secure_delete = |wanted: bool| {
+        connection.pragma_update_and_check(None, "secure_delete", wanted, |row| row.get::<_, i64>(0))
+    };
+    // Not always on: it would write the pages of every purged task once more.
+    secure_delete(true)?;
+    let changed = connection.prepare_cached(sql::REPLACE_SECRET)?.execute(params![name, old, new]);
+    secure_delete(false)?;
+    let is_replaced = changed? > 0;
+    session.empties_log |= is_replaced;
+    Ok(is_replaced)
+}
+
 pub(super) fn note(session: &mut Session, name: &str, put: Option<&str>) -> StoreResult<Option<String>> {
     let connection = &session.connection;
     if let Some(text) = put {

@@ -183,6 +183,9 @@ impl Committer {
         let mut waiting = Vec::with_capacity(batch);
         while jobs.blocking_recv_many(&mut waiting, batch.max(1)) > 0 {
             self.write(&mut waiting);
+            if std::mem::take(&mut self.session.empties_log) && !self.checkpoint(Checkpoint::Truncate) {
+                tracing::warn!("could not empty the write-ahead log, which may hold a replaced secret");
+            }
             for job in waiting.drain(..) {
                 job.answer();
                 reached(Point::AnswerBetween);

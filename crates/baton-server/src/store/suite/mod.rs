@@ -31,7 +31,7 @@ mod credential;
 mod extremes;
 pub(super) mod fixture;
 #[cfg(test)]
-pub(in crate::store) mod golden;
+pub(crate) mod golden;
 mod idempotency;
 mod list;
 mod model;
@@ -238,6 +238,7 @@ macro_rules! for_every_case {
                 open_tasks_come_page_by_page_by_key
                 the_first_secret_is_kept
                 secrets_are_any_bytes_under_any_name
+                a_secret_is_replaced_by_whoever_knows_it
                 the_last_note_is_kept
             }
             credential {
@@ -261,6 +262,7 @@ macro_rules! for_every_case {
                 requests_and_settling_lose_none
                 no_message_slips_in_beside_the_end
                 one_of_20_secrets_is_kept
+                one_of_20_replaces_a_secret
                 one_of_20_replies_is_kept
             }
             extremes {

@@ -243,6 +243,19 @@ pub(super) async fn one_of_20_secrets_is_kept(store: &Arc<dyn Store>) {
     assert_eq!(answers.len(), 1);
 }
 
+pub(super) async fn one_of_20_replaces_a_secret(store: &Arc<dyn Store>) {
+    store.secret("cursor", vec![200]).await.unwrap();
+    let mut callers = JoinSet::new();
+    for n in 0..20 {
+        let store = store.clone();
+        callers.spawn(async move { (n, store.replace_secret("cursor", &[200], vec![n]).await.unwrap()) });
+    }
+    let winners: Vec<u8> =
+        callers.join_all().await.into_iter().filter_map(|(n, won)| won.then_some(n)).collect();
+    assert_eq!(winners.len(), 1);
+    assert_eq!(store.secret("cursor", Vec::new()).await.unwrap(), winners);
+}
+
 pub(super) async fn one_of_20_replies_is_kept(store: &Arc<dyn Store>) {
     let mut callers = JoinSet::new();
     for n in 0..20 {

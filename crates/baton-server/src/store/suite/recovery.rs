@@ -77,6 +77,19 @@ pub(super) async fn secrets_are_any_bytes_under_any_name(store: &Arc<dyn Store>)
     }
 }
 
+pub(super) async fn a_secret_is_replaced_by_whoever_knows_it(store: &Arc<dyn Store>) {
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert!(!store.replace_secret("a", &[], vec![1]).await.unwrap(), "there is none");
+    assert_eq!(store.secret("a", vec![2]).await.unwrap(), [2], "and none was made");
+    store.secret("b", vec![2]).await.unwrap();
+    assert!(!store.replace_secret("a", &[3], bytes.clone()).await.unwrap());
+    assert!(store.replace_secret("a", &[2], bytes.clone()).await.unwrap());
+    assert!(!store.replace_secret("a", &[2], vec![4]).await.unwrap(), "it is another one now");
+    assert_eq!(store.secret("a", vec![5]).await.unwrap(), bytes);
+    assert_eq!(store.secret("b", vec![5]).await.unwrap(), [2], "the other one stays");
+    assert!(store.replace_secret("a", &bytes, bytes.clone()).await.unwrap(), "by itself");
+}
+
 pub(super) async fn the_last_note_is_kept(store: &Arc<dyn Store>) {
     let put = |text: &str| Some(text.to_owned());
     assert_eq!(store.note("clock", None).await.unwrap(), None);

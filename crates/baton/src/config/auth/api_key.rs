@@ -60,7 +60,7 @@ impl KeyPlace {
 impl schema::ApiKey {
     /// Whether the configuration switches keys on or off; `None`: it says nothing, and the store decides.
     pub(crate) fn is_on(&self) -> Option<bool> {
-        let begins = begins(self.place.as_ref(), &mut self.clone());
+        let begins = begins(&mut self.clone());
         self.enabled.or(begins.is_some().then_some(true))
     }
 
@@ -110,7 +110,7 @@ impl Planner<'_> {
             return;
         }
         let mut section = section.clone();
-        let source = begins(section.place.clone().as_ref(), &mut section).unwrap_or(Source::Default);
+        let source = begins(&mut section).unwrap_or(Source::Default);
         let keys = match KeySet::new() {
             Ok(keys) => keys,
             Err(error) => return self.refuse(&source, TABLE, error.to_string()),

@@ -7,14 +7,13 @@ use baton_server::auth::{BearerTokens, KeySet, Scopes};
 
 use super::Planner;
 use crate::config::schema::{self, begins};
-use crate::config::setting::Source;
 
 const TABLE: &str = "auth.bearer";
 
 impl Planner<'_> {
     pub(super) fn bearer(&mut self, section: &schema::Bearer) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         if section.tokens.is_empty() {
             return self.refuse(&source, TABLE, "no token is there; give it an [[auth.bearer.token]]");
         }
@@ -23,8 +22,8 @@ impl Planner<'_> {
             Err(error) => return self.refuse(&source, TABLE, error.to_string()),
         };
         let mut ids = HashMap::new();
-        for token in section.tokens.iter().filter(|token| !token.broken) {
-            let place = token.place.clone().map_or(Source::Default, Source::File);
+        for token in section.tokens.iter().filter(|token| !token.written.is_broken) {
+            let place = token.written.source();
             // Each part is looked at whatever is wrong with the others, so that all mistakes are told at once.
             let id = token.id.as_deref();
             match id {

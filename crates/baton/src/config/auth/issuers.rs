@@ -29,13 +29,13 @@ impl Planner<'_> {
             return;
         }
         let Some(fetcher) = self.fetcher(&auth.fetch) else { return };
-        for issuer in auth.jwt.iter().filter(|issuer| !issuer.broken) {
+        for issuer in auth.jwt.iter().filter(|issuer| !issuer.written.is_broken) {
             self.jwt(JWT, issuer, &fetcher);
         }
-        for issuer in auth.oidc.iter().filter(|issuer| !issuer.broken) {
+        for issuer in auth.oidc.iter().filter(|issuer| !issuer.written.is_broken) {
             self.jwt(OIDC, issuer, &fetcher);
         }
-        for issuer in auth.introspection.iter().filter(|issuer| !issuer.broken) {
+        for issuer in auth.introspection.iter().filter(|issuer| !issuer.written.is_broken) {
             self.introspection(issuer, &fetcher);
         }
         self.calls = None;
@@ -69,7 +69,7 @@ impl Planner<'_> {
     }
 
     fn jwt(&mut self, table: &'static str, section: &schema::Jwt, fetcher: &Fetcher) {
-        let place = section.place.clone().map_or(Source::Default, Source::File);
+        let place = section.written.source();
         let Some(issuer) = section.issuer.as_deref() else {
             return self.refuse(&place, &format!("{table}.issuer"), "missing; tokens have it in `iss`");
         };
@@ -127,7 +127,7 @@ impl Planner<'_> {
     }
 
     fn introspection(&mut self, section: &schema::Introspection, fetcher: &Fetcher) {
-        let place = section.place.clone().map_or(Source::Default, Source::File);
+        let place = section.written.source();
         let (Some(url), Some(id)) = (section.url.as_ref(), section.client_id.as_deref()) else {
             let text = "expected `url`, the issuer's endpoint, `client_id` and `client_secret`";
             return self.refuse(&place, INTROSPECTION, text);

@@ -4,7 +4,6 @@ use baton_server::auth::{CertificateName, MutualTls, MutualTlsOptions, Scopes};
 
 use super::Planner;
 use crate::config::schema::{self, Tls, begins};
-use crate::config::setting::Source;
 use crate::config::value::{CertName, ClientCerts};
 
 const TABLE: &str = "auth.mtls";
@@ -12,7 +11,7 @@ const TABLE: &str = "auth.mtls";
 impl Planner<'_> {
     pub(super) fn mtls(&mut self, section: &schema::Mtls, tls: &Tls) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         if !tls.is_on() || *tls.client_certs == ClientCerts::Off {
             let text = "the server asks for no certificates: set `tls.client_certs` to \"optional\" or \"required\", \
                         and `tls.client_ca`";
@@ -23,8 +22,8 @@ impl Planner<'_> {
         options.only_listed = *section.only_listed;
         options.prefix.clone_from(&section.owner_prefix);
         options.scopes = Scopes::of(section.scopes.iter().map(|scope| &**scope));
-        for client in section.clients.iter().filter(|client| !client.broken) {
-            let place = client.place.clone().map_or(Source::Default, Source::File);
+        for client in section.clients.iter().filter(|client| !client.written.is_broken) {
+            let place = client.written.source();
             let (Some(name), Some(owner)) = (client.name.as_deref(), client.owner.as_deref()) else {
                 self.refuse(
                     &place,

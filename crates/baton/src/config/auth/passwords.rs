@@ -2,32 +2,20 @@
 
 use std::collections::HashMap;
 
-use baton_server::auth::{Basic, BasicOptions, BasicUser, Digest, DigestOptions, DigestUser};
+use baton_server::auth::{Basic, BasicOptions, Digest, DigestOptions, StoredUser};
 
 use super::Planner;
 use crate::config::schema::{self, User, begins};
 use crate::config::setting::Source;
-use crate::config::value::Secret;
 
 const BASIC: &str = "auth.basic";
 const DIGEST: &str = "auth.digest";
 
-/// A user with everything that a scheme needs.
-struct Complete<'a> {
-    name: &'a str,
-    password: Secret,
-    owner: &'a str,
-    scopes: Vec<String>,
-}
-
 impl Planner<'_> {
     pub(super) fn basic(&mut self, section: &schema::Basic) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         let Some(users) = self.users(BASIC, &source, &section.users) else { return };
-        let user = |user: Complete<'_>| {
-            BasicUser::new(user.name, user.password.reveal()).owner(user.owner).scopes(user.scopes)
-        };
         let mut options = BasicOptions::default();
         options.realm.clone_from(&section.realm);
         options.remember = *section.remember;
@@ -38,7 +26,7 @@ impl Planner<'_> {
         let kib = section.max_hash_memory.bytes() / 1024;
         options.max_hash_memory_kib = u32::try_from(kib).unwrap_or(u32::MAX);
         options.max_hash_passes = *section.max_hash_passes;
-        match Basic::new(users.into_iter().map(user).collect(), options) {
+        match Basic::new(users, options) {
             Ok(basic) => {
                 let id = section.id.clone();
                 self.add(BASIC, &id, &mut section, &source, basic);
@@ -49,18 +37,14 @@ impl Planner<'_> {
 
     pub(super) fn digest(&mut self, section: &schema::Digest) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         let Some(users) = self.users(DIGEST, &source, &section.users) else { return };
-        let user = |user: Complete<'_>| {
-            let stored = user.password.reveal().to_owned();
-            DigestUser::new(user.name, stored).owner(user.owner).scopes(user.scopes)
-        };
         let mut options = DigestOptions::default();
         options.realm.clone_from(&section.realm);
         options.nonce_lifetime = *section.nonce_lifetime;
         options.max_nonces = *section.max_nonces;
         options.max_user = *section.max_user;
-        match Digest::new(users.into_iter().map(user).collect(), options) {
+        match Digest::new(users, options) {
             Ok(digest) => {
                 let id = section.id.clone();
                 self.add(DIGEST, &id, &mut section, &source, digest);
@@ -70,14 +54,14 @@ impl Planner<'_> {
     }
 
     /// `None` if a user is not complete.
-    fn users<'u>(&mut self, table: &str, source: &Source, users: &'u [User]) -> Option<Vec<Complete<'u>>> {
+    fn users(&mut self, table: &str, source: &Source, users: &[User]) -> Option<Vec<StoredUser>> {
         if users.is_empty() {
             self.refuse(source, table, format!("no user is there; give it a [[{table}.user]]"));
             return None;
         }
         let (mut complete, mut names) = (Vec::new(), HashMap::new());
-        for user in users.iter().filter(|user| !user.broken) {
-            let place = user.place.clone().map_or(Source::Default, Source::File);
+        for user in users.iter().filter(|user| !user.written.is_broken) {
+            let place = user.written.source();
             // Each part is looked at whatever is wrong with the others, so that all mistakes are told at once.
             let name = user.name.as_deref();
             let is_again = match name {
@@ -102,8 +86,9 @@ impl Planner<'_> {
             }
             let password = self.secret(&user.password, &key);
             let (Some(name), Some(password), false) = (name, password, is_again) else { continue };
-            let scopes = user.scopes.iter().map(|scope| scope.to_string()).collect();
-            complete.push(Complete { name, password, owner: user.owner.as_deref().unwrap_or(name), scopes });
+            let owner = user.owner.as_deref().unwrap_or(name);
+            let scopes = user.scopes.iter().map(|scope| scope.to_string());
+            complete.push(StoredUser::new(name, password.reveal()).owner(owner).scopes(scopes));
         }
         (complete.len() == users.len()).then_some(complete)
     }

@@ -12,7 +12,7 @@ const TABLE: &str = "auth.proxy";
 impl Planner<'_> {
     pub(super) fn proxy(&mut self, section: &schema::Proxy, trusted: &[TrustedProxy]) {
         let mut section = section.clone();
-        let Some(source) = begins(section.place.clone().as_ref(), &mut section) else { return };
+        let Some(source) = begins(&mut section) else { return };
         let Some(kind) = self.declared_at_proxy(&section) else { return };
         let proxies = section.proxies.as_deref().unwrap_or(trusted);
         if proxies.is_empty() {
@@ -67,7 +67,7 @@ impl Planner<'_> {
             (Some(AtProxy::Certificate), _) => Some(SchemeKind::MutualTls),
             (None, _) => {
                 let mut section = section.clone();
-                let source = begins(section.place.clone().as_ref(), &mut section)?;
+                let source = begins(&mut section)?;
                 let text = "missing; it tells clients what the proxy wants: \"bearer\", \"basic\", \"digest\", \
                             \"openid\" or \"certificate\"";
                 self.refuse(&source, "auth.proxy.declare", text);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::AgentLimits;
-use crate::config::setting::{Field, Place, Section, Sections, Setting, Source, Visit};
+use crate::config::setting::{Field, Section, Sections, Setting, Source, Visit, Written};
 use crate::config::value::{
     AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Requirement, Shown,
     Size, Tenant, Word,
@@ -54,10 +54,7 @@ pub(crate) struct Skill {
     pub(crate) kill_grace: Setting<Option<Duration>>,
     pub(crate) rerunnable: Setting<Option<bool>>,
     pub(crate) show_stderr: Setting<Option<bool>>,
-    /// Where its table begins; `None` if it was made from flags.
-    pub(crate) place: Option<Place>,
-    /// A key in it was refused, so that key is not reported as missing, too.
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 /// One of several agents.
@@ -70,8 +67,7 @@ pub(crate) struct Agent {
     pub(crate) card: Card,
     pub(crate) limits: AgentLimits,
     pub(crate) skills: Vec<Skill>,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 impl Card {
@@ -151,8 +147,7 @@ impl Default for Skill {
             kill_grace: Setting::default(),
             rerunnable: Setting::default(),
             show_stderr: Setting::default(),
-            place: None,
-            broken: false,
+            written: Written::default(),
         }
     }
 }
@@ -209,12 +204,8 @@ impl Section for Skill {
         self.id.as_deref().map(str::to_owned)
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }
 
@@ -233,11 +224,7 @@ impl Section for Agent {
         self.id.as_ref().map(|id| id.as_str().to_owned())
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }

@@ -3,7 +3,7 @@
 use baton_server::auth::MAX_KEYS;
 
 use super::begins;
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{AdminSocket, Id, KeyLocation, SecretText, Word};
 
 /// API keys: a secret of the operator's, and the keys of `baton key`.
@@ -16,7 +16,7 @@ pub(crate) struct ApiKey {
     pub(crate) location: Setting<KeyLocation>,
     pub(crate) name: Setting<Option<Word>>,
     pub(crate) max_keys: Setting<usize>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 /// How `baton key` reaches the running server.
@@ -34,7 +34,7 @@ impl Default for ApiKey {
             location: Setting::new(KeyLocation::Header),
             name: Setting::default(),
             max_keys: Setting::new(MAX_KEYS).at_least(1).at_most(1_000_000),
-            place: None,
+            written: Written::default(),
         }
     }
 }
@@ -49,13 +49,13 @@ impl Section for ApiKey {
         visit.field("max_keys", &mut self.max_keys);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     /// A table that is there switches keys on.
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use baton_server::auth::ThrottleOptions;
 
 use super::api_key::ApiKey;
-use crate::config::setting::{Field, OneOrMore, Place, Section, Sections, Setting, Source, Visit};
+use crate::config::setting::{Field, OneOrMore, Section, Sections, Setting, Source, Visit};
 use crate::config::value::Requirement;
 
 /// A scheme is enforced if its table is there.
@@ -86,8 +86,9 @@ impl Section for Throttle {
 }
 
 /// Where a scheme's table begins, or the first of its keys that is set elsewhere. `None`: the scheme is not configured.
-pub(crate) fn begins(place: Option<&Place>, section: &mut dyn Section) -> Option<Source> {
-    let mut first = FirstSet(place.cloned().map(Source::File));
+pub(crate) fn begins(section: &mut dyn Section) -> Option<Source> {
+    let place = section.written().and_then(|written| written.place.clone());
+    let mut first = FirstSet(place.map(Source::File));
     section.visit(&mut first);
     first.0
 }

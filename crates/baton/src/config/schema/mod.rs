@@ -25,7 +25,7 @@ use baton_server::store::sqlite;
 use super::default_store::DEMO_STORE;
 use super::setting::{Section, Setting, Visit};
 use super::value::{
-    HostName, HttpUrl, Listen, LogFilter, LogFormat, Origin, PublicUrl, StoreUrl, TrustedProxy,
+    HostName, HttpUrl, Listen, LogFilter, LogFormat, Origin, PublicUrl, SecretText, StoreUrl, TrustedProxy,
 };
 
 const PORT: u16 = 3000;
@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) allow_public: Setting<bool>,
     pub(crate) allowed_hosts: Setting<Vec<HostName>>,
     pub(crate) drain: Setting<Duration>,
+    pub(crate) master_key: Setting<Option<SecretText>>,
+    pub(crate) master_key_old: Setting<Option<SecretText>>,
     pub(crate) tls: Tls,
     pub(crate) store: Store,
     pub(crate) limits: Limits,
@@ -99,6 +101,8 @@ impl Default for Config {
             allow_public: Setting::default(),
             allowed_hosts: Setting::default(),
             drain: Setting::new(Duration::from_secs(30)),
+            master_key: Setting::default(),
+            master_key_old: Setting::default(),
             tls: Tls::default(),
             store: Store {
                 url: Setting::new(StoreUrl::Sqlite(DEMO_STORE.into())),
@@ -141,6 +145,8 @@ impl Section for Config {
         visit.field("allow_public", &mut self.allow_public);
         visit.field("allowed_hosts", &mut self.allowed_hosts);
         visit.field("drain", &mut self.drain);
+        visit.field("master_key", &mut self.master_key);
+        visit.field("master_key_old", &mut self.master_key_old);
         visit.table("tls", &mut self.tls);
         visit.table("store", &mut self.store);
         visit.table("limits", &mut self.limits);

@@ -98,8 +98,7 @@ fn unknown_variables_are_warned_of() {
         ("BATON_LISTNE", "x"),
         ("BATON_LIMITS_MAX_BDY", "x"),
         ("BATON_QUITE_ANOTHER_THING", "x"),
-        // Not built yet: whoever sets it must not believe that it protects anything.
-        ("BATON_MASTER_KEY", "x"),
+        ("BATON_MASTER_KEYS", "x"),
         // Known, though no keys.
         ("BATON_CONFIG", ""),
         ("BATON_TASK_ID", "x"),
@@ -115,10 +114,52 @@ fn unknown_variables_are_warned_of() {
     let expected = [
         "BATON_LIMITS_MAX_BDY: unknown variable, not used; did you mean `BATON_LIMITS_MAX_BODY`?",
         "BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?",
-        "BATON_MASTER_KEY: not used yet; secrets in the store are not encrypted",
+        "BATON_MASTER_KEYS: unknown variable, not used; did you mean `BATON_MASTER_KEY`?",
         "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton config default` lists the keys",
     ];
     assert_eq!(load("", &variables, &[]).unwrap().warnings, expected);
+}
+
+#[test]
+fn s16_a_master_key_comes_from_a_variable_or_a_file_and_is_checked_before_anything_starts() {
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("key"), format!("{KEY}\n")).unwrap();
+    std::fs::write(path("weak"), "canary\n").unwrap();
+    let keys = |text: &str, variables: &[(&str, &str)]| {
+        format!("{:?}", load(text, variables, &[]).unwrap().master_keys)
+    };
+    let one = keys("", &[("BATON_MASTER_KEY", KEY)]);
+    assert!(one.contains("MasterKey(") && !one.contains(KEY), "{one}");
+    assert_eq!(keys("", &[("BATON_MASTER_KEY_FILE", &path("key"))]), one);
+    assert_eq!(keys(&format!("master_key = \"@{}\"", path("key")), &[]), one);
+    assert_eq!(keys("", &[]), "None");
+    let other = "ff".repeat(8) + "00112233445566778899aabbccddeeff0123456789abcdef";
+    let both = keys("", &[("BATON_MASTER_KEY", &other), ("BATON_MASTER_KEY_OLD_FILE", &path("key"))]);
+    assert_eq!(both.matches("MasterKey(").count(), 2, "{both}");
+
+    let weak = "a master key is 32 random bytes in base64 or hexadecimal, and this is neither; `openssl rand -base64 32` makes one";
+    for (variables, said) in [
+        (&[("BATON_MASTER_KEY", "my-canary-phrase")][..], format!("BATON_MASTER_KEY: {weak}")),
+        (&[("BATON_MASTER_KEY", "")], "BATON_MASTER_KEY: the secret is empty".to_owned()),
+        (&[("BATON_MASTER_KEY_FILE", "")], "BATON_MASTER_KEY_FILE: the path is empty".to_owned()),
+        (
+            &[("BATON_MASTER_KEY_FILE", &path("weak"))],
+            format!("BATON_MASTER_KEY_FILE: the file `{}`: {weak}", path("weak")),
+        ),
+        (
+            &[("BATON_MASTER_KEY", KEY), ("BATON_MASTER_KEY_FILE", &path("key"))],
+            "BATON_MASTER_KEY_FILE: BATON_MASTER_KEY is set, too; set one of them".to_owned(),
+        ),
+        (
+            &[("BATON_MASTER_KEY_OLD", KEY)],
+            "BATON_MASTER_KEY_OLD: there is no new master key: set `master_key` (BATON_MASTER_KEY), too"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(complaints(load("", variables, &[])), said);
+    }
 }
 
 #[test]

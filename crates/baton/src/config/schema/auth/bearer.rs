@@ -1,7 +1,7 @@
 //! `[auth.bearer]`.
 
 use super::begins;
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{Id, SecretText, Word};
 
 /// Static bearer tokens.
@@ -9,7 +9,7 @@ use crate::config::value::{Id, SecretText, Word};
 pub(crate) struct Bearer {
     pub(crate) id: Setting<Option<Id>>,
     pub(crate) tokens: Vec<Token>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 /// A bearer token, and whose it is.
@@ -21,8 +21,7 @@ pub(crate) struct Token {
     /// The id by default.
     pub(crate) owner: Setting<Option<Word>>,
     pub(crate) scopes: Setting<Vec<Word>>,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 impl Section for Bearer {
@@ -31,12 +30,12 @@ impl Section for Bearer {
         visit.list("token", &mut self.tokens);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }
 
@@ -52,11 +51,7 @@ impl Section for Token {
         self.id.as_deref().map(str::to_owned)
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{
     ClientSecret, GrantType, HttpUrl, Id, JwtAlgorithm, KeysAt, SecretText, Size, Word,
 };
@@ -27,8 +27,7 @@ pub(crate) struct Jwt {
     pub(crate) keys_stale: Setting<Duration>,
     pub(crate) rules: TokenRules,
     pub(crate) oauth2: OAuth2,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 /// An issuer that is asked about each token.
@@ -48,8 +47,7 @@ pub(crate) struct Introspection {
     pub(crate) max_waiting: Setting<usize>,
     pub(crate) rules: TokenRules,
     pub(crate) oauth2: OAuth2,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 /// What all tokens of other servers have.
@@ -123,8 +121,7 @@ impl Default for Jwt {
             keys_stale: Setting::new(DAY).at_most(30 * DAY),
             rules: TokenRules::default(),
             oauth2: OAuth2::default(),
-            place: None,
-            broken: false,
+            written: Written::default(),
         }
     }
 }
@@ -146,8 +143,7 @@ impl Default for Introspection {
             max_waiting: Setting::new(1024).at_least(1).at_most(1_000_000),
             rules: TokenRules::default(),
             oauth2: OAuth2::default(),
-            place: None,
-            broken: false,
+            written: Written::default(),
         }
     }
 }
@@ -199,12 +195,8 @@ impl Section for Jwt {
         self.id.as_ref().map(|id| id.as_str().to_owned())
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }
 
@@ -230,12 +222,8 @@ impl Section for Introspection {
         self.id.as_ref().map(|id| id.as_str().to_owned())
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[auth.mtls]`: client certificates.
 
 use super::begins;
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{CertName, Id, Word};
 
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(crate) struct Mtls {
     pub(crate) owner_prefix: Setting<String>,
     pub(crate) scopes: Setting<Vec<Word>>,
     pub(crate) clients: Vec<Client>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 /// The owner of certificates with a name.
@@ -20,8 +20,7 @@ pub(crate) struct Mtls {
 pub(crate) struct Client {
     pub(crate) name: Setting<Option<Word>>,
     pub(crate) owner: Setting<Option<Word>>,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 impl Default for Mtls {
@@ -33,7 +32,7 @@ impl Default for Mtls {
             owner_prefix: Setting::new("mtls:".to_owned()),
             scopes: Setting::default(),
             clients: Vec::new(),
-            place: None,
+            written: Written::default(),
         }
     }
 }
@@ -48,12 +47,12 @@ impl Section for Mtls {
         visit.list("client", &mut self.clients);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }
 
@@ -67,11 +66,7 @@ impl Section for Client {
         self.name.as_deref().map(str::to_owned)
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }

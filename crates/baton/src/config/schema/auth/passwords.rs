@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_server::auth::{BasicOptions, DigestOptions};
 
 use super::begins;
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{Id, SecretText, Size, Word};
 
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct Basic {
     pub(crate) max_hash_memory: Setting<Size>,
     pub(crate) max_hash_passes: Setting<u32>,
     pub(crate) users: Vec<User>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Digest {
     pub(crate) max_nonces: Setting<usize>,
     pub(crate) max_user: Setting<usize>,
     pub(crate) users: Vec<User>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 /// A user and the stored form of the password.
@@ -42,8 +42,7 @@ pub(crate) struct User {
     /// The name by default.
     pub(crate) owner: Setting<Option<Word>>,
     pub(crate) scopes: Setting<Vec<Word>>,
-    pub(crate) place: Option<Place>,
-    pub(crate) broken: bool,
+    pub(crate) written: Written,
 }
 
 impl Default for Basic {
@@ -61,7 +60,7 @@ impl Default for Basic {
             max_hash_memory: Setting::new(memory).at_least(Size(8 * 1024)).at_most(Size(4 << 30)),
             max_hash_passes: Setting::new(options.max_hash_passes).at_least(1).at_most(1000),
             users: Vec::new(),
-            place: None,
+            written: Written::default(),
         }
     }
 }
@@ -78,7 +77,7 @@ impl Default for Digest {
             max_nonces: Setting::new(options.max_nonces).at_least(1).at_most(1_000_000),
             max_user: Setting::new(options.max_user).at_least(1).at_most(1024),
             users: Vec::new(),
-            place: None,
+            written: Written::default(),
         }
     }
 }
@@ -97,12 +96,12 @@ impl Section for Basic {
         visit.list("user", &mut self.users);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }
 
@@ -116,12 +115,12 @@ impl Section for Digest {
         visit.list("user", &mut self.users);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }
 
@@ -137,11 +136,7 @@ impl Section for User {
         self.name.as_deref().map(str::to_owned)
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn broken(&mut self) {
-        self.broken = true;
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 }

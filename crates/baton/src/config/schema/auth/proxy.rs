@@ -1,7 +1,7 @@
 //! `[auth.proxy]`: a proxy in front that authenticates callers and names them.
 
 use super::begins;
-use crate::config::setting::{Place, Section, Setting, Visit};
+use crate::config::setting::{Section, Setting, Visit, Written};
 use crate::config::value::{AtProxy, HttpUrl, Id, TrustedProxy, Word};
 
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct Proxy {
     pub(crate) owner_prefix: Setting<String>,
     pub(crate) max_user: Setting<usize>,
     pub(crate) max_scopes: Setting<usize>,
-    pub(crate) place: Option<Place>,
+    pub(crate) written: Written,
 }
 
 impl Default for Proxy {
@@ -31,7 +31,7 @@ impl Default for Proxy {
             owner_prefix: Setting::new("proxy:".to_owned()),
             max_user: Setting::new(256).at_least(1).at_most(1024),
             max_scopes: Setting::new(64).at_least(1).at_most(10_000),
-            place: None,
+            written: Written::default(),
         }
     }
 }
@@ -49,11 +49,11 @@ impl Section for Proxy {
         visit.field("max_scopes", &mut self.max_scopes);
     }
 
-    fn placed(&mut self, place: Place) {
-        self.place = Some(place);
+    fn written(&mut self) -> Option<&mut Written> {
+        Some(&mut self.written)
     }
 
     fn is_there(&mut self) -> bool {
-        begins(self.place.clone().as_ref(), self).is_some()
+        begins(self).is_some()
     }
 }

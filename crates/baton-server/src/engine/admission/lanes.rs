@@ -11,7 +11,7 @@ use crate::engine::caller::Caller;
 pub(super) struct AgentQueue {
     pub(super) caps: Caps,
     running: usize,
-    /// How many of them each caller has.
+    /// How many of them each caller has, as far as callers have limits.
     running_by: HashMap<Caller, usize>,
     /// Tasks in all lanes, including promised slots.
     waiting: usize,
@@ -51,7 +51,9 @@ impl AgentQueue {
     /// A turn of the caller begins.
     pub(super) fn start(&mut self, caller: &Caller) {
         self.running += 1;
-        *self.running_by.entry(caller.clone()).or_default() += 1;
+        if caller.is_limited() {
+            *self.running_by.entry(caller.clone()).or_default() += 1;
+        }
     }
 
     /// A turn of the caller has ended.

@@ -85,7 +85,7 @@ impl Default for Connections {
             max_per_address: 256,
             max_streams: 20_000,
             max_streams_per_owner: 100,
-            max_bodies_bytes: 256 * 1024 * 1024,
+            max_bodies_bytes: 128 * 1024 * 1024,
             max_answers_bytes: 64 * 1024 * 1024,
             max_answers_per_connection: 16 * 1024 * 1024,
             room_wait: Duration::from_secs(30),

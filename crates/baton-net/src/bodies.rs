@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::body_room::{BodyBytes, BodyRoom};
+use super::customer::CustomerOfRequest;
 use super::options::Connections;
 use super::patience::body_time;
 use super::pulse::Pulse;
@@ -211,28 +213,6 @@ impl Body for ObservedBody {
     }
 }
 
-/// Bytes of all request bodies that are being received, of all connections.
-#[derive(Debug)]
-pub(super) struct BodyRoom {
-    max: usize,
-    taken: AtomicUsize,
-}
-
-impl BodyRoom {
-    pub(super) fn new(max: usize) -> Self {
-        BodyRoom { max, taken: AtomicUsize::new(0) }
-    }
-
-    /// Counts so many more bytes until they are given back; false if they are above the limit.
-    fn take(&self, bytes: usize) -> bool {
-        self.taken.fetch_add(bytes, Relaxed) + bytes <= self.max
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.taken.fetch_sub(bytes, Relaxed);
-    }
-}
-
 /// Where the reason is kept when a request's body is refused.
 #[derive(Debug)]
 pub(super) enum Faults {
@@ -258,6 +238,9 @@ pub(super) struct PatientBody {
     faults: Faults,
     options: Arc<Connections>,
     room: Arc<BodyRoom>,
+    customer: CustomerOfRequest,
+    /// Made with the first part that is not the last: a body that comes at once is never held.
+    held: Option<BodyBytes>,
     /// Made when the body is first waited for.
     wait: Option<Box<Wait>>,
     bytes: usize,
@@ -281,9 +264,16 @@ impl PatientBody {
         faults: Faults,
         options: &Arc<Connections>,
         room: &Arc<BodyRoom>,
+        customer: CustomerOfRequest,
     ) -> Self {
         let (options, room) = (Arc::clone(options), Arc::clone(room));
-        PatientBody { body, faults, options, room, wait: None, bytes: 0 }
+        PatientBody { body, faults, options, room, customer, held: None, wait: None, bytes: 0 }
+    }
+
+    /// Counts a part after which more is to come. False if the body is given up.
+    fn hold(&mut self, part: usize) -> bool {
+        let held = self.held.get_or_insert_with(|| BodyBytes::new(&self.room, self.customer.get()));
+        held.add(part)
     }
 
     /// Nothing was received. Ready when that has lasted too long.
@@ -309,12 +299,6 @@ impl PatientBody {
     }
 }
 
-impl Drop for PatientBody {
-    fn drop(&mut self) {
-        self.room.give_back(self.bytes);
-    }
-}
-
 impl Body for PatientBody {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -324,6 +308,9 @@ impl Body for PatientBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = &mut *self;
+        if this.held.as_ref().is_some_and(|held| held.gives_way(cx.waker())) {
+            return Poll::Ready(Some(Err(this.give_up(Refusal::GivesWay))));
+        }
         let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) else {
             return this.wait(cx).map(|()| Some(Err(this.give_up(Refusal::BodyTimeout))));
         };
@@ -335,8 +322,8 @@ impl Body for PatientBody {
         let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
         let bytes = data.map_or(0, Bytes::len);
         this.bytes += bytes;
-        if !this.room.take(bytes) {
-            return Poll::Ready(Some(Err(this.give_up(Refusal::NoRoom))));
+        if bytes > 0 && !this.body.is_end_stream() && !this.hold(bytes) {
+            return Poll::Ready(Some(Err(this.give_up(Refusal::GivesWay))));
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }

@@ -68,7 +68,7 @@ pub(super) async fn serve(
     let read = preface::read(&mut stream, known, &pulse, &mut timer, &shared.options).await;
     let Some((protocol, first)) = read else { return stream.say_goodbye().await };
     timer.speaks(protocol);
-    let answers = shared.answers.of_connection(peer.ip());
+    let answers = shared.answers.of_connection();
     let caller = Caller { shared, pulse, peer, tray: None, answers, certificates };
     match protocol {
         Protocol::Http1 => http1(stream, first, caller, timer).await,
@@ -156,7 +156,7 @@ async fn http2(
     mut caller: Caller<impl Application>,
     mut timer: ConnectionTimer,
 ) {
-    caller.answers = caller.shared.answers.of_http2(caller.peer.ip());
+    caller.answers = caller.shared.answers.of_http2();
     let options = Arc::clone(&caller.shared.options);
     let filter = Http2Filter::new(&options, first, &caller.pulse);
     let mut socket = Socket::new(stream, Arc::clone(&caller.pulse), filter);

@@ -13,10 +13,12 @@ use hyper::body::{Body as _, Incoming};
 use super::answers::{AnswerRoom, Asker, OfConnection, Reader};
 use super::application::{Application, Observer};
 use super::authority::{Authority, Scheme};
-use super::bodies::{BodyRoom, Faults, ObservedBody, PatientBody, UnderWay, Watch};
+use super::bodies::{Faults, ObservedBody, PatientBody, UnderWay, Watch};
+use super::body_room::BodyRoom;
 use super::caps::Registry;
 use super::client_certificates::ClientCertificates;
 use super::cors::Origins;
+use super::customer::CustomerOfRequest;
 use super::half_close::Owed;
 use super::hosts::Hosts;
 use super::lent::{Outgoing, Tray, closes_after};
@@ -223,12 +225,15 @@ impl<A: Application> Caller<A> {
             request.extensions_mut().insert(certificates.clone());
         }
         let Shared { options, body_room, .. } = &*self.shared;
-        let request = request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room)));
+        let customer = CustomerOfRequest::at(self.peer.ip());
+        let of_body = customer.clone();
+        let request =
+            request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room, of_body)));
         let reader = match watch {
             Some(watch) => Reader::Stream(Arc::clone(watch)),
             None => Reader::Connection(Arc::clone(&self.pulse)),
         };
-        let asker = Asker::new(&self.answers, reader);
+        let asker = Asker::new(&self.answers, reader, customer);
         let response = self.shared.app.answer(request, self.peer, asker).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
@@ -310,7 +315,7 @@ mod tests {
             tls: None,
         };
         let (pulse, tray) = (Arc::new(Pulse::new(Instant::now())), Some(Arc::default()));
-        let answers = shared.answers.of_connection(peer.ip());
+        let answers = shared.answers.of_connection();
         Caller { shared: Arc::new(shared), pulse, peer, tray, answers, certificates: None }
     }
 

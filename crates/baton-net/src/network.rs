@@ -8,7 +8,7 @@ use super::accept;
 use super::answers::AnswerRoom;
 use super::application::{Application, Observer};
 use super::authority::Scheme;
-use super::bodies::BodyRoom;
+use super::body_room::BodyRoom;
 use super::caps::Registry;
 use super::cors::Origins;
 use super::guard::Shared;

@@ -34,18 +34,18 @@ pub struct Connections {
     /// Event streams at once of one caller; beyond it 429. Callers who are not authenticated are counted by address; those
     /// on this machine, or behind a proxy that does not forward their address, are not counted.
     pub max_streams_per_owner: usize,
-    /// Bytes of all request bodies that are being received; beyond it 503. The size of one body is the application's to
-    /// limit.
+    /// Bytes of all request bodies that are being received. Beyond it the customer that holds most gives way: its body that
+    /// has brought nothing for the longest time gets 429. The size of one body is the application's to limit.
     pub max_bodies_bytes: usize,
-    /// Bytes of all answers above 64 KiB that are in memory until their clients have read them. Beyond it an answer waits
-    /// before it is made.
+    /// Bytes of all answers above 64 KiB that are in memory until their clients have read them; of one customer at most half
+    /// of that. Beyond it an answer waits before it is made.
     pub max_answers_bytes: usize,
-    /// The same of one HTTP/2 connection. In HTTP/1 there is one answer at a time.
+    /// The same of one customer on one HTTP/2 connection. In HTTP/1 there is one answer at a time.
     pub max_answers_per_connection: usize,
     /// How long a large answer may wait for room; then 503.
     pub room_wait: Duration,
     /// While large answers wait for room, a client that has read less than 64 KiB of one for so long (on an HTTP/2 stream:
-    /// less than 8 KiB) is cut off, the longest stuck first.
+    /// less than 8 KiB) is cut off: first those of the customer that holds most, and of these the longest stuck.
     pub crowded_stall: Duration,
     /// Bytes that the kernel buffers beyond those it can send to the client now (`TCP_NOTSENT_LOWAT`, on Linux).
     pub max_unsent_bytes: u32,
@@ -85,7 +85,7 @@ impl Default for Connections {
             max_per_address: 256,
             max_streams: 20_000,
             max_streams_per_owner: 100,
-            max_bodies_bytes: 256 * 1024 * 1024,
+            max_bodies_bytes: 128 * 1024 * 1024,
             max_answers_bytes: 64 * 1024 * 1024,
             max_answers_per_connection: 16 * 1024 * 1024,
             room_wait: Duration::from_secs(30),

@@ -43,7 +43,7 @@ refusals! {
     TooManyHeaders   431 "The request has too many headers"
     Chunk            400 "The body is not framed as Transfer-Encoding `chunked` says"
     Stopping         503 "The server is stopping; try again in a moment"
-    NoRoom           503 "The server is busy with the bodies of other requests; try again in a moment"
+    GivesWay         429 "The room for request bodies is full, and this caller's hold most of it; send fewer at a time"
     HeadTimeout      408 "The request's head took too long to arrive"
     BodyTimeout      408 "The request's body took too long to arrive"
 }
@@ -82,7 +82,7 @@ impl Refusal {
     pub(super) fn response(self, version: Version) -> Response<Body> {
         tracing::debug!(status = self.status().as_u16(), reason = self.text(), "a request was refused");
         let mut response = plain(self.status(), self.text(), version);
-        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(self.status(), StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response

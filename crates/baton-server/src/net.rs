@@ -6,8 +6,8 @@ use baton_protocol::wire::http_json::{HEALTH_PATH, READY_PATH};
 use http::{HeaderValue, StatusCode};
 
 pub(crate) use baton_net::{
-    Application, Asker, BadSetting, ClientCertificates, Connections, Cors, IpRange, Network, NoRoom,
-    Observer, SMALL, Settings, Share, forwarded_base, forwarded_for, is_forwarded, one_customer,
+    Application, Asker, BadSetting, ClientCertificates, Connections, Cors, Customer, IpRange, Network,
+    NoRoom, Observer, SMALL, Settings, Share, forwarded_base, forwarded_for, is_forwarded, one_customer,
 };
 
 #[cfg(feature = "tls")]

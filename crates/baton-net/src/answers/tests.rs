@@ -5,22 +5,24 @@ use super::*;
 const MIB: usize = 1 << 20;
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
+/// One customer may have 10 MiB, and 4 MiB on one HTTP/2 connection.
 fn room() -> (Arc<AnswerRoom>, Instant) {
     let mut options = Connections::default();
-    (options.max_answers_bytes, options.max_answers_per_connection) = (10 * MIB, 4 * MIB);
+    (options.max_answers_bytes, options.max_answers_per_connection) = (20 * MIB, 4 * MIB);
     (AnswerRoom::new(&options), Instant::now())
 }
 
 /// An HTTP/1 reader, and the way to see what it does.
 fn reader(room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
     let pulse = Arc::new(Pulse::new(epoch));
-    (Asker::new(&room.of_connection(HERE), Reader::Connection(Arc::clone(&pulse))), pulse)
+    let here = CustomerOfRequest::at(HERE);
+    (Asker::new(&room.of_connection(), Reader::Connection(Arc::clone(&pulse)), here), pulse)
 }
 
 /// A stream of an HTTP/2 connection, likewise.
 fn stream(of: &Arc<OfConnection>) -> (Asker, Arc<Watch>) {
     let watch = Arc::new(Watch::new());
-    (Asker::new(of, Reader::Stream(Arc::clone(&watch))), watch)
+    (Asker::new(of, Reader::Stream(Arc::clone(&watch)), CustomerOfRequest::at(HERE)), watch)
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,8 +51,7 @@ async fn the_reader_that_is_stuck_longest_makes_room() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!([told(0), told(2)], [false; 2], "nobody else needs room");
     drop((share, shares));
-    let state = room.all.state();
-    assert_eq!((state.taken, state.holders.len()), (0, 0));
+    assert_eq!(room.all.taken(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,13 +73,12 @@ async fn those_who_wait_are_served_in_order_or_told_that_there_is_no_room() {
 #[tokio::test(start_paused = true)]
 async fn the_streams_of_one_connection_share_its_part() {
     let (room, _) = room();
-    let connection = room.of_http2(HERE);
-    let stream = || Asker::new(&connection, Reader::Stream(Arc::new(Watch::new())));
+    let connection = room.of_http2();
+    let stream = || stream(&connection).0;
     let held = stream().try_enter(3 * MIB).expect("room");
     assert!(stream().try_enter(2 * MIB).is_none(), "its connection has as much as it may");
     assert!(stream().try_enter(MIB).is_some());
-    let elsewhere = room.of_http2(HERE);
-    let other = Asker::new(&elsewhere, Reader::Stream(Arc::new(Watch::new())));
+    let (other, _) = self::stream(&room.of_http2());
     assert!(other.try_enter(4 * MIB).is_some());
     drop(held);
     assert!(stream().try_enter(usize::MAX).is_some(), "a large answer takes what a connection may have");
@@ -87,7 +87,7 @@ async fn the_streams_of_one_connection_share_its_part() {
 #[tokio::test(start_paused = true)]
 async fn the_stuck_streams_of_a_full_connection_make_room() {
     let (room, _) = room();
-    let (connection, elsewhere) = (room.of_http2(HERE), room.of_http2(HERE));
+    let (connection, elsewhere) = (room.of_http2(), room.of_http2());
     let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -121,9 +121,9 @@ fn bytes_keep_their_share_while_any_part_of_them_is_there() {
     let bytes = share.holding(Bytes::from_static(b"abc"));
     let part = bytes.slice(1..2);
     drop(bytes);
-    assert_eq!((&part[..], room.all.state().taken), (&b"b"[..], MIB));
+    assert_eq!((&part[..], room.all.taken()), (&b"b"[..], MIB));
     drop(part);
-    assert_eq!(room.all.state().taken, 0);
+    assert_eq!(room.all.taken(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +149,7 @@ async fn a_reader_that_takes_a_few_bytes_now_and_then_is_stuck_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn small_answers_wait_for_those_of_their_own_connection_only() {
     let (room, _) = room();
-    let connection = room.of_http2(HERE);
+    let connection = room.of_http2();
     let streams: Vec<_> = (0..8).map(|_| stream(&connection)).collect();
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(SMALL)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -157,7 +157,7 @@ async fn small_answers_wait_for_those_of_their_own_connection_only() {
     assert!(ninth.try_enter(FREE).is_some(), "what costs nothing is not counted");
     assert!(ninth.try_enter(SMALL).is_none());
     assert!(ninth.try_enter(2 * SMALL).is_some(), "large ones have another room");
-    assert!(stream(&room.of_http2(HERE)).0.try_enter(SMALL).is_some());
+    assert!(stream(&room.of_http2()).0.try_enter(SMALL).is_some());
     assert!(reader(&room, Instant::now()).0.try_enter(SMALL).is_some(), "HTTP/1");
     for (_, watch) in &streams {
         watch.offered();
@@ -168,8 +168,7 @@ async fn small_answers_wait_for_those_of_their_own_connection_only() {
     shares[cut] = None;
     waiting.await.unwrap().expect("there is room now");
     drop((shares, streams));
-    let state = room.all.state();
-    assert_eq!((state.taken, state.holders.len()), (0, 0));
+    assert_eq!(room.all.taken(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,8 +181,8 @@ async fn whoever_asks_for_much_stands_in_line_once() {
         crowd.push(tokio::spawn(async move { asker.enter_in_turn(10 * MIB).await }));
         tokio::task::yield_now().await;
     }
-    let elsewhere = room.of_connection(IpAddr::from([192, 0, 2, 1]));
-    let other = Asker { connection: elsewhere, ..greedy };
+    let elsewhere = CustomerOfRequest::at(IpAddr::from([192, 0, 2, 1]));
+    let other = Asker { customer: elsewhere, ..greedy };
     let other = tokio::spawn(async move { other.enter_in_turn(10 * MIB).await });
     tokio::task::yield_now().await;
     drop(all);
@@ -203,9 +202,9 @@ fn an_answer_that_turned_out_to_be_small_leaves_the_room_of_large_ones() {
     assert_eq!(asker.taken(), MIB);
     let bytes = asker.fit(share, SMALL).expect("room").holding(Bytes::from(vec![0; SMALL]));
     let small = &asker.connection.streams.as_ref().unwrap().small;
-    assert_eq!((asker.taken(), small.state().taken), (0, SMALL));
+    assert_eq!((asker.taken(), small.taken()), (0, SMALL));
     drop(bytes);
-    assert_eq!(small.state().taken, 0);
+    assert_eq!(small.taken(), 0);
 }
 
 #[test]
@@ -222,4 +221,76 @@ fn an_answer_that_turned_out_to_be_larger_needs_more_room() {
     assert_eq!(asker.taken(), 14 * MIB);
     drop(bytes);
     assert_eq!(asker.taken(), 0);
+}
+
+/// A reader of a customer that the application knows, at the same address as all others.
+fn reader_of(name: &str, room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
+    let (asker, pulse) = reader(room, epoch);
+    asker.set_customer(Customer::Named(Arc::from(name)));
+    (asker, pulse)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s12_a_customer_with_all_it_may_have_keeps_nobody_waiting() {
+    let (room, epoch) = room();
+    let readers: Vec<_> = (0..5).map(|_| reader_of("greedy", &room, epoch)).collect();
+    let held: Vec<_> = readers.iter().map(|(asker, _)| asker.try_enter(2 * MIB).expect("room")).collect();
+    assert!(readers[0].0.try_enter(SMALL + 1).is_none(), "it has half of the room");
+    let waiting: Vec<_> = readers.iter().map(|(asker, _)| asker.clone()).collect();
+    let waiting = waiting.into_iter().map(|asker| tokio::spawn(async move { asker.enter(2 * MIB).await }));
+    let waiting: Vec<_> = waiting.collect();
+    tokio::task::yield_now().await;
+    // On one HTTP/2 connection with it, as behind a proxy, and on another.
+    let connection = room.of_http2();
+    let (unread, _) = stream(&connection);
+    unread.set_customer(Customer::Named(Arc::from("greedy too")));
+    let _unread = unread.try_enter(4 * MIB).expect("room");
+    let (other, _) = stream(&connection);
+    other.set_customer(Customer::Named(Arc::from("calm")));
+    drop(other.try_enter(4 * MIB).expect("its own part of the connection"));
+    drop(reader_of("calm", &room, epoch).0.try_enter(6 * MIB).expect("nobody is in its way"));
+    drop(held);
+    for waiting in waiting {
+        waiting.await.unwrap().expect("when others of the same customer were read");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s12_who_holds_least_is_served_first() {
+    let (room, epoch) = room();
+    let shares = [("a", 8), ("b", 8), ("c", 3)]
+        .map(|(name, mib)| reader_of(name, &room, epoch).0.try_enter(mib * MIB).expect("room"));
+    let [_of_a, _of_b, of_c] = shares;
+    let mut waiting = Vec::new();
+    for (name, mib) in [("a", 2), ("d", 4)] {
+        let (asker, _) = reader_of(name, &room, epoch);
+        waiting.push(tokio::spawn(async move { asker.enter_in_turn(mib * MIB).await }));
+        tokio::task::yield_now().await;
+    }
+    assert!(reader_of("e", &room, epoch).0.try_enter(MIB).is_none(), "others wait");
+    drop(of_c);
+    let served = waiting.pop().unwrap().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!waiting[0].is_finished(), "it came first and holds more");
+    drop(served);
+    waiting.pop().unwrap().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn s12_the_stuck_readers_of_who_holds_most_are_cut_off_first() {
+    let (room, epoch) = room();
+    let readers = [("calm", 2), ("greedy", 5), ("greedy", 5), ("other", 8)];
+    let readers = readers.map(|(name, mib)| (reader_of(name, &room, epoch), mib));
+    let _held = readers.each_ref().map(|((asker, _), mib)| asker.try_enter(mib * MIB).expect("room"));
+    for ((_, pulse), _) in &readers[..3] {
+        pulse.write_blocked();
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let (newcomer, _) = reader_of("newcomer", &room, epoch);
+    let waiting = tokio::spawn(async move { newcomer.enter_in_turn(6 * MIB).await });
+    tokio::task::yield_now().await;
+    let told = readers.each_ref().map(|((_, pulse), _)| pulse.order() == Order::Leave);
+    assert_eq!(told, [false, true, true, false], "not the one that is stuck longest");
+    waiting.abort();
 }

@@ -29,7 +29,7 @@ pub enum EventBody {
     },
     /// The agent is about to be called for the k-th time.
     AttemptStarted {
-        /// k.
+        /// k. 0 if the task is queued and the agent has not been called: the event only says which skill was chosen.
         attempt: u32,
         /// The skill that was chosen. Later turns use the same skill, even if routing would choose another by then.
         skill: Option<Arc<str>>,

@@ -17,6 +17,7 @@ use super::jsonrpc::{self, Endpoint};
 use super::request_log::{RequestLog, Route};
 use super::{incoming, index, metrics, respond};
 use crate::auth::{AuthRequest, Challenge, Principal, TlsPeer};
+use crate::engine::caller::Caller;
 use crate::service::Service;
 use crate::site::{Found, Site};
 use crate::telemetry::labels::{Binding, Limited};
@@ -152,6 +153,9 @@ async fn caller(
         }
     })?;
     log.set_caller(&principal);
+    if let (Some(asker), Some(customer)) = (log.asker(), Caller::of(&principal, client).customer()) {
+        asker.set_customer(customer);
+    }
     Ok(principal)
 }
 

@@ -4,7 +4,9 @@
 //! caps on what it runs and queues at all agents together. The tasks of one caller for one agent wait in a lane of their own,
 //! first in, first out. Free slots are given to the agents with queued tasks in turn (round robin), and within an agent to
 //! its callers in turn. So a busy agent or caller can slow others down but cannot block them: its tasks are not ahead of
-//! theirs in a queue, and even if a queue limit is reached, whoever has nothing in the queue may have one task in it.
+//! theirs in a queue, and even if a queue limit is reached, whoever has nothing in the queue may have one task in it. The
+//! last slots, of an agent and of the server, are for callers that run little ([`Slots::kept_free`]), so that turns that take long
+//! cannot hold all of them.
 //!
 //! | file | holds |
 //! |---|---|
@@ -39,6 +41,50 @@ pub(crate) struct Caps {
 impl Caps {
     /// For an agent without caps of its own.
     pub(crate) const NONE: Caps = Caps { max_running: usize::MAX, max_queued: usize::MAX };
+}
+
+/// The slots of a server, or of one agent on it.
+#[derive(Debug, Clone, Copy)]
+struct Slots {
+    max: usize,
+    running: usize,
+}
+
+impl Slots {
+    /// How many of them are left to callers that run fewer turns than this number: an eighth, and at least one if there is
+    /// more than one slot.
+    fn kept_free(self) -> usize {
+        if self.max < 2 { 0 } else { (self.max / 8).max(1) }
+    }
+
+    /// Whether a caller that has `own` of them may take one more.
+    fn may_take(self, own: usize) -> bool {
+        own < self.kept_free() || self.max.saturating_sub(self.running) > self.kept_free()
+    }
+}
+
+/// Whether a caller may run one more turn, as far as the rules for callers go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    May,
+    /// It runs as many as one caller may, until one of them ends.
+    AtItsCap,
+    /// The slots that are free now are kept for others.
+    NotTheLast,
+}
+
+/// `own` is how many turns the caller runs at all agents.
+fn standing(caller: &Caller, own: usize, each: Caps, server: Slots, queue: &AgentQueue) -> Standing {
+    // Without a cap for each caller, one may take everything.
+    if !caller.is_limited() || each.max_running == usize::MAX {
+        Standing::May
+    } else if own >= each.max_running {
+        Standing::AtItsCap
+    } else if server.may_take(own) && queue.slots().may_take(queue.running_of(caller)) {
+        Standing::May
+    } else {
+        Standing::NotTheLast
+    }
 }
 
 /// How busy a server is.
@@ -185,7 +231,7 @@ impl Admission {
             state.start(agent, caller);
             return Ok(Permit(self.clone(), Holder { agent: Arc::clone(agent), caller: caller.clone() }));
         }
-        if !state.caller_has_room(caller) {
+        if !state.caller_has_room(agent, caller) {
             return Err(state.caller_is_full(caller));
         }
         let queue = state.queue_of(agent);
@@ -284,9 +330,14 @@ impl State {
         self.callers.entry(caller.clone()).or_default()
     }
 
-    fn caller_has_room(&self, caller: &Caller) -> bool {
-        !caller.is_limited()
-            || self.callers.get(caller).map_or(0, |used| used.running) < self.each.max_running
+    fn slots(&self) -> Slots {
+        Slots { max: self.caps.max_running, running: self.running }
+    }
+
+    fn caller_has_room(&mut self, agent: &Arc<str>, caller: &Caller) -> bool {
+        let own = self.callers.get(caller).map_or(0, |used| used.running);
+        let (each, server) = (self.each, self.slots());
+        standing(caller, own, each, server, self.queue_of(agent)) == Standing::May
     }
 
     fn caller_is_full(&self, caller: &Caller) -> Full {
@@ -296,7 +347,7 @@ impl State {
     /// Whether a new task may start without queueing. It must not overtake queued tasks, except those that only wait for the
     /// caps of their agent or their caller.
     fn may_start(&mut self, agent: &Arc<str>, caller: &Caller) -> bool {
-        if self.running >= self.caps.max_running || !self.caller_has_room(caller) {
+        if self.running >= self.caps.max_running || !self.caller_has_room(agent, caller) {
             return false;
         }
         let queue = self.queue_of(agent);
@@ -309,10 +360,11 @@ impl State {
         self.queues.get(agent).is_some_and(|queue| queue.waits(caller))
     }
 
-    /// The agent whose queued task would start next. Lanes of callers at their caps are parked on the way, so that they are
-    /// looked at once, and not each time.
-    fn first_served(&mut self) -> Option<usize> {
-        let mut at = 0;
+    /// The agent whose queued task would start next, and which of its lanes. Lanes of callers at their caps are parked on the
+    /// way, so that they are looked at once, and not each time. Those that must leave the last slots to others are looked
+    /// at each time; since each runs a sixteenth of the slots or more, they are few.
+    fn first_served(&mut self) -> Option<(usize, usize)> {
+        let (mut at, server, each) = (0, self.slots(), self.each);
         while let Some(agent) = self.order.get(at) {
             let Some(queue) = self.queues.get_mut(agent) else {
                 self.order.remove(at);
@@ -322,24 +374,32 @@ impl State {
                 at += 1;
                 continue;
             }
-            while let Some(caller) = queue.first() {
-                let Some(used) = self.callers.get_mut(caller) else { return Some(at) };
-                if !caller.is_limited() || used.running < self.each.max_running {
-                    return Some(at);
+            let mut lane = 0;
+            while let Some(caller) = queue.lane(lane) {
+                let Some(used) = self.callers.get_mut(caller) else { return Some((at, lane)) };
+                match standing(caller, used.running, each, server, queue) {
+                    Standing::May => return Some((at, lane)),
+                    Standing::NotTheLast => lane += 1,
+                    Standing::AtItsCap => {
+                        used.parked.push(Arc::clone(agent));
+                        queue.park(lane);
+                    }
                 }
-                used.parked.push(Arc::clone(agent));
-                queue.park_first();
             }
-            self.order.remove(at);
+            if lane > 0 {
+                at += 1;
+            } else {
+                self.order.remove(at);
+            }
         }
         None
     }
 
     fn take_next(&mut self) -> Option<(Holder, Scope, TaskId)> {
-        let at = self.first_served()?;
+        let (at, lane) = self.first_served()?;
         let agent = self.order.remove(at)?;
-        let (caller, (scope, task)) = self.queue_of(&agent).pop()?;
-        if self.queue_of(&agent).first().is_some() {
+        let (caller, (scope, task)) = self.queue_of(&agent).pop(lane)?;
+        if self.queue_of(&agent).lane(0).is_some() {
             self.order.push_back(Arc::clone(&agent));
         }
         self.waiting -= 1;
@@ -371,7 +431,7 @@ impl State {
 
     fn start(&mut self, agent: &Arc<str>, caller: &Caller) {
         self.running += 1;
-        self.queue_of(agent).running += 1;
+        self.queue_of(agent).start(caller);
         self.in_use(caller).running += 1;
     }
 
@@ -388,7 +448,7 @@ impl Drop for Permit {
         let Permit(admission, Holder { agent, caller }) = self;
         let mut state = admission.state();
         state.running -= 1;
-        state.queue_of(agent).running -= 1;
+        state.queue_of(agent).end(caller);
         let used = state.in_use(caller);
         used.running -= 1;
         if !used.parked.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baton_protocol::domain::Scope;
 
 use crate::auth::{Principal, is_anonymous};
-use crate::net;
+use crate::net::{self, Customer};
 
 /// A caller as the limits see it. Anonymous callers share one owner in the store, but one of them must not use up what the
 /// others may do, so they are counted by address.
@@ -32,6 +32,16 @@ impl Caller {
     /// The caller as far as a stored task tells it.
     pub(crate) fn of_scope(scope: &Scope) -> Self {
         if is_anonymous(&scope.owner) { Caller::Unknown } else { Caller::Owner(Arc::clone(&scope.owner)) }
+    }
+
+    /// Who is counted for the memory of the caller's requests. `None`: everybody at the address that the connection comes
+    /// from.
+    pub(crate) fn customer(&self) -> Option<Customer> {
+        match self {
+            Caller::Owner(owner) => Some(Customer::Named(Arc::clone(owner))),
+            Caller::Address(address) => Some(Customer::Address(*address)),
+            Caller::Unknown => None,
+        }
     }
 
     /// Whether the limits for each caller apply.

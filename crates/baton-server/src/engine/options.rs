@@ -74,7 +74,8 @@ pub struct Options {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OwnerLimits {
-    /// Most turns of one owner that run at the same time; further tasks are queued.
+    /// Most turns of one owner that run at the same time; further tasks are queued. If there is such a limit, the last eighth
+    /// of the slots of the server, and of each agent, is left to owners that run fewer turns than that.
     pub max_running: usize,
     /// Most tasks of one owner in the queue.
     pub max_queued: usize,

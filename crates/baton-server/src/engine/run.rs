@@ -178,6 +178,10 @@ impl Inner {
         EventBody::AttemptStarted { attempt: snapshot.attempts + 1, skill }
     }
 
+    pub(super) fn has_several_skills(&self, scope: &Scope) -> bool {
+        self.agents.get(&scope.agent).is_some_and(|agent| agent.skills().len() > 1)
+    }
+
     /// The skill that was chosen for the task's first message, as the log has it; `None` if the agent no longer has it.
     pub(super) fn skill_of(&self, scope: &Scope, snapshot: &Snapshot) -> Option<&Skill> {
         let agent = self.agents.get(&scope.agent)?;

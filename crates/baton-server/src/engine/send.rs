@@ -52,8 +52,8 @@ pub(crate) struct Incoming {
     pub shows_start: bool,
     /// Whether the caller may use the skill that takes the message; `None` if no skill has requirements of its own.
     pub permission: Option<SkillPermission>,
-    /// The skill for which that was checked: the turn must not choose another.
-    pub permitted_skill: Option<Arc<str>>,
+    /// The skill that was chosen for a new task, and for which the sender was checked: the turn must not choose another.
+    pub skill: Option<Arc<str>>,
     /// Who is counted for the turn.
     pub caller: Caller,
 }
@@ -284,9 +284,7 @@ impl Inner {
             // A repeat is answered like the first, even with other output modes or scopes.
             return self.find_repeat(scope, &incoming).await?.map(Some).ok_or(refused);
         }
-        if incoming.permission.is_some() {
-            incoming.permitted_skill = skill.map(|skill| Arc::from(skill.card.id.as_str()));
-        }
+        incoming.skill = skill.map(|skill| Arc::from(skill.card.id.as_str()));
         match skill.map(|skill| &skill.logic) {
             // A client that chose the task's id expects a task, so the reply completes a task.
             Some(Logic::Message(_)) if incoming.client_task_id.is_some() => {
@@ -332,10 +330,17 @@ impl Inner {
         incoming: Incoming,
         admitted: Admitted,
     ) -> Result<Option<Accepted>, Error> {
-        let permitted = incoming.permitted_skill.clone();
+        let skill = incoming.skill.clone();
         let mut new = NewTask::begin(incoming, self.clock.now());
-        if matches!(admitted, Admitted::Run(_)) {
-            new.draft.snapshot.skill = permitted;
+        match admitted {
+            // It becomes part of the first attempt's event.
+            Admitted::Run(_) => new.draft.snapshot.skill = skill,
+            // When the task gets its slot, the card may be another, and would choose a skill that was never checked.
+            Admitted::Wait(_) if self.has_several_skills(scope) => {
+                let chosen = EventBody::AttemptStarted { attempt: 0, skill };
+                new.draft.write(chosen).expect("a new task takes the choice of its skill");
+            }
+            Admitted::Wait(_) => {}
         }
         let desk = Arc::new(Desk::new(self.options().max_event_bytes));
         let Some(registration) = self.runs.register(scope, &new.turn.id, Arc::clone(&desk)) else {

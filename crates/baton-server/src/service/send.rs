@@ -110,7 +110,7 @@ impl Service {
             trace,
             shows_start,
             permission: context.permission.clone(),
-            permitted_skill: None,
+            skill: None,
             caller: context.caller.clone(),
         })
     }

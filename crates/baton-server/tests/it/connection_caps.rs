@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use crate::agents::obedient;
 use crate::callers::ByHeader;
 use crate::fixtures::connections;
+use crate::frames::{self, DATA, END_HEADERS, HEADERS, WINDOW_UPDATE, frame, header_block};
 use crate::harness::{Answer, TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::socket::{self, Reply, replies, until_closed};
 use crate::speakers::{envelope, message_03, read, request};
@@ -157,7 +158,8 @@ async fn streams_of_everybody_have_theirs() {
     }
 }
 
-/// Half-sent bodies share a memory limit, however small each of them is.
+/// Half-sent bodies share a memory limit, however small each of them is. Of one caller's, the one that has brought nothing
+/// for the longest time gives way.
 #[tokio::test]
 async fn bodies_on_their_way_have_their_bound_together() {
     let limits = connections(|all| all.max_bodies_bytes = 1 << 20);
@@ -165,9 +167,9 @@ async fn bodies_on_their_way_have_their_bound_together() {
     let half_sent = format!("{HEAD}Content-Length: 1000000\r\n\r\n{}", " ".repeat(600_000));
     let mut first = socket::connect(&server).await;
     first.write_all(half_sent.as_bytes()).await.unwrap();
-    // Whichever arrives second exceeds the limit.
     let mut second = socket::connect(&server).await;
     let _ = second.write_all(half_sent.as_bytes()).await;
+    // One of them exceeds the limit, and which one that is depends on what is read first.
     let (mut one, mut two) = (Vec::new(), Vec::new());
     let refused = tokio::select! {
         _ = first.read_to_end(&mut one) => &one,
@@ -175,23 +177,81 @@ async fn bodies_on_their_way_have_their_bound_together() {
         () = tokio::time::sleep(TEST_TIMEOUT) => panic!("both are kept"), // tidy: allow-sleep the limit on a hang
     };
     let refused = replies(refused);
-    assert_eq!(refused.iter().map(|reply| reply.status).collect::<Vec<_>>(), [503]);
+    assert_eq!(refused.iter().map(|reply| reply.status).collect::<Vec<_>>(), [429]);
     assert_eq!(
         (refused[0].header("retry-after"), refused[0].header("connection")),
         (Some("1"), Some("close"))
     );
-    server.send("what fits is served").await;
-    drop((first, second));
-    // Closing them frees their share of the limit.
+    // The other one gives way to a body that comes.
     let body = envelope("ListTasks", &json!({})) + &" ".repeat(900_000);
     let whole = format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len());
-    let give_up = tokio::time::Instant::now() + TEST_TIMEOUT;
-    loop {
+    for _ in 0..3 {
         let mut stream = socket::connect(&server).await;
-        let _ = stream.write_all(whole.as_bytes()).await;
-        if socket::one_reply(&mut stream).await.status == 200 {
-            break;
+        stream.write_all(whole.as_bytes()).await.unwrap();
+        assert_eq!(socket::one_reply(&mut stream).await.status, 200);
+    }
+}
+
+const OWNED: &str = "x-owner: greedy\r\nContent-Length: 1000000\r\n\r\n";
+
+/// Fills the room with half-sent bodies of one owner over HTTP/1, until one of them has to give way.
+async fn hold_bodies(server: &TestServer) -> Vec<TcpStream> {
+    let half_sent = format!("{HEAD}{OWNED}{}", " ".repeat(150_000));
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        let mut stream = socket::connect(server).await;
+        stream.write_all(half_sent.as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    let mut given_up = Vec::new();
+    for stream in &mut held[..4] {
+        given_up.push(socket::one_reply(stream).await.status);
+    }
+    assert_eq!(given_up, [429; 4]);
+    held
+}
+
+/// The same on one HTTP/2 connection.
+async fn hold_streams(server: &TestServer) -> TcpStream {
+    let mut connection = frames::connect(server).await;
+    let more = [("content-type", "application/json"), ("a2a-version", "1.0"), ("x-owner", "greedy")];
+    // The window of the connection; that of each stream is 64 KiB.
+    let (mut window, mut next) = (65_535, 1);
+    loop {
+        let came = frames::next(&mut connection).await.expect("the connection goes on");
+        match came.kind {
+            WINDOW_UPDATE if came.stream == 0 => {
+                window += u32::from_be_bytes(came.payload[..4].try_into().unwrap());
+            }
+            HEADERS => return connection,
+            _ => {}
         }
-        assert!(tokio::time::Instant::now() < give_up, "the memory limit is free again");
+        while window > 60_000 {
+            window -= 60_000;
+            let head = frame(HEADERS, END_HEADERS, next, &header_block("POST", "/", &more));
+            let parts = frame(DATA, 0, next, &[b' '; 15_000]).repeat(4);
+            connection.write_all(&[head, parts].concat()).await.unwrap();
+            next += 2;
+        }
+    }
+}
+
+#[tokio::test]
+async fn s12_bodies_that_one_owner_holds_cost_another_nothing() {
+    let limits = connections(|all| all.max_bodies_bytes = 1 << 20);
+    let server = serve(with_agent(obedient).authenticator(Arc::new(ByHeader)).connections(limits)).await;
+    let body = envelope("ListTasks", &json!({})) + &" ".repeat(450_000);
+    let whole = format!("{HEAD}x-owner: calm\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    for http2 in [false, true] {
+        for _ in 0..5 {
+            // It pauses in the middle, and holds less than the other owner.
+            let mut stream = socket::connect(&server).await;
+            let (first, rest) = whole.as_bytes().split_at(300_000);
+            stream.write_all(first).await.unwrap();
+            let held = if http2 { vec![hold_streams(&server).await] } else { hold_bodies(&server).await };
+            let _ = stream.write_all(rest).await;
+            assert_eq!(socket::one_reply(&mut stream).await.status, 200);
+            drop(held);
+        }
     }
 }

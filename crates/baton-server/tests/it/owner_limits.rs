@@ -7,7 +7,7 @@ use baton_protocol::{Error, ErrorKind};
 use baton_server::auth::{AuthRequest, Authenticator, Challenge, Principal, Throttle, ThrottleOptions};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
-use baton_server::{AgentError, Asked, Builder, Options, OwnerLimits, Server, Turn};
+use baton_server::{AgentError, Asked, Builder, Limits, Options, OwnerLimits, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::asking::{Ask, INTERFACES, Interface, Sending, ask_with, get, sending};
@@ -105,6 +105,34 @@ async fn s12_one_owner_at_its_limits_costs_another_nothing() {
         assert_eq!(call_as(&server, "greedy", "SendMessage", message("again")).await.status, 200);
         server.stop().await;
     }
+}
+
+/// An agent with few slots, as one that runs programs, and owners that each may run more turns than it has slots.
+#[tokio::test]
+async fn s12_one_owners_long_turns_do_not_take_the_last_slot_of_an_agent() {
+    let gate = Gate::new();
+    let mut few = Limits::default();
+    few.max_running = Some(4);
+    let server = serve(waiting(&gate).authenticator(Arc::new(ByHeader)).limits(few)).await;
+    let mut greedy = Vec::new();
+    for _ in 0..6 {
+        greedy.push(start_as(&server, "greedy").await);
+    }
+    for task in &greedy[..3] {
+        eventually_as(&server, "greedy", task, "WORKING").await;
+    }
+    let calm = start_as(&server, "calm").await;
+    eventually_as(&server, "calm", &calm, "WORKING").await;
+    eventually_as(&server, "greedy", &greedy[3], "SUBMITTED").await;
+    // An owner that is alone may have all of it, if owners have no limit.
+    server.server.control().set_options(options(|options| options.owners.max_running = 0));
+    gate.let_pass(1);
+    eventually_as(&server, "greedy", &greedy[3], "WORKING").await;
+    gate.let_pass(10);
+    for task in &greedy {
+        eventually_as(&server, "greedy", task, "COMPLETED").await;
+    }
+    server.stop().await;
 }
 
 /// Without limits of the owners: a queue full of one owner's tasks takes another's, and it starts before most of them.

@@ -1,19 +1,22 @@
 //! S-16 and P-05: schemes in a chain, what cards require of them, and extended cards.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use axum::body::Body;
 use baton_protocol::domain::security::{ApiKeyLocation, SchemeKind, SecurityRequirement, SecurityScheme};
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::auth::{AuthRequest, Chain, Identity, Refusal, Scheme, Scopes, Verdict};
-use baton_server::{Builder, Mount, Server, StartError};
+use baton_server::store::Store;
+use baton_server::{Builder, Mount, Options, Server, StartError, Turn};
 use http::{HeaderValue, Request};
 use serde_json::{Value, json};
 use tower::Service as _;
 
 use crate::agents::obedient;
-use crate::harness::{Answer, TestServer, message, serve, with_agent};
+use crate::fixtures::{Backend, Gate, agent_with};
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer, message, serve, with_agent};
 
 /// A credential is `owner` or `owner:scope,scope` in a header; `bad` is refused, `down` cannot be verified.
 #[derive(Debug)]
@@ -436,6 +439,76 @@ async fn p05_a_skill_may_require_more_than_its_agent() {
             "{text}: reading is the agent's matter"
         );
         server.call_with("SendMessage", more, &[admin]).await.result();
+    }
+}
+
+/// A card whose skill `free` takes what the other asks for, and `strict` requires a scope.
+fn routed_card(free: &str, strict: &str) -> AgentCard {
+    let mut card = card(vec![]);
+    let mut needs_scope = AgentSkill::new("strict", strict, strict);
+    needs_scope.security_requirements = vec![requirement(&[("one", &["admin"])])];
+    card.skills = vec![AgentSkill::new("free", free, free), needs_scope];
+    card
+}
+
+fn routed(backend: Arc<dyn Store>, gate: &Gate, card: AgentCard) -> Builder {
+    let agent = || {
+        agent_with(gate, |gate: Gate, turn: Turn| async move {
+            tokio::select! {
+                () = gate.pass() => {}
+                // The server stops.
+                _ = turn.cancellation().cancelled() => {}
+            }
+            let skill = turn.skill().to_owned();
+            turn.text_artifact("skill", skill).await.map(|_| ())
+        })
+    };
+    let [free, strict] = <[AgentSkill; 2]>::try_from(card.skills.clone()).unwrap();
+    let card = AgentCard { skills: vec![], ..card };
+    let mut one = Options::default();
+    (one.max_running, one.owners.max_running) = (1, 0);
+    let builder = Server::builder(card).task_skill(free, agent()).task_skill(strict, agent());
+    builder.auth(chain()).options(one).store(backend)
+}
+
+/// While it waits for a slot, the card changes, so that its words mean a skill that its sender may not use. Also if the server
+/// is started again meanwhile.
+#[tokio::test]
+async fn s16_a_queued_task_runs_with_the_skill_that_its_sender_was_allowed() {
+    let (before, after) = (routed_card("translate", "deploy"), routed_card("deploy", "translate"));
+    let user = [("x-one", "ann")];
+    let [memory, sqlite] = Backend::each();
+    for (backend, restarts) in [(&memory, false), (&sqlite, false), (&memory, true), (&sqlite, true)] {
+        let gate = Gate::new();
+        let mut server = serve(routed(backend.open().await, &gate, before.clone())).await;
+        let mut params = message("translate");
+        params["configuration"] = json!({"returnImmediately": true});
+        let mut tasks = Vec::new();
+        for _ in 0..2 {
+            params["message"]["messageId"] = json!(format!("{restarts}-{}", tasks.len()));
+            tasks.push(server.call_with("SendMessage", params.clone(), &user).await.result()["task"].clone());
+        }
+        if restarts {
+            server.stop().await;
+            server = serve(routed(backend.open().await, &gate, after.clone())).await;
+        } else {
+            server.server.control().replace_card("default", after.clone()).unwrap();
+        }
+        params["message"]["messageId"] = json!(format!("{restarts}-another"));
+        let refused = server.call_with("SendMessage", params.clone(), &user).await;
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        gate.let_pass(10);
+        let give_up = Instant::now() + TEST_TIMEOUT;
+        let ended = loop {
+            let task =
+                server.call_with("GetTask", json!({"id": tasks[1]["id"]}), &user).await.result().clone();
+            if task["status"]["state"] == "TASK_STATE_COMPLETED" {
+                break task;
+            }
+            assert!(Instant::now() < give_up, "{task}");
+        };
+        assert_eq!(ended["artifacts"][0]["parts"][0]["text"], "free", "restarts: {restarts}");
+        server.stop().await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Large answers share a memory limit: when it is reached they wait, small ones do not, and readers that stop reading are
 //! disconnected.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{AgentCard, AgentSkill};
@@ -11,6 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::agents::obedient;
+use crate::callers::{ByHeader, call_as};
 use crate::fixtures::{Backend, connections};
 use crate::frames::{
     self, DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, RST_STREAM, SETTINGS, frame, header_block,
@@ -21,7 +23,7 @@ use crate::speakers::envelope;
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// More than half of the limit: two of them exceed it.
+/// More than half of the limit: a second one waits until the first is read.
 const LARGE: usize = 700 * 1024;
 const ROOM: usize = 1024 * 1024;
 
@@ -40,14 +42,21 @@ async fn large_task(server: &TestServer) -> Value {
     server.start(&format!("hold {}", "x".repeat(LARGE))).await
 }
 
-/// Makes a request and reads only the first bytes of the answer.
-async fn stuck(server: &TestServer, method: &str, params: &Value) -> TcpStream {
+/// Makes a request and reads nothing of the answer.
+async fn ask(server: &TestServer, owner: &str, method: &str, params: &Value) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(socket::address(server)).await.unwrap();
     let body = envelope(method, params);
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n";
-    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    let request = format!("{head}X-Owner: {owner}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Makes a request and reads only the first bytes of the answer.
+async fn stuck(server: &TestServer, owner: &str, method: &str, params: &Value) -> TcpStream {
+    let mut stream = ask(server, owner, method, params).await;
     let mut first = [0; 12];
     timeout(TEST_TIMEOUT, stream.read_exact(&mut first)).await.expect("an answer").unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
@@ -72,7 +81,7 @@ async fn a_reader_that_takes_nothing_makes_way_for_a_large_answer() {
         let server = server(&backend, |_| {}).await;
         let task = large_task(&server).await;
         for (method, params) in calls(&task) {
-            let unread = stuck(&server, method, &params).await;
+            let unread = stuck(&server, "anybody", method, &params).await;
             let shown = whole(&server, "GetTask", json!({"id": task["id"]})).await;
             assert!(shown["history"][0]["parts"][0]["text"].as_str().unwrap().len() > LARGE, "{method}");
             is_cut_off(unread).await;
@@ -88,7 +97,7 @@ async fn small_answers_never_wait_and_large_ones_are_told_when_there_is_no_room(
         })
         .await;
         let task = large_task(&server).await;
-        let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+        let unread = stuck(&server, "anybody", "GetTask", &json!({"id": task["id"]})).await;
         let refused: Answer = server.call("GetTask", json!({"id": task["id"]})).await;
         assert_eq!(refused.header("retry-after"), Some("5"), "{}", refused.body);
         assert!(
@@ -116,7 +125,7 @@ async fn a_send_whose_answer_has_to_wait_is_answered() {
         let server = server(&backend, |_| {}).await;
         let task = large_task(&server).await;
         for method in ["SendMessage", "SendStreamingMessage"] {
-            let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+            let unread = stuck(&server, "anybody", "GetTask", &json!({"id": task["id"]})).await;
             let text = format!("fail {}", "y".repeat(LARGE));
             let ended = match method {
                 "SendMessage" => whole(&server, method, message(&text)).await["task"].clone(),
@@ -156,12 +165,12 @@ async fn the_reply_of_a_message_skill_has_its_room_too() {
     whole(&server, "SendMessage", message("hello")).await;
     let text = "x".repeat(LARGE);
     for method in ["SendMessage", "SendStreamingMessage"] {
-        let unread = stuck(&server, method, &message(&text)).await;
+        let unread = stuck(&server, "anybody", method, &message(&text)).await;
         let reply = whole(&server, "SendMessage", message(&text)).await;
         assert_eq!(reply["message"]["parts"][0]["text"], text, "after {method}");
         is_cut_off(unread).await;
     }
-    let unread = stuck(&server, "SendMessage", &message(&text)).await;
+    let unread = stuck(&server, "anybody", "SendMessage", &message(&text)).await;
     let mut events = server.stream("SendStreamingMessage", message(&text), None).await.ok().unwrap();
     let reply = timeout(TEST_TIMEOUT, events.next()).await.expect("its turn").unwrap();
     assert_eq!(reply.result()["message"]["parts"][0]["text"], text);
@@ -172,7 +181,7 @@ async fn the_reply_of_a_message_skill_has_its_room_too() {
 async fn an_agent_within_an_application_has_the_room_of_its_listener() {
     let server = serve_in_app(with_agent(obedient).connections(limits(|_| {}))).await;
     let task = large_task(&server).await;
-    let unread = stuck(&server, "GetTask", &json!({"id": task["id"]})).await;
+    let unread = stuck(&server, "anybody", "GetTask", &json!({"id": task["id"]})).await;
     whole(&server, "GetTask", json!({"id": task["id"]})).await;
     is_cut_off(unread).await;
 }
@@ -216,7 +225,7 @@ async fn a_large_event_has_its_room_beside_the_task_that_comes_first() {
     let server = serve(with_agent(talkative).connections(limits(|_| {}))).await;
     let task = server.start("go on").await;
     for _ in 0..3 {
-        let unread = stuck(&server, "SendStreamingMessage", &message("go on")).await;
+        let unread = stuck(&server, "anybody", "SendStreamingMessage", &message("go on")).await;
         let shown = whole(&server, "GetTask", json!({"id": task["id"]})).await;
         assert_eq!(shown["artifacts"][0]["parts"][0]["text"].as_str().map(str::len), Some(LARGE));
         is_cut_off(unread).await;
@@ -247,6 +256,39 @@ async fn small_answers_of_one_http2_connection_have_a_room_of_their_own() {
             answered += usize::from(came.kind == HEADERS);
             cut += usize::from(came.kind == RST_STREAM);
             assert!(answered - cut <= ROOM_FOR, "{answered} answers, of which {cut} were cut off");
+        }
+    }
+}
+
+/// Nobody is cut off here, and nobody is told that there is no room: who waits for the greedy owner's readers, waits for ever.
+#[tokio::test]
+async fn s12_answers_that_one_owner_does_not_read_cost_another_nothing() {
+    for backend in Backend::each() {
+        let roomy = limits(|all| (all.max_answers_bytes, all.crowded_stall) = (4 * ROOM, LONG));
+        let builder = with_agent(obedient).authenticator(Arc::new(ByHeader)).connections(roomy);
+        let server = serve(builder.store(backend.open().await)).await;
+        let send = async |owner: &str| {
+            let text = format!("hold {}", "x".repeat(LARGE));
+            let mut params = message(&text);
+            params["configuration"] = json!({"returnImmediately": true, "historyLength": 0});
+            call_as(&server, owner, "SendMessage", params).await.result()["task"].clone()
+        };
+        let (greedy, calm) = (send("greedy").await, send("calm").await);
+        let get = json!({"id": greedy["id"]});
+        // Two answers are half of the room; the others wait.
+        let mut unread = vec![
+            stuck(&server, "greedy", "GetTask", &get).await,
+            stuck(&server, "greedy", "GetTask", &get).await,
+        ];
+        for (method, params) in calls(&greedy).into_iter().cycle().take(12) {
+            unread.push(ask(&server, "greedy", method, &params).await);
+        }
+        for _ in 0..10 {
+            for (method, params) in calls(&calm).into_iter().take(2) {
+                let answer = timeout(TEST_TIMEOUT, call_as(&server, "calm", method, params)).await;
+                let answer = answer.expect("it does not wait for another's readers");
+                assert_eq!(answer.status, 200, "{method}: {}", answer.body);
+            }
         }
     }
 }

@@ -4,18 +4,21 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use baton_protocol::domain::{Scope, TaskId};
 
-use super::Caps;
+use super::{Caps, Slots};
 use crate::engine::caller::Caller;
 
 #[derive(Debug)]
 pub(super) struct AgentQueue {
     pub(super) caps: Caps,
-    pub(super) running: usize,
+    running: usize,
+    /// How many of them each caller has, as far as callers have limits.
+    running_by: HashMap<Caller, usize>,
     /// Tasks in all lanes, including promised slots.
     waiting: usize,
     /// Lanes that are not empty.
     lanes: HashMap<Caller, Lane>,
-    /// Callers whose lane has tasks and is not parked, in the order in which they are served.
+    /// Callers whose lane has tasks and is not parked, in the order in which they are served. Who must leave the last slots to
+    /// others is skipped for the moment.
     order: VecDeque<Caller>,
     /// All tasks in the lanes, so that no task is queued twice.
     queued: HashSet<(Scope, TaskId)>,
@@ -33,8 +36,35 @@ impl AgentQueue {
         self.waiting
     }
 
+    pub(super) fn slots(&self) -> Slots {
+        Slots { max: self.caps.max_running, running: self.running }
+    }
+
     pub(super) fn has_room(&self) -> bool {
         self.running < self.caps.max_running
+    }
+
+    pub(super) fn running_of(&self, caller: &Caller) -> usize {
+        self.running_by.get(caller).copied().unwrap_or_default()
+    }
+
+    /// A turn of the caller begins.
+    pub(super) fn start(&mut self, caller: &Caller) {
+        self.running += 1;
+        if caller.is_limited() {
+            *self.running_by.entry(caller.clone()).or_default() += 1;
+        }
+    }
+
+    /// A turn of the caller has ended.
+    pub(super) fn end(&mut self, caller: &Caller) {
+        self.running -= 1;
+        if let Some(running) = self.running_by.get_mut(caller) {
+            *running -= 1;
+            if *running == 0 {
+                self.running_by.remove(caller);
+            }
+        }
     }
 
     /// Whether the caller has a task here, or the promise of a slot.
@@ -78,19 +108,19 @@ impl AgentQueue {
         self.order.len() == 1
     }
 
-    /// The caller that is served next.
-    pub(super) fn first(&self) -> Option<&Caller> {
-        self.order.front()
+    /// The caller whose lane has that place in the order; the first is served next.
+    pub(super) fn lane(&self, at: usize) -> Option<&Caller> {
+        self.order.get(at)
     }
 
-    /// Takes the lane that is served next out of the order.
-    pub(super) fn park_first(&mut self) {
-        self.order.pop_front();
+    /// Takes that lane out of the order.
+    pub(super) fn park(&mut self, at: usize) {
+        self.order.remove(at);
     }
 
-    /// Takes the next task.
-    pub(super) fn pop(&mut self) -> Option<(Caller, (Scope, TaskId))> {
-        let caller = self.order.pop_front()?;
+    /// Takes the next task of that lane.
+    pub(super) fn pop(&mut self, at: usize) -> Option<(Caller, (Scope, TaskId))> {
+        let caller = self.order.remove(at)?;
         let lane = self.lanes.get_mut(&caller)?;
         let next = lane.tasks.pop_front()?;
         if !lane.tasks.is_empty() {
@@ -114,6 +144,7 @@ impl Default for AgentQueue {
         AgentQueue {
             caps: Caps::NONE,
             running: 0,
+            running_by: HashMap::new(),
             waiting: 0,
             lanes: HashMap::new(),
             order: VecDeque::new(),

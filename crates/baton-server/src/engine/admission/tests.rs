@@ -249,6 +249,50 @@ fn s12_a_lane_that_waits_for_its_owners_cap_goes_on_when_a_turn_ends() {
     assert!(admission.state().callers.is_empty(), "who has nothing is forgotten");
 }
 
+#[test]
+fn s12_the_last_slots_are_for_those_who_run_little() {
+    let admission = Admission::new(caps(1000, 1000), caps(64, 1000));
+    admission.set_caps(Some("a"), caps(64, 1000));
+    let (greedy, calm) = (owner("greedy"), owner("calm"));
+    let mut running: Vec<Permit> = (0..56).map(|_| runs_for(&admission, "a", &greedy)).collect();
+    waits_for(&admission, "a", &greedy, "1");
+    assert!(admission.next().is_none(), "the last eight are kept");
+    assert!(matches!(admission.run_now(&agent("a"), &greedy), Err(Full::Caller(57))));
+    // At an agent where it runs nothing it is as good as anybody.
+    running.push(runs_for(&admission, "b", &greedy));
+    let others: Vec<Permit> = (0..8).map(|_| runs_for(&admission, "a", &calm)).collect();
+    waits_for(&admission, "a", &calm, "2");
+    waits_for(&admission, "a", &owner("third"), "3");
+    running.swap_remove(0);
+    let (third, _, id) = admission.next().expect("a slot for who runs nothing");
+    assert_eq!(id.as_str(), "3", "the others came first and run eight or more");
+    running.swap_remove(0);
+    assert!(admission.next().is_none());
+    drop(third);
+    drop(others);
+    assert_eq!(served(&admission).as_deref(), Some("a 1"), "there is more than the last");
+    // Without caps for each caller one may have it all.
+    admission.set_each(Caps::NONE);
+    assert_eq!(served(&admission).as_deref(), Some("a 2"));
+    let mut all = Vec::new();
+    all.extend(std::iter::from_fn(|| admission.run_now(&agent("a"), &greedy).ok()));
+    assert_eq!(admission.state().queue_of(&agent("a")).running_of(&greedy), 64);
+}
+
+#[test]
+fn s12_the_last_slots_of_a_small_agent_or_server() {
+    for most in [2, 3, 8, 9] {
+        let admission = Admission::new(caps(most, 100), caps(64, 100));
+        let _running: Vec<Permit> = (1..most).map(|_| runs_for(&admission, "a", &owner("greedy"))).collect();
+        waits_for(&admission, "b", &owner("greedy"), "1");
+        assert!(admission.next().is_none(), "{most}");
+        runs_for(&admission, "a", &owner("calm"));
+        runs_for(&admission, "a", &Caller::Unknown);
+    }
+    // One slot is for everybody.
+    runs_for(&Admission::new(caps(1, 1), caps(64, 1)), "a", &owner("anybody"));
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Arrive(usize),
@@ -318,7 +362,17 @@ impl Model {
     fn has_room(&self, lane: usize) -> bool {
         let at_agent = self.sum(|n| n / OWNERS == lane / OWNERS, |seen| seen.running);
         let of_owner = self.sum(|n| n % OWNERS == lane % OWNERS, |seen| seen.running);
-        at_agent < self.own[lane / OWNERS].max_running && of_owner < self.each.max_running
+        let own = self.own[lane / OWNERS].max_running;
+        let limited = self.each.max_running < usize::MAX;
+        let leaves_the_last = |max: usize, running: usize, own: usize| {
+            let kept = usize::from(max > 1);
+            own < kept || running + kept < max
+        };
+        at_agent < own
+            && of_owner < self.each.max_running
+            && (!limited
+                || (leaves_the_last(self.all.max_running, self.running(), of_owner)
+                    && leaves_the_last(own, at_agent, self.lanes[lane].running)))
     }
 
     fn may_run(&self, lane: usize) -> bool {

@@ -1,5 +1,5 @@
 //! T24: every kind of abuse at once, by strangers and by owners who authenticate, while other owners send, read, list and
-//! watch. None of those may get an error, and memory stays bounded.
+//! watch, with large bodies and large answers, too. None of those may get an error, and memory stays bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +17,15 @@ use crate::served::{Served, baton, text};
 /// What the server may have resident, whoever calls.
 const MOST_KIB: u64 = 512 * 1024;
 
-/// One owner abuses streams and answers, the other requests and tasks.
+/// One owner abuses streams and answers, another requests and tasks, and the third does not finish its bodies.
 const WATCHER: &str = "attacker-0";
 const SENDER: &str = "attacker-1";
+const HOLDER: &str = "attacker-2";
 /// An honest owner with a password, for which others try wrong ones.
 const USER: &str = "honest-0";
+
+/// How many rounds the honest make between two with large messages.
+const LARGE_EVERY: u64 = 10;
 
 /// What happened to the honest.
 #[derive(Default)]
@@ -35,16 +39,18 @@ struct Honest {
     url: String,
     name: String,
     credential: String,
+    /// The text of its large message.
+    large: String,
     client: reqwest::Client,
     seen: Seen,
 }
 
 impl Honest {
-    fn new(server: &Served, n: u64) -> Self {
+    fn new(server: &Served, n: u64, large: usize) -> Self {
         let name = format!("honest-{n}");
         let credential = if name == USER { basic(&name) } else { bearer(&name) };
-        let client = reqwest::Client::new();
-        Honest { url: server.url.clone(), name, credential, client, seen: Seen::default() }
+        let (client, large) = (reqwest::Client::new(), "x".repeat(large));
+        Honest { url: server.url.clone(), name, credential, large, client, seen: Seen::default() }
     }
 
     /// The text of an answer; `None` if there is none, for which there is an entry among the errors then.
@@ -82,6 +88,20 @@ impl Honest {
         None
     }
 
+    /// Sends a large message, or the same once more, and reads the large task. The room for both is shared with those who
+    /// abuse it, and this owner never has much of it: it must not be refused.
+    async fn send_and_read_large(&mut self) {
+        let message = json!({"message": text("tck-reject-task-large", &self.large)});
+        let Some(sent) = self.result("SendMessage", message).await else {
+            return self.wrong("SendMessage", "a large message was not taken");
+        };
+        let id = sent["task"]["id"].clone();
+        match self.result("GetTask", json!({"id": id})).await {
+            Some(task) if task["history"][0]["parts"][0]["text"] == self.large.as_str() => {}
+            _ => self.wrong("GetTask", "a large task was not shown"),
+        }
+    }
+
     /// Sends, gets, lists and streams until it is over. It sees its own tasks, all of them, and no others.
     async fn work(mut self, over: Arc<AtomicBool>) -> Seen {
         let (mut own, mut pace) = (0_u64, pace(200));
@@ -89,6 +109,10 @@ impl Honest {
             pace.tick().await;
             if over.load(Ordering::SeqCst) {
                 break;
+            }
+            if n.is_multiple_of(LARGE_EVERY) {
+                self.send_and_read_large().await;
+                own += u64::from(n == 0);
             }
             let message = |kind: &str| json!({"message": text(&format!("{kind}-{n}"), "Hello, Baton")});
             if let Some(sent) = self.result("SendMessage", message("send")).await {
@@ -145,6 +169,11 @@ fn abuse(target: &Arc<Target>, endless: &Value, large: &Value, run: &Run) -> Joi
         let target = Arc::clone(target);
         abuse.spawn(async move { abusers::endless_tasks(&target, &bearer(SENDER), n).await });
     }
+    for _ in 0..run.count(12, 70) {
+        let target = Arc::clone(target);
+        let bytes = run.count(900_000, 4_000_000) as usize;
+        abuse.spawn(async move { abusers::held_bodies(&target, &bearer(HOLDER), bytes).await });
+    }
     for _ in 0..run.count(15, 150) {
         let (target, endless) = (Arc::clone(target), endless.clone());
         abuse.spawn(async move { abusers::streams(&target, &bearer(WATCHER), &endless).await });
@@ -164,6 +193,7 @@ fn serve(run: &Run, owners: &Owners, store: &str) -> Served {
         // So low that they are reached within seconds.
         command.env("BATON_LIMITS_OWNER_RUNNING", "8").env("BATON_LIMITS_OWNER_QUEUED", "20");
         command.env("BATON_CONNECTIONS_MAX_STREAMS_PER_OWNER", "10");
+        command.env("BATON_CONNECTIONS_MAX_BODIES", "8MiB").env("BATON_CONNECTIONS_MAX_ANSWERS", "16MiB");
     }
     Served::of(&mut command).authorized(&bearer(WATCHER))
 }
@@ -176,7 +206,7 @@ async fn s16_s22_honest_owners_are_served_while_others_abuse_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", folder.path().join("tasks.db").display());
     let names: Vec<String> = (1..honest).map(|n| format!("honest-{n}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).chain([WATCHER, SENDER]).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain([WATCHER, SENDER, HOLDER]).collect();
     let owners = Owners::new(&names).with_password(USER).with_all_schemes();
     let server = serve(&run, &owners, &store);
     let endless = server.start_task(text("endless", "wait until I cancel")).await;
@@ -188,12 +218,13 @@ async fn s16_s22_honest_owners_are_served_while_others_abuse_the_server() {
     let mut abuse = abuse(&target, &endless, &large, &run);
     let (over, mut working) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
     for n in 0..honest {
-        working.spawn(Honest::new(&server, n).work(Arc::clone(&over)));
+        let large = run.count(300_000, 1_800_000) as usize;
+        working.spawn(Honest::new(&server, n, large).work(Arc::clone(&over)));
     }
     let (since, mut most, mut pace) = (Instant::now(), 0, pace(100));
     // On a slow machine longer, until the limits are reached.
-    let refused = |what: &str| target.answers(what).contains_key(&429);
-    while since.elapsed() < length || !refused("endless tasks") || !refused("streams") {
+    let refused = |what: &&str| target.answers(what).contains_key(&429);
+    while since.elapsed() < length || !["endless tasks", "streams", "held bodies"].iter().all(refused) {
         pace.tick().await;
         most = most.max(resident_kib(server.pid()));
         assert!(since.elapsed() < HANG, "limits of an owner were not reached\n{}", server.log());
@@ -225,6 +256,7 @@ async fn s16_s22_honest_owners_are_served_while_others_abuse_the_server() {
         ("failed authentication", &[401, 429]),
         ("endless tasks", &[200, 429]),
         ("streams", &[200, 429]),
+        ("held bodies", &[408, 429]),
     ] {
         let answers = target.answers(what);
         let listed: Vec<_> = answers.iter().map(|(status, count)| format!("{count} × {status}")).collect();

@@ -275,6 +275,23 @@ pub(super) async fn streams(target: &Target, credential: &str, task: &Value) {
     }
 }
 
+/// Large bodies of an owner that come but for their last byte.
+pub(super) async fn held_bodies(target: &Target, credential: &str, bytes: usize) {
+    let request = plain(credential, &"[".repeat(bytes));
+    let (mut pace, mut buffer) = (pace(1000), vec![0; 4096]);
+    loop {
+        pace.tick().await;
+        let Ok(mut stream) = TcpStream::connect(&target.address).await else { continue };
+        // It may be refused before all of it is sent.
+        let _ = stream.write_all(&request.as_bytes()[..request.len() - 1]).await;
+        let read = stream.read(&mut buffer).await.unwrap_or_default();
+        let head = String::from_utf8_lossy(&buffer[..read]);
+        if let Some(status) = head.split(' ').nth(1).and_then(|status| status.parse().ok()) {
+            target.note("held bodies", status);
+        }
+    }
+}
+
 /// Large answers that an owner asks for and does not read.
 pub(super) async fn unread(target: &Target, credential: &str, task: &Value) {
     let request = plain(credential, &call("GetTask", &json!({"id": task["id"]})));

@@ -265,7 +265,7 @@ mod token_buckets;
 
 /// For implementations of [`Agent`], [`MessageAgent`], [`store::Store`] and [`auth::Authenticator`].
 pub use async_trait::async_trait;
-pub use baton_net::{BadRange, BadSetting, Connections, Cors, IpRange};
+pub use baton_net::{BadRange, BadSetting, Connections, Cors, IpRange, one_customer};
 pub use control::Control;
 pub use engine::agent::{
     Agent, AgentError, AnswersMessages, Asked, IntoLogic, Logic, MessageAgent, Skill, WorksOnTasks,

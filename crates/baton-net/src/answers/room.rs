@@ -98,9 +98,9 @@ impl Room {
         self.state().taken
     }
 
-    /// An answer larger than the limit reserves all of it.
+    /// An answer larger than a customer's limit reserves all of that, and leaves the rest of the room to others.
     fn counted(&self, bytes: usize) -> usize {
-        bytes.min(self.max.unwrap_or(self.max_each))
+        bytes.min(self.max_each)
     }
 
     /// Reserves so many bytes, if they are free and nobody waits for them.
@@ -238,10 +238,9 @@ impl State {
         self.taken_by.get(customer).copied().unwrap_or_default()
     }
 
-    /// A customer that holds nothing may have one answer, however large it is.
+    /// Never for a customer that holds nothing: its answer is counted as at most what it may have.
     fn exceeds_own(&self, room: &Room, bytes: usize, customer: &Customer) -> bool {
-        let own = self.of(customer);
-        own > 0 && own + bytes > room.max_each
+        self.of(customer) + bytes > room.max_each
     }
 
     /// The request that is served next: of the customer that holds least, and among equals the one that came first. Those

@@ -255,6 +255,16 @@ async fn s12_a_customer_with_all_it_may_have_keeps_nobody_waiting() {
     }
 }
 
+/// One answer that is larger than the whole room leaves half of it to others, however slowly it is read.
+#[tokio::test(start_paused = true)]
+async fn s12_one_huge_answer_keeps_nobody_waiting() {
+    let (room, epoch) = room();
+    let (greedy, _) = reader_of("greedy", &room, epoch);
+    let _huge = greedy.try_enter(100 * MIB).expect("one answer is always possible");
+    assert!(greedy.try_enter(SMALL + 1).is_none());
+    let _calm = reader_of("calm", &room, epoch).0.try_enter(8 * MIB).expect("the half that is left");
+}
+
 #[tokio::test(start_paused = true)]
 async fn s12_who_holds_least_is_served_first() {
     let (room, epoch) = room();

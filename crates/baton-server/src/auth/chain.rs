@@ -253,7 +253,7 @@ impl Schemes {
                 }
                 Verdict::Verified(identity) => {
                     token_is_verified |= scheme.takes_bearer_tokens();
-                    verified.push((at, identity));
+                    verified.push((at, identity.verified_by(scheme)));
                 }
                 Verdict::Refused(refusal) => refused.push((at, refusal)),
                 Verdict::Unavailable(why) => unavailable = Some(format!("{name}: {why}")),

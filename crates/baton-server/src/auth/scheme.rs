@@ -64,6 +64,8 @@ pub struct Identity {
     until: Option<SystemTime>,
     /// The record of the credential. It is dropped when the credential is revoked or changed.
     record: Option<Weak<()>>,
+    /// The scheme that verified it. It is dropped when another takes its place in the chain.
+    scheme: Option<Weak<dyn Scheme>>,
 }
 
 /// How long each is valid makes no difference.
@@ -78,7 +80,14 @@ impl Eq for Identity {}
 impl Identity {
     /// `credential` is a public name of the credential for the log.
     pub fn new(owner: impl Into<Arc<str>>, scopes: Scopes, credential: impl Into<Arc<str>>) -> Self {
-        Identity { owner: owner.into(), scopes, credential: credential.into(), until: None, record: None }
+        Identity {
+            owner: owner.into(),
+            scopes,
+            credential: credential.into(),
+            until: None,
+            record: None,
+            scheme: None,
+        }
     }
 
     /// Valid until then. A stream that is open at that time is ended.
@@ -104,9 +113,16 @@ impl Identity {
         self
     }
 
-    /// Whether the credential has neither expired nor been revoked since it was verified.
+    /// Valid as long as this scheme is used.
+    pub(super) fn verified_by(mut self, scheme: &Arc<dyn Scheme>) -> Self {
+        self.scheme = Some(Arc::downgrade(scheme));
+        self
+    }
+
+    /// Whether the credential has neither expired nor been revoked since it was verified, and its scheme is still used.
     pub fn is_still_valid(&self) -> bool {
         self.record.as_ref().is_none_or(|record| record.strong_count() > 0)
+            && self.scheme.as_ref().is_none_or(|scheme| scheme.strong_count() > 0)
             && self.until.is_none_or(|until| SystemTime::now() < until)
     }
 }

@@ -231,7 +231,7 @@ impl Admission {
             state.start(agent, caller);
             return Ok(Permit(self.clone(), Holder { agent: Arc::clone(agent), caller: caller.clone() }));
         }
-        if !state.caller_has_room(agent, caller) {
+        if state.standing(agent, caller) == Standing::AtItsCap {
             return Err(state.caller_is_full(caller));
         }
         let queue = state.queue_of(agent);
@@ -334,10 +334,10 @@ impl State {
         Slots { max: self.caps.max_running, running: self.running }
     }
 
-    fn caller_has_room(&mut self, agent: &Arc<str>, caller: &Caller) -> bool {
+    fn standing(&mut self, agent: &Arc<str>, caller: &Caller) -> Standing {
         let own = self.callers.get(caller).map_or(0, |used| used.running);
         let (each, server) = (self.each, self.slots());
-        standing(caller, own, each, server, self.queue_of(agent)) == Standing::May
+        standing(caller, own, each, server, self.queue_of(agent))
     }
 
     fn caller_is_full(&self, caller: &Caller) -> Full {
@@ -347,7 +347,7 @@ impl State {
     /// Whether a new task may start without queueing. It must not overtake queued tasks, except those that only wait for the
     /// caps of their agent or their caller.
     fn may_start(&mut self, agent: &Arc<str>, caller: &Caller) -> bool {
-        if self.running >= self.caps.max_running || !self.caller_has_room(agent, caller) {
+        if self.running >= self.caps.max_running || self.standing(agent, caller) != Standing::May {
             return false;
         }
         let queue = self.queue_of(agent);

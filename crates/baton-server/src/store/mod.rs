@@ -559,7 +559,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// How many tasks are stored, in all scopes.
     async fn task_count(&self) -> StoreResult<u64>;
 
-    /// What the owner has stored, in all scopes. Its cost must not grow with the number of its tasks, records or tenants, so
+    /// What the owner has stored, in all scopes. Its cost must not grow with the number of its ended tasks, records or tenants, so
     /// it is counted with each write. The limits on what an owner stores depend on it
     /// ([`OwnerLimits::max_tasks`](crate::OwnerLimits::max_tasks), [`OwnerLimits::max_bytes`](crate::OwnerLimits::max_bytes)).
     async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage>;

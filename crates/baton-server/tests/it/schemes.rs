@@ -299,8 +299,10 @@ async fn s16_a_chain_is_replaced_by_one_with_the_same_schemes_only() {
         get(server, "/tasks", &[("a2a-version", "1.0"), (name, "ann")]).await.status().as_u16()
     };
     assert_eq!((status(&server, "x-one").await, status(&other, "x-key").await), (200, 200));
+    let late = LateBody::begin(&other, ("x-key", "ann")).await;
     serving.replace(Chain::new().scheme("key", revocable)).unwrap();
     assert_eq!(status(&other, "x-key").await, 401, "refused by the new scheme");
+    assert_eq!(late.end().await, 401, "what the old scheme verified is not valid any more");
 }
 
 #[tokio::test]

@@ -10,11 +10,12 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::mem;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baton_server::one_customer;
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -232,14 +233,6 @@ impl Place {
         let said = self.by_address.entry(one_customer(address)).or_default();
         *said += 1;
         *said <= ADDRESS_LINES
-    }
-}
-
-/// Whoever has an IPv6 address usually has all those that begin with the same 64 bits.
-fn one_customer(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-        v4 => v4,
     }
 }
 

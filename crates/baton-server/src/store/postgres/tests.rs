@@ -67,7 +67,7 @@ async fn a_task_born_during_the_migration_is_counted() {
                  attempts, fence, ended, foldable) VALUES (1, 't', 'c', 1, 0, 1, 1, 0, 0, 0, 0, false, false)";
     born.batch_execute(birth).await.unwrap();
     let migrated = tokio::spawn(connect(options.clone()));
-    wait_until_blocked(&watcher, &options.schema).await;
+    wait_until_blocked(&watcher, &options.schema, "task").await;
     born.commit().await.unwrap();
     migrated.await.unwrap().unwrap();
     let row = watcher.query_one("SELECT coalesce(sum(tasks), 0)::bigint FROM tally", &[]).await.unwrap();
@@ -154,6 +154,30 @@ async fn s12_what_format_6_stored_is_counted() {
     assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage::default());
 }
 
+/// An append of the version before has read and is about to write when the migration begins: both succeed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s12_the_migration_to_format_7_waits_for_appends() {
+    let options = Options { connections: 1, ..fresh() };
+    let (mut old, watcher) = (raw_client(&options.schema).await, raw_client(&options.schema).await);
+    old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
+    for sql in &super::schema::MIGRATIONS[..6] {
+        old.batch_execute(sql).await.unwrap();
+    }
+    old.batch_execute("INSERT INTO meta (name, value) VALUES ('format', '6')").await.unwrap();
+    let append = old.transaction().await.unwrap();
+    append.batch_execute("SELECT FROM scope; SELECT FROM task").await.unwrap();
+    let migrated = tokio::spawn(connect(options.clone()));
+    wait_until_blocked(&watcher, &options.schema, "scope").await;
+    let birth = "INSERT INTO scope (agent, tenant, owner) VALUES ('agent', '', 'owner'); \
+                 INSERT INTO task (scope, id, context, generation, created_at, version, folded_through, state, status_at, \
+                 work, attempts, fence, ended, foldable) \
+                 SELECT id, 't', 'c', 1, 0, 1, 0, 2, 0, 2, 0, 0, false, false FROM scope";
+    append.batch_execute(birth).await.unwrap();
+    append.commit().await.unwrap();
+    let store = migrated.await.unwrap().unwrap();
+    assert_eq!(store.owner_usage("owner").await.unwrap().tasks, 1);
+}
+
 #[tokio::test]
 async fn tables_of_others_and_of_newer_batons_are_refused() {
     let foreign = fresh();
@@ -172,11 +196,11 @@ async fn tables_of_others_and_of_newer_batons_are_refused() {
     assert!(matches!(connect(odd).await, Err(StoreError::Unavailable(_))));
 }
 
-/// Waits until a backend is waiting for a lock on this schema's `task` table; answers its pid.
-async fn wait_until_blocked(client: &tokio_postgres::Client, schema: &str) -> i32 {
+/// Waits until a backend is waiting for a lock on this table; answers its pid.
+async fn wait_until_blocked(client: &tokio_postgres::Client, schema: &str, table: &str) -> i32 {
     let find = "SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid \
                 WHERE l.relation = $1::text::regclass AND a.wait_event_type = 'Lock'";
-    let table = format!("{schema}.task");
+    let table = format!("{schema}.{table}");
     loop {
         if let Some(row) = client.query(find, &[&table]).await.unwrap().first() {
             return row.get(0);
@@ -228,7 +252,7 @@ async fn a_birth_that_waited_writes_nothing_when_it_loses() {
                 attempts, fence, ended, foldable FROM task";
     winner.execute(copy, &[]).await.unwrap();
     let loser = spawn_append(&store, birth("taken").with_message("m", 1));
-    wait_until_blocked(&watcher, &options.schema).await;
+    wait_until_blocked(&watcher, &options.schema, "task").await;
     winner.commit().await.unwrap();
     assert_eq!(loser.await.unwrap().unwrap(), Appended::Conflict);
     assert_eq!(recorded(&store, "m", 1).await, None);
@@ -239,7 +263,7 @@ async fn a_birth_that_waited_writes_nothing_when_it_loses() {
                 FROM task WHERE id = 'first'";
     winner.execute(keep, &[&&[1_u8; 31][..], &at(0).as_millis()]).await.unwrap();
     let loser = spawn_append(&store, birth("second").with_message("n", 1));
-    wait_until_blocked(&watcher, &options.schema).await;
+    wait_until_blocked(&watcher, &options.schema, "task").await;
     winner.commit().await.unwrap();
     assert_eq!(loser.await.unwrap().unwrap(), Appended::Duplicate(record("n", 1, "first")));
     assert!(!exists(&store, "second").await);

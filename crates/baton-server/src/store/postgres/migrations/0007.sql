@@ -1,8 +1,10 @@
 -- What each owner has stored is counted with each write, whatever tenants its tasks and messages name.
 
--- Replicas of the version before may be writing: what they write comes before the count or after the functions below.
--- Their folding is not counted; what it removed is given back when the task is purged.
-LOCK TABLE task, message_record, request IN SHARE ROW EXCLUSIVE MODE;
+-- Replicas of the version before may be writing. A weaker lock would let their appends read a table and then wait to write to
+-- it, while this waits for them: a deadlock. `scope` is first, since appends begin there. A birth that waits here goes on in the
+-- function of the version before and is not counted: at most one task for each connection, in its owner's favour. What
+-- those replicas fold is not counted either; it is given back when the task is purged.
+LOCK TABLE scope, task, message_record, request IN ACCESS EXCLUSIVE MODE;
 
 -- `size`: what a task counts, without its message records; `uncounted`: how much of that is not in `owner_usage` yet. It
 -- is 0 in tasks that are idle or have ended. No index names the two, so an append stays within its page (HOT). The first

@@ -11,7 +11,8 @@ while purged < limit do
       skipped = skipped + 1
     else
       redis.call('UNLINK', record_key(ref))
-      add_usage(ref, 0, -tonumber(bytes or '0'))
+      -- A record that somebody has removed; and Redis takes no `-0`.
+      if bytes then add_usage(ref, 0, -tonumber(bytes)) end
       redis.call('ZREM', orphans_key, ref)
       purged = purged + 1
     end

@@ -224,7 +224,7 @@ async fn a_broken_connection_is_an_error_and_no_more() {
     let lock = blocker.transaction().await.unwrap();
     lock.query("SELECT key FROM task FOR UPDATE", &[]).await.unwrap();
     let waiting = spawn_append(&store, next("t", 1));
-    let pid = wait_until_blocked(&killer, &options.schema).await;
+    let pid = wait_until_blocked(&killer, &options.schema, "task").await;
     killer.query("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(StoreError::Unavailable(_))));
     lock.rollback().await.unwrap();

@@ -4,6 +4,7 @@ pub mod card;
 pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
+pub mod peer_error;
 pub mod spelling;
 pub mod sse;
 pub mod stored;

@@ -1,0 +1,15 @@
+//! Integration tests of the client, in one binary: against a real Baton server on a real socket, and against scripted
+//! servers for what Baton does not do.
+
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
+/// A server, a proxy that cuts connections, and servers that do as they are told.
+mod harness;
+
+/// Finding cards: addresses, files, caches, redirects, what is no card.
+mod discover;
+/// Every operation in every binding and generation.
+mod operations;
+/// Streams: cut, resumed, polled; every event once.
+mod streams;

@@ -7,9 +7,15 @@
 /// A server, a proxy that cuts connections, and servers that do as they are told.
 mod harness;
 
+/// Credentials, and where they go.
+mod credentials;
 /// Finding cards: addresses, files, caches, redirects, what is no card.
 mod discover;
+/// What is sent again and what is not; answers that are too large, too slow or wrong.
+mod failures;
 /// Every operation in every binding and generation.
 mod operations;
 /// Streams: cut, resumed, polled; every event once.
 mod streams;
+/// TLS: whom the client trusts, and who it is.
+mod tls;

@@ -62,6 +62,8 @@ pub struct EventStream {
     asked_wait: Option<Duration>,
     /// Events may have been missed: the task is read once more at the end.
     gap: bool,
+    /// The number that the first event of a resumed stream must have if none was missed.
+    expected: Option<u64>,
     ending: Option<Ending>,
     /// Was there before `next` was called.
     ready: Option<StreamEvent>,
@@ -138,6 +140,7 @@ impl EventStream {
             reconnects: 0,
             asked_wait: None,
             gap: false,
+            expected: None,
             ending: None,
             ready: None,
         }
@@ -237,6 +240,9 @@ impl EventStream {
         self.asked_wait = retry.map(Duration::from_millis).or(self.asked_wait);
         self.fruitless = 0;
         let is_first = self.fold.task().is_none();
+        // Another number than expected: the agent may only have a hole there, or it did not resume at all.
+        let expected = self.expected.take();
+        self.gap |= expected.is_some() && number(id.as_deref()) != expected;
         if self.was_seen(id.as_deref(), &item) {
             return Ok(None);
         }
@@ -271,15 +277,12 @@ impl EventStream {
         Ok(Some(StreamEvent { id, item }))
     }
 
+    /// Whether an event came before, on an earlier connection; or the task has not changed. An agent that begins to count
+    /// again with every connection has left a gap, too, so that nothing is lost.
     fn was_seen(&self, id: Option<&str>, item: &StreamItem) -> bool {
-        let number = |id: Option<&str>| id.and_then(|id| id.parse::<u64>().ok());
-        if let (Some(now), Some(last)) = (number(id), number(self.last_id.as_deref()))
-            && now <= last
-            && self.fold.task().is_some()
-        {
-            return true;
-        }
-        matches!(item, StreamItem::Task(task) if self.fold.task() == Some(task))
+        let (now, last) = (number(id), number(self.last_id.as_deref()));
+        let is_repeat = self.reconnects > 0 && now.is_some() && now <= last && self.fold.task().is_some();
+        is_repeat || matches!(item, StreamItem::Task(task) if self.fold.task() == Some(task))
     }
 
     /// The agent closed the stream properly.
@@ -329,8 +332,9 @@ impl EventStream {
             None => self.start().await,
             Some(id) => {
                 // Without numbered events nobody knows what was missed, unless the stream begins with the task.
-                let is_numbered = self.last_id.as_deref().is_some_and(|id| id.parse::<u64>().is_ok());
-                self.gap |= !is_numbered;
+                let last = number(self.last_id.as_deref());
+                self.gap |= last.is_none();
+                self.expected = last.map(|last| last.saturating_add(1));
                 let call = Call::SubscribeToTask(SubscribeToTask { id });
                 let opened = self.client.open_stream(call, self.last_id.as_deref()).await;
                 opened.map(|events| self.step = Step::Read(Box::new(events)))
@@ -433,4 +437,9 @@ impl EventStream {
         let url = self.client.interface().url().to_owned();
         TransportError { kind, url, message: message.into(), reached: true }.into()
     }
+}
+
+/// The number of an event, if the agent numbers them.
+fn number(id: Option<&str>) -> Option<u64> {
+    id.and_then(|id| id.parse().ok())
 }

@@ -19,3 +19,5 @@ mod operations;
 mod streams;
 /// TLS: whom the client trusts, and who it is.
 mod tls;
+/// Webhooks, in every dialect.
+mod webhooks;

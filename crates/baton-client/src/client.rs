@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use crate::builder::Builder;
 use crate::choose::Interface;
 use crate::credentials::Authorizer;
+use crate::credentials::oauth::{Caller, Flow, Prompt, Token};
 use crate::discover::Discovered;
 use crate::error::{Error, TransportKind};
 use crate::http::{Answer, Http, Request};
@@ -79,6 +80,16 @@ impl Client {
     /// less strict than its card.
     pub fn missing_credentials(&self) -> &[String] {
         self.0.authorizer.missing()
+    }
+
+    /// Obtains a token from the authorization server that the card names, with the user's help where the flow needs it, and
+    /// uses it from now on. `prompt` is called with what the user has to do. Needs
+    /// [`Credential::OAuth`](crate::Credential).
+    pub async fn log_in(&self, flow: Flow, prompt: impl Fn(Prompt) + Send + Sync) -> Result<Token, Error> {
+        let source = self.0.authorizer.token_source().ok_or_else(|| {
+            Error::Credentials("the card has no scheme with an authorization server".to_owned())
+        })?;
+        source.log_in(self.caller(), flow, &prompt).await
     }
 
     /// Whether the card says that the agent streams.
@@ -171,7 +182,7 @@ impl Client {
         loop {
             let id = RpcId::number(self.0.next_id.fetch_add(1, Ordering::Relaxed));
             let mut request = self.request(interface, call, &id, last_event_id)?;
-            let sent = self.0.authorizer.apply(&self.0.http, &mut request).await?;
+            let sent = self.0.authorizer.apply(self.caller(), &mut request).await?;
             let challenge_for = request.clone();
             let answer = self.0.http.send(request).await?;
             if answer.status() == 401 && !challenged {
@@ -185,6 +196,11 @@ impl Client {
             }
             return Ok((id, answer, sent));
         }
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        let Shared { http, timeouts, limits, .. } = &*self.0;
+        Caller { http, timeouts, limits }
     }
 
     fn request(

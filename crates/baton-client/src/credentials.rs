@@ -6,6 +6,7 @@
 
 mod challenge;
 mod digest;
+pub(crate) mod oauth;
 mod plan;
 
 use std::fmt;
@@ -18,9 +19,10 @@ use http::{HeaderName, HeaderValue, header};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use self::digest::Session;
+use self::oauth::{Caller, OAuthClient, TokenSource};
 use self::plan::{Plan, Step};
 use crate::error::Error;
-use crate::http::{Http, Request};
+use crate::http::Request;
 use crate::origin::Origin;
 
 /// Something that proves who the caller is.
@@ -38,6 +40,8 @@ pub enum Credential {
         /// The password.
         password: SecretString,
     },
+    /// Tokens of the authorization server that the card names.
+    OAuth(OAuthClient),
 }
 
 impl Credential {
@@ -63,6 +67,7 @@ impl fmt::Debug for Credential {
             Self::ApiKey(_) => f.write_str("ApiKey([redacted])"),
             Self::Bearer(_) => f.write_str("Bearer([redacted])"),
             Self::Password { user, .. } => write!(f, "Password({user:?}, [redacted])"),
+            Self::OAuth(client) => fmt::Debug::fmt(client, f),
         }
     }
 }
@@ -80,13 +85,13 @@ const DEFAULT_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 impl Credentials {
     /// Whether there is one that can be sent before the card is known.
     pub(crate) fn without_card(&self) -> bool {
-        !self.any.is_empty()
+        self.any.iter().any(|credential| plan::usual(credential).is_some())
     }
 
     /// For a card that only some may read: how each credential is sent most often.
     pub(crate) fn apply_without_card(&self, request: &mut Request) -> Result<(), Error> {
-        for credential in &self.any {
-            plan::usual(credential).apply_plain(request)?;
+        for step in self.any.iter().filter_map(plan::usual) {
+            step.apply_plain(request)?;
         }
         Ok(())
     }
@@ -108,7 +113,7 @@ impl Authorizer {
         trusted: Vec<Origin>,
         has_certificate: bool,
     ) -> Self {
-        let plan = Plan::make(credentials, card, has_certificate);
+        let plan = Plan::make(credentials, card, has_certificate, &trusted);
         Authorizer { plan, trusted, has_certificate, digest: Mutex::new(None) }
     }
 
@@ -122,8 +127,16 @@ impl Authorizer {
         &self.plan.missing
     }
 
+    /// Where tokens come from, if the plan has such a step.
+    pub(crate) fn token_source(&self) -> Option<&TokenSource> {
+        self.plan.steps.iter().find_map(|step| match step {
+            Step::OAuth(source) => Some(&**source),
+            _ => None,
+        })
+    }
+
     /// Adds the credentials; true if the request now has one.
-    pub(crate) async fn apply(&self, _: &Http, request: &mut Request) -> Result<bool, Error> {
+    pub(crate) async fn apply(&self, caller: Caller<'_>, request: &mut Request) -> Result<bool, Error> {
         if !self.trusts(request) {
             return Ok(false);
         }
@@ -139,6 +152,11 @@ impl Authorizer {
                         sent = true;
                     }
                 }
+                Step::OAuth(source) => {
+                    let token = source.token(caller).await?;
+                    Step::Bearer(token).apply_plain(request)?;
+                    sent = true;
+                }
                 plain => {
                     plain.apply_plain(request)?;
                     sent = true;
@@ -148,10 +166,22 @@ impl Authorizer {
         Ok(sent)
     }
 
-    /// After a 401: true if the same request would now be sent with something else. `refused` is the header it had.
+    /// After a 401: true if the same request would now be sent with something else.
     pub(crate) fn challenged(&self, request: &Request, challenges: &[String]) -> bool {
-        let has_digest = self.plan.steps.iter().any(|step| matches!(step, Step::Digest { .. }));
-        if !has_digest || !self.trusts(request) {
+        if !self.trusts(request) {
+            return false;
+        }
+        let mut steps = self.plan.steps.iter();
+        let token = request.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.and_then(|value| value.strip_prefix("Bearer ")).map(SecretString::from);
+        let renewed = |step: &Step| match (step, &token) {
+            (Step::OAuth(source), Some(token)) => source.refused(token),
+            _ => false,
+        };
+        if steps.clone().any(renewed) {
+            return true;
+        }
+        if !steps.any(|step| matches!(step, Step::Digest { .. })) {
             return false;
         }
         let Some(fresh) = Session::begin(challenges) else { return false };
@@ -185,8 +215,8 @@ impl Step {
                 let pair = STANDARD.encode(format!("{user}:{}", password.expose_secret()));
                 request.headers.insert(header::AUTHORIZATION, secret(&format!("Basic {pair}"))?);
             }
-            // Needs a challenge first.
-            Self::Digest { .. } => {}
+            // These need a challenge or a server first.
+            Self::Digest { .. } | Self::OAuth(_) => {}
         }
         Ok(())
     }

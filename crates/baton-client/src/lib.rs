@@ -22,6 +22,7 @@ pub use builder::Builder;
 pub use choose::{Binding, Interface, NoInterface, Preference, choose};
 pub use client::Client;
 pub use credentials::Credential;
+pub use credentials::oauth::{Flow, OAuthClient, Prompt, Token};
 pub use discover::{CardCache, Discovered, Reference};
 pub use error::{AgentError, CardError, Error, TransportError, TransportKind};
 pub use operations::{Answered, PushConfigPage};

@@ -41,6 +41,10 @@ impl Origin {
     pub fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
+
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.host == "localhost"
+    }
 }
 
 impl fmt::Display for Origin {

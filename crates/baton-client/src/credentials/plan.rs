@@ -1,11 +1,15 @@
 //! Which credential is sent for which scheme of a card.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::AgentCard;
 use baton_protocol::domain::security::{ApiKeyLocation, SchemeKind, SecurityRequirement, SecurityScheme};
 use http::HeaderName;
 use secrecy::SecretString;
 
+use super::oauth::{self, TokenSource};
 use super::{Credential, Credentials, DEFAULT_KEY_HEADER};
+use crate::origin::Origin;
 
 /// What is done to each request.
 #[derive(Debug, Default)]
@@ -24,6 +28,7 @@ pub(super) enum Step {
     Bearer(SecretString),
     Basic { user: String, password: SecretString },
     Digest { user: String, password: SecretString },
+    OAuth(Arc<TokenSource>),
 }
 
 impl std::fmt::Debug for Step {
@@ -35,6 +40,7 @@ impl std::fmt::Debug for Step {
             Self::Bearer(_) => "Bearer",
             Self::Basic { .. } => "Basic",
             Self::Digest { .. } => "Digest",
+            Self::OAuth(_) => "OAuth",
         })
     }
 }
@@ -42,13 +48,19 @@ impl std::fmt::Debug for Step {
 impl Plan {
     /// The first requirement of the card that can be met is met. Without such a one each credential is sent for the first
     /// scheme it fits, or as is usual: the agent may accept it although its card does not say so.
-    pub(super) fn make(credentials: &Credentials, card: &AgentCard, has_certificate: bool) -> Self {
+    pub(super) fn make(
+        credentials: &Credentials,
+        card: &AgentCard,
+        has_certificate: bool,
+        trusted: &[Origin],
+    ) -> Self {
         let meet = |requirement: &SecurityRequirement| -> Result<Vec<Step>, Vec<String>> {
             let (mut steps, mut missing) = (Vec::new(), Vec::new());
-            for (name, _) in &requirement.schemes {
+            for (name, scopes) in &requirement.schemes {
                 let scheme =
                     card.security_schemes.iter().find(|(it, _)| it == name).map(|(_, scheme)| scheme);
-                match scheme.and_then(|scheme| credentials.step_for(name, scheme, has_certificate)) {
+                let asked = Asked { scopes, trusted };
+                match scheme.and_then(|scheme| credentials.step_for(name, scheme, has_certificate, asked)) {
                     Some(step) => steps.extend(step),
                     None => missing.push(name.clone()),
                 }
@@ -62,36 +74,54 @@ impl Plan {
         }
         let anonymous = requirements.iter().any(|it| it.schemes.is_empty());
         let missing = requirements.first().and_then(|it| meet(it).err()).filter(|_| !anonymous);
-        Plan { steps: credentials.by_guess(card), missing: missing.unwrap_or_default() }
+        Plan { steps: credentials.by_guess(card, trusted), missing: missing.unwrap_or_default() }
     }
+}
+
+/// What a token source needs to know beside its scheme.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    scopes: &'a [String],
+    trusted: &'a [Origin],
 }
 
 impl Credentials {
     /// `Some(None)`: met by the connection itself.
-    fn step_for(&self, name: &str, scheme: &SecurityScheme, has_certificate: bool) -> Option<Option<Step>> {
+    fn step_for(
+        &self,
+        name: &str,
+        scheme: &SecurityScheme,
+        has_certificate: bool,
+        asked: Asked<'_>,
+    ) -> Option<Option<Step>> {
         if scheme.kind == SchemeKind::MutualTls {
             return has_certificate.then_some(None);
         }
         let named = self.named.iter().filter(|(it, _)| it == name).map(|(_, credential)| credential);
-        named.chain(&self.any).find_map(|credential| step(credential, &scheme.kind)).map(Some)
+        named.chain(&self.any).find_map(|credential| step(credential, scheme, asked)).map(Some)
     }
 
-    fn by_guess(&self, card: &AgentCard) -> Vec<Step> {
+    fn by_guess(&self, card: &AgentCard, trusted: &[Origin]) -> Vec<Step> {
+        let asked = Asked { scopes: &[], trusted };
         let declared = |credential: &Credential| {
-            card.security_schemes.iter().find_map(|(_, scheme)| step(credential, &scheme.kind))
+            card.security_schemes.iter().find_map(|(_, scheme)| step(credential, scheme, asked))
         };
         let named = self.named.iter().filter_map(|(name, credential)| {
             let scheme = card.security_schemes.iter().find(|(it, _)| it == name)?;
-            step(credential, &scheme.1.kind)
+            step(credential, &scheme.1, asked)
         });
-        let any = self.any.iter().map(|credential| declared(credential).unwrap_or_else(|| usual(credential)));
+        let any = self.any.iter().filter_map(|credential| declared(credential).or_else(|| usual(credential)));
         named.chain(any).collect()
     }
 }
 
 /// How a credential is sent for a scheme, if it fits.
-fn step(credential: &Credential, scheme: &SchemeKind) -> Option<Step> {
-    match (credential, scheme) {
+fn step(credential: &Credential, scheme: &SecurityScheme, asked: Asked<'_>) -> Option<Step> {
+    match (credential, &scheme.kind) {
+        (Credential::OAuth(client), kind) if oauth::is_for(kind) => {
+            let source = TokenSource::new(client, scheme, asked.scopes, asked.trusted);
+            Some(Step::OAuth(Arc::new(source)))
+        }
         (Credential::ApiKey(key), SchemeKind::ApiKey { location, name }) => Some(match location {
             ApiKeyLocation::Header => {
                 Step::Header(HeaderName::from_bytes(name.as_bytes()).ok()?, key.clone())
@@ -118,12 +148,14 @@ fn step(credential: &Credential, scheme: &SchemeKind) -> Option<Step> {
 }
 
 /// How a credential is sent if no card says otherwise.
-pub(super) fn usual(credential: &Credential) -> Step {
-    match credential.clone() {
+pub(super) fn usual(credential: &Credential) -> Option<Step> {
+    Some(match credential.clone() {
         Credential::ApiKey(key) => Step::Header(DEFAULT_KEY_HEADER, key),
         Credential::Bearer(token) => Step::Bearer(token),
         Credential::Password { user, password } => Step::Basic { user, password },
-    }
+        // Without a card nobody knows where tokens come from.
+        Credential::OAuth(_) => return None,
+    })
 }
 
 #[cfg(test)]
@@ -172,7 +204,7 @@ mod tests {
             (&nothing, true, &[&["mtls"]], "[]", &[]),
             (&both, false, &[], "[Bearer, Query]", &[]),
         ] {
-            let plan = Plan::make(credentials, &card(&schemes, requirements), certificate);
+            let plan = Plan::make(credentials, &card(&schemes, requirements), certificate, &[]);
             assert_eq!(format!("{:?}", plan.steps), steps, "{requirements:?}");
             assert_eq!(plan.missing, missing, "{requirements:?}");
         }
@@ -184,7 +216,7 @@ mod tests {
             named: vec![("other".to_owned(), Credential::bearer("t"))],
             ..Credentials::default()
         };
-        let plan = Plan::make(&credentials, &card(&[("token", http("bearer"))], &[&["token"]]), false);
+        let plan = Plan::make(&credentials, &card(&[("token", http("bearer"))], &[&["token"]]), false, &[]);
         assert!(plan.steps.is_empty());
         assert_eq!(plan.missing, ["token"]);
     }

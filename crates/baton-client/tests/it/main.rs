@@ -13,6 +13,8 @@ mod credentials;
 mod discover;
 /// What is sent again and what is not; answers that are too large, too slow or wrong.
 mod failures;
+/// Tokens of authorization servers.
+mod oauth;
 /// Every operation in every binding and generation.
 mod operations;
 /// Streams: cut, resumed, polled; every event once.

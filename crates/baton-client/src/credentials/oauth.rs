@@ -30,8 +30,11 @@ pub struct OAuthClient {
     scopes: Option<Vec<String>>,
     trusted: Vec<Origin>,
     token: Option<Token>,
-    on_token: Option<Arc<dyn Fn(&Token) + Send + Sync>>,
+    on_token: Option<Arc<Keep>>,
 }
+
+/// Keeps a token for later.
+type Keep = dyn Fn(&Token) + Send + Sync;
 
 impl OAuthClient {
     /// With the id that the authorization server gave it.

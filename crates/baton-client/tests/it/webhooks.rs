@@ -139,7 +139,7 @@ async fn p09_webhooks_are_made_read_listed_and_removed() {
         assert_eq!(client.create_push_config(config.clone()).await.unwrap(), config, "{case}");
         assert_eq!(client.push_config(&task_id, &id).await.unwrap(), config, "{case}");
         let page = client.push_configs(&task_id, None).await.unwrap();
-        assert_eq!(page.configs, [config.clone()], "{case}");
+        assert_eq!(page.configs, std::slice::from_ref(&config), "{case}");
         client.delete_push_config(&task_id, &id).await.unwrap();
         assert!(configs.lock().unwrap().is_empty(), "{case}");
         let error = client.push_config(&task_id, &id).await.unwrap_err();

@@ -8,12 +8,14 @@ use http::{HeaderMap, HeaderName};
 
 use crate::choose::{Binding, Preference, choose};
 use crate::client::{Client, Shared};
+use crate::credentials::oauth::Caller;
 use crate::credentials::{Authorizer, Credential, Credentials};
 use crate::discover::{CardCache, Discovered, Discovery, Reference};
 use crate::error::Error;
 use crate::http::{Http, header_value};
 use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
 use crate::origin::Origin;
+use crate::signature::{CardKeys, CardTrust};
 use crate::tls::{Proxies, TlsOptions};
 
 /// Options of a [`Client`].
@@ -176,6 +178,12 @@ impl Builder {
     /// Finds the agent's card, and nothing more.
     pub async fn discover(&self, agent: &str) -> Result<Discovered, Error> {
         self.discover_with(&self.http(), &agent.parse()?).await
+    }
+
+    /// Checks the signatures of a card.
+    pub async fn verify_card(&self, discovered: &Discovered, keys: &CardKeys) -> CardTrust {
+        let http = self.http();
+        keys.check(discovered, Caller { http: &http, timeouts: &self.timeouts, limits: &self.limits }).await
     }
 
     /// Finds the agent's card and chooses an interface. Nothing is sent to the interface yet.

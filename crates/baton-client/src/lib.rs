@@ -173,6 +173,8 @@
 //! followed without them, calls are not redirected, and a card that came by https cannot lead to http.
 //! [`Client::log_in`] runs the flows that need a user.
 //!
+//! [`Builder::verify_card`] checks the signatures of a card with keys that the user trusts.
+//!
 //! The library reads no environment and no configuration: [`Proxies`] are given to it.
 
 #![warn(missing_docs)]
@@ -190,6 +192,7 @@ mod origin;
 mod outgoing;
 mod pages;
 mod retry;
+mod signature;
 mod stream;
 mod tls;
 mod transport;
@@ -206,6 +209,7 @@ pub use options::{Reconnects, Retries, SizeLimits, Timeouts};
 pub use origin::Origin;
 pub use outgoing::{Outgoing, message};
 pub use pages::TaskPages;
+pub use signature::{CardKeys, CardTrust};
 pub use stream::{Ending, EventStream, StreamEvent};
 pub use tls::{Proxies, TlsOptions};
 

@@ -17,6 +17,8 @@ mod failures;
 mod oauth;
 /// Every operation in every binding and generation.
 mod operations;
+/// Signed cards.
+mod signatures;
 /// Streams: cut, resumed, polled; every event once.
 mod streams;
 /// TLS: whom the client trusts, and who it is.

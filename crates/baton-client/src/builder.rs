@@ -1,7 +1,7 @@
 //! Everything that can be set before a client connects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use baton_protocol::Generation;
 use http::{HeaderMap, HeaderName};
@@ -229,6 +229,7 @@ impl Builder {
             http,
             interfaces,
             current: AtomicUsize::new(0),
+            has_answered: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             authorizer,
             timeouts: self.timeouts.clone(),

@@ -1,7 +1,7 @@
 //! The client of one agent: its card, the interface in use, and the path of every call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::VERSION_HEADER;
@@ -18,6 +18,7 @@ use crate::discover::Discovered;
 use crate::error::{Error, TransportKind};
 use crate::http::{Answer, Http, Request};
 use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
+use crate::origin::Origin;
 use crate::retry::Attempts;
 use crate::stream::Events;
 use crate::transport::{encode, read_reply};
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) interfaces: Vec<Interface>,
     /// Which of them is in use: another, when one cannot be reached.
     pub(crate) current: AtomicUsize,
+    /// It has answered at least once.
+    pub(crate) has_answered: AtomicBool,
     pub(crate) next_id: AtomicU64,
     pub(crate) authorizer: Authorizer,
     pub(crate) timeouts: Timeouts,
@@ -156,16 +159,20 @@ impl Client {
         events.map_err(|error| with_fact(error, sent))
     }
 
-    /// True if the interface cannot be reached and another one is tried from now on.
+    /// True if the interface cannot be reached and another one is tried from now on. An interface that has answered before is
+    /// only away for a while, and those at the same origin are as far away as it is.
     fn moved_on(&self, at: usize, error: &Error) -> bool {
         let unreachable = error.transport().is_some_and(|error| {
             !error.may_have_reached() && matches!(error.kind(), TransportKind::Connect | TransportKind::Tls)
         });
-        // After the last one the retries begin, with the last one.
-        let next = at + 1;
-        if !unreachable || next >= self.0.interfaces.len() {
+        if !unreachable || self.0.has_answered.load(Ordering::Relaxed) {
             return false;
         }
+        let origin = |at: usize| Origin::of(&self.0.interfaces[at].url);
+        // After the last one the retries begin, with the last one.
+        let Some(next) = (at + 1..self.0.interfaces.len()).find(|next| origin(*next) != origin(at)) else {
+            return false;
+        };
         let _ = self.0.current.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
         true
     }
@@ -185,6 +192,7 @@ impl Client {
             let sent = self.0.authorizer.apply(self.caller(), &mut request).await?;
             let challenge_for = request.clone();
             let answer = self.0.http.send(request).await?;
+            self.0.has_answered.store(true, Ordering::Relaxed);
             if answer.status() == 401 && !challenged {
                 challenged = true;
                 let headers = answer.headers().get_all(header::WWW_AUTHENTICATE).iter();

@@ -35,6 +35,14 @@ pub struct Discovered {
     pub(crate) origin: Option<Origin>,
 }
 
+impl Discovered {
+    /// A card that the user has from somewhere else, such as a registry. It is the user's own word, as a file is: its
+    /// interfaces get the user's credentials.
+    pub fn from_json(json: impl Into<String>) -> Result<Self, Error> {
+        read_own(json.into(), "the given text")
+    }
+}
+
 /// What discovery needs.
 #[derive(Debug)]
 pub(crate) struct Discovery<'a> {
@@ -164,6 +172,12 @@ async fn from_file(path: &Path, limit: usize) -> Result<Discovered, Error> {
         return Err(invalid(format!("larger than {limit} bytes")).into());
     }
     let json = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
-    let (generation, card) = read_any(&json).map_err(|error| invalid(error.to_string()))?;
+    read_own(json, &at)
+}
+
+fn read_own(json: String, at: &str) -> Result<Discovered, Error> {
+    let invalid =
+        |error: baton_protocol::Error| CardError::Invalid { at: at.to_owned(), problem: error.to_string() };
+    let (generation, card) = read_any(&json).map_err(invalid)?;
     Ok(Discovered { card, generation, json, url: None, origin: None })
 }

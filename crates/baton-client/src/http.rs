@@ -272,7 +272,8 @@ fn causes(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        if said.last() != Some(&text) {
+        // That much is in our own words already.
+        if said.last() != Some(&text) && !text.starts_with("client error") {
             said.push(text);
         }
         cause = error.source();

@@ -4,7 +4,7 @@
 //!
 //! 1. by subscribing to the task, with `Last-Event-ID`: agents that number their events (Baton does) go on behind the
 //!    last one; others begin with the task as it is now, which has everything that was missed;
-//! 2. if the agent refuses that, by reading the task again and again.
+//! 2. if the agent refuses that, or subscriptions end at once, by reading the task again and again.
 //!
 //! So every event is shown once, or what was missed is in a `Task` that is shown instead. A stream that the agent closes
 //! while the task is still at work counts as lost, too. The whole task is always in [`EventStream::task`].
@@ -27,6 +27,9 @@ use crate::client::Client;
 use crate::error::{Error, TransportError, TransportKind};
 use crate::options::backoff;
 
+/// How many subscriptions in a row may end without an event before the task is read instead.
+const CUTS_BEFORE_POLLING: u32 = 2;
+
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamEvent {
@@ -48,6 +51,8 @@ pub enum Ending {
 }
 
 /// The events of a task. [`next`](Self::next) returns them; [`task`](Self::task) is what they add up to.
+///
+/// Dropping it closes the connection and changes nothing for the task: [`Client::cancel`] stops that.
 #[derive(Debug)]
 pub struct EventStream {
     client: Client,
@@ -62,6 +67,8 @@ pub struct EventStream {
     asked_wait: Option<Duration>,
     /// Events may have been missed: the task is read once more at the end.
     gap: bool,
+    /// Nothing has come yet on the connection that took up the stream.
+    is_quiet: bool,
     /// The number that the first event of a resumed stream must have if none was missed.
     expected: Option<u64>,
     ending: Option<Ending>,
@@ -140,6 +147,7 @@ impl EventStream {
             reconnects: 0,
             asked_wait: None,
             gap: false,
+            is_quiet: false,
             expected: None,
             ending: None,
             ready: None,
@@ -239,6 +247,7 @@ impl EventStream {
         let Frame { id, retry, item } = frame;
         self.asked_wait = retry.map(Duration::from_millis).or(self.asked_wait);
         self.fruitless = 0;
+        self.is_quiet = false;
         let is_first = self.fold.task().is_none();
         // Another number than expected: the agent may only have a hole there, or it did not resume at all.
         let expected = self.expected.take();
@@ -302,6 +311,10 @@ impl EventStream {
 
     /// The connection is lost, or what came cannot be read.
     fn broke(&mut self, error: Error) -> Result<Option<StreamEvent>, Error> {
+        // Some servers open a stream for everything, and refuse a subscription in its first event.
+        if std::mem::take(&mut self.is_quiet) && error.agent().is_some() {
+            return self.refused(error);
+        }
         let is_lost = error.transport().is_some_and(|error| {
             matches!(error.kind(), TransportKind::Cut | TransportKind::Timeout | TransportKind::Connect)
         });
@@ -322,7 +335,13 @@ impl EventStream {
             _ => backoff(reconnects.first_wait, reconnects.longest_wait, self.fruitless),
         };
         self.fruitless += 1;
-        self.step = Step::WaitToSubscribe(Instant::now() + wait);
+        // Subscriptions that end at once are no use.
+        let is_cut = error.transport().is_some_and(|error| error.kind() == TransportKind::Cut);
+        let next = Instant::now() + wait;
+        self.step = match is_cut && self.fruitless > CUTS_BEFORE_POLLING && self.task_id().is_some() {
+            true => Step::WaitToPoll(next),
+            false => Step::WaitToSubscribe(next),
+        };
         Ok(None)
     }
 
@@ -341,20 +360,26 @@ impl EventStream {
             }
         };
         match opened {
-            Ok(()) => Ok(None),
-            Err(error) => match (error.kind(), &error) {
-                (Some(ErrorKind::Unauthenticated | ErrorKind::Forbidden), _) => Err(error),
-                (
-                    Some(ErrorKind::Unavailable | ErrorKind::QuotaExceeded | ErrorKind::ResourceExhausted),
-                    _,
-                ) => self.busy(error),
-                // The task has ended meanwhile, or the agent has no subscriptions: the task itself tells.
-                (_, Error::Agent(_) | Error::NotInVersion { .. }) if self.task_id().is_some() => {
-                    self.step = Step::WaitToPoll(Instant::now());
-                    Ok(None)
-                }
-                _ => self.broke(error),
-            },
+            Ok(()) => {
+                self.is_quiet = true;
+                Ok(None)
+            }
+            Err(error) => self.refused(error),
+        }
+    }
+
+    /// A subscription was refused, or could not be made.
+    fn refused(&mut self, error: Error) -> Result<Option<StreamEvent>, Error> {
+        use ErrorKind::{Forbidden, QuotaExceeded, ResourceExhausted, Unauthenticated, Unavailable};
+        match (error.kind(), &error) {
+            (Some(Unauthenticated | Forbidden), _) => Err(error),
+            (Some(Unavailable | QuotaExceeded | ResourceExhausted), _) => self.busy(error),
+            // The task has ended meanwhile, or the agent has no subscriptions: the task itself tells.
+            (_, Error::Agent(_) | Error::NotInVersion { .. }) if self.task_id().is_some() => {
+                self.step = Step::WaitToPoll(Instant::now());
+                Ok(None)
+            }
+            _ => self.broke(error),
         }
     }
 

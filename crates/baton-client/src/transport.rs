@@ -117,7 +117,9 @@ pub(crate) fn result_of<'a>(
             }
             Ok((said, Response::Result(result))) if status < 300 => {
                 return match said {
-                    Some(said) if said != *id => Err(answer.malformed("it answers another request")),
+                    Some(said) if !is_same_id(&said, id) => {
+                        Err(answer.malformed("it answers another request"))
+                    }
                     _ => Ok(result),
                 };
             }
@@ -130,6 +132,11 @@ pub(crate) fn result_of<'a>(
         return Err(agent_error(answer, PeerError::of_http(generation, Some(status), text)).into());
     }
     Ok(text)
+}
+
+/// Some servers answer the number 1 with the text "1".
+pub(crate) fn is_same_id(said: &RpcId, sent: &RpcId) -> bool {
+    said.as_str().trim_matches('"') == sent.as_str()
 }
 
 pub(crate) fn agent_error(answer: &Answer, peer: PeerError) -> AgentError {

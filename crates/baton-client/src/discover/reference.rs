@@ -64,11 +64,12 @@ impl FromStr for Reference {
         let url = match text.contains("://") {
             true => Url::parse(text),
             false => {
-                let host = text.split(['/', ':']).next().unwrap_or_default();
-                let scheme = match host {
-                    "localhost" | "127.0.0.1" | "[" => "http",
-                    _ => "https",
+                let is_here = |host: &&str| {
+                    text.strip_prefix(host)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
                 };
+                let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(is_here);
+                let scheme = if is_here { "http" } else { "https" };
                 Url::parse(&format!("{scheme}://{text}"))
             }
         };
@@ -100,6 +101,9 @@ mod tests {
             ("a.example:8443/x", agent("https://a.example:8443/x")),
             ("localhost:3000", agent("http://localhost:3000")),
             ("127.0.0.1:3000", agent("http://127.0.0.1:3000")),
+            ("[::1]:3000", agent("http://[::1]:3000")),
+            ("[2001:db8::1]", agent("https://[2001:db8::1]")),
+            ("localhost.example", agent("https://localhost.example")),
             ("http://a.example/agents/1", agent("http://a.example/agents/1")),
             ("https://a.example/cards/my.json", card("https://a.example/cards/my.json")),
             ("./card.json", Reference::File("./card.json".into())),

@@ -8,7 +8,7 @@ use baton_protocol::wire::sse::{SseEvent, SseParser};
 use crate::choose::{Binding, Interface};
 use crate::error::Error;
 use crate::http::Answer;
-use crate::transport::{agent_error, result_of};
+use crate::transport::{agent_error, is_same_id, result_of};
 
 /// An open connection.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Events {
                     let peer = PeerError::of_rpc(generation, code, message, data, Some(self.answer.status()));
                     return Err(agent_error(&self.answer, peer).into());
                 }
-                Ok((Some(said), _)) if said != self.id => {
+                Ok((Some(said), _)) if !is_same_id(&said, &self.id) => {
                     return Err(self.answer.malformed("an event of another request"));
                 }
                 Ok((_, Response::Result(result))) => result,

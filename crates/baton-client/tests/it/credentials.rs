@@ -188,7 +188,7 @@ async fn p09_calls_are_not_redirected() {
     let to = elsewhere.clone();
     let moved = post(move || async move { axum::response::Redirect::temporary(&to) });
     let url = serve_router(Router::new().route("/", moved)).await;
-    let client = crate::harness::scripted_client(quick().bearer("secret"), &url).await;
+    let client = crate::harness::scripted_client(quick().bearer("secret"), &url);
     let error = client.send("hello").await.unwrap_err();
     let transport = error.transport().unwrap();
     assert_eq!(transport.kind(), baton_client::TransportKind::Redirected);

@@ -61,7 +61,7 @@ async fn p09_a_busy_agent_is_asked_again_with_the_same_message() {
     ] {
         let refusals = Refusals { first, status, retry_after, ..Refusals::default() };
         let router = Router::new().route("/", post(refuse_first)).with_state(refusals.clone());
-        let client = scripted_client(quick(), &serve_router(router).await).await;
+        let client = scripted_client(quick(), &serve_router(router).await);
         let sent = client.send("hello").await;
         let bodies = refusals.bodies.lock().unwrap().clone();
         match expected {
@@ -88,20 +88,20 @@ async fn p09_a_send_of_unknown_fate_is_not_repeated() {
         let (url, counted) = serve_bytes(partial).await;
         let wait = Duration::from_millis(1);
         let retries = Retries { uncertain, first_wait: wait, ..Retries::default() };
-        let client = scripted_client(quick().retries(retries), &url).await;
+        let client = scripted_client(quick().retries(retries), &url);
         let error = client.send("hello").await.unwrap_err();
         assert_eq!(error.transport().unwrap().kind(), TransportKind::Cut, "{error}");
         assert_eq!(*counted.borrow(), connections);
     }
     let (url, counted) = serve_bytes(partial).await;
-    let client = scripted_client(quick(), &url).await;
+    let client = scripted_client(quick(), &url);
     client.get(&TaskId::parse("t").unwrap()).await.unwrap_err();
     assert_eq!(*counted.borrow(), 4);
 }
 
 #[tokio::test]
 async fn p09_nobody_there_is_tried_again_and_told() {
-    let client = scripted_client(quick(), "http://127.0.0.1:1").await;
+    let client = scripted_client(quick(), "http://127.0.0.1:1");
     let error = client.send("hello").await.unwrap_err();
     let transport = error.transport().unwrap();
     assert_eq!(transport.kind(), TransportKind::Connect, "{error}");
@@ -121,7 +121,7 @@ async fn p09_an_agent_that_starts_late_is_reached() {
         longest_wait: Duration::from_millis(50),
         ..Retries::default()
     };
-    let client = scripted_client(Client::builder().retries(retries), &url).await;
+    let client = scripted_client(Client::builder().retries(retries), &url);
     let sending = tokio::spawn(async move { client.send("hello").await });
     let listener = TcpListener::bind(address).await.unwrap();
     let server = crate::harness::serve_on(with_agent(obedient), listener).await;
@@ -150,7 +150,7 @@ async fn p09_a_silent_agent_runs_into_the_timeouts() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let short = Duration::from_millis(50);
     let timeouts = Timeouts { call: short, send: Some(short), ..Timeouts::default() };
-    let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url).await;
+    let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url);
     for error in [
         client.send("hello").await.unwrap_err(),
         client.get(&TaskId::parse("t").unwrap()).await.unwrap_err(),
@@ -178,7 +178,7 @@ async fn p09_a_stalled_answer_runs_into_the_idle_timeout() {
         }
     });
     let timeouts = Timeouts { idle: Duration::from_millis(50), ..Timeouts::default() };
-    let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url).await;
+    let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url);
     let error = client.send("hello").await.unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::Timeout, "{error}");
     stalling.abort();
@@ -207,13 +207,40 @@ async fn p09_answers_are_bounded_and_checked() {
     ] {
         let (url, _) = serve_bytes(answer.clone()).await;
         let limits = SizeLimits { reply: 1000, ..SizeLimits::default() };
-        let client = scripted_client(quick().size_limits(limits).retries(Retries::none()), &url).await;
+        let client = scripted_client(quick().size_limits(limits).retries(Retries::none()), &url);
         let error = client.send("hello").await.unwrap_err();
         let kind = error.transport().unwrap_or_else(|| panic!("{error}")).kind();
         assert_eq!(kind, expected, "{error} {}", &answer[..answer.len().min(120)]);
     }
     // An error page of a proxy is an error of the agent's side, with its status.
     let (url, _) = serve_bytes("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>").await;
-    let error = scripted_client(quick(), &url).await.send("hello").await.unwrap_err();
+    let error = scripted_client(quick(), &url).send("hello").await.unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::Unavailable), "{error}");
+}
+
+/// The proxies that are given are used, and none but those: the environment is not read.
+#[tokio::test]
+async fn p09_a_proxy_is_used_where_it_is_wanted() {
+    use baton_client::Proxies;
+    async fn proxy(uri: axum::http::Uri, body: String) -> Response {
+        // Proxies are sent whole addresses.
+        assert_eq!(uri.host(), Some("agent.invalid"));
+        if uri.path().contains("well-known") {
+            return crate::harness::card_for("http://agent.invalid/").into_response();
+        }
+        let task = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{task}}}"#, member(&body, "id")).into_response()
+    }
+    let url = serve_router(Router::new().fallback(proxy)).await;
+    // `host:port` is usual, too.
+    for address in [url.clone(), url.strip_prefix("http://").unwrap().to_owned()] {
+        let proxies = Proxies { http: Some(address), ..Proxies::default() };
+        let client = quick().proxies(proxies).connect("http://agent.invalid").await.unwrap();
+        client.send("hello").await.unwrap();
+    }
+    let except = Proxies { all: Some(url), no_proxy: Some("127.0.0.1".to_owned()), ..Proxies::default() };
+    let server = serve(with_agent(obedient)).await;
+    let client = quick().proxies(except).connect(&server.url).await.unwrap();
+    client.send("hello").await.unwrap();
+    server.stop().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use baton_client::protocol::domain::{AgentCard, AgentSkill, Task};
-use baton_client::{Client, EventStream, Reconnects, Retries, StreamEvent};
+use baton_client::{Client, Discovered, EventStream, Reconnects, Retries, StreamEvent};
 use baton_server::{AgentError, Builder, Server, Turn};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -210,9 +210,6 @@ pub(crate) fn card_for(url: &str) -> String {
 }
 
 /// A client for a scripted JSON-RPC server.
-pub(crate) async fn scripted_client(builder: baton_client::Builder, url: &str) -> Client {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("card.json");
-    std::fs::write(&file, card_for(url)).unwrap();
-    builder.connect(file.to_str().unwrap()).await.unwrap()
+pub(crate) fn scripted_client(builder: baton_client::Builder, url: &str) -> Client {
+    builder.with_card(Discovered::from_json(card_for(url)).unwrap()).unwrap()
 }

@@ -231,7 +231,7 @@ async fn p09_what_was_missed_is_in_the_task_at_the_end() {
         let calls = Arc::new(Calls::default());
         let script = Script { calls: Arc::clone(&calls), on_send: &[TASK], on_subscribe, on_get: GOT };
         let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
-        let client = scripted_client(quick(), &url).await;
+        let client = scripted_client(quick(), &url);
         let mut stream = client.stream("go").await.unwrap();
         next(&mut stream).await.unwrap();
         let after = rest(&mut stream).await;
@@ -244,21 +244,42 @@ async fn p09_what_was_missed_is_in_the_task_at_the_end() {
     }
 }
 
+/// Every subscription ends at once: the task is read instead.
 #[tokio::test]
-async fn p09_a_stream_that_stays_cut_gives_up() {
+async fn p09_a_stream_that_stays_cut_is_polled() {
     let calls = Arc::new(Calls::default());
     let script = Script { calls: Arc::clone(&calls), on_send: &[TASK], on_subscribe: Ok(&[]), on_get: GOT };
     let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+    let client = scripted_client(quick(), &url);
+    let mut stream = client.stream("go").await.unwrap();
+    rest(&mut stream).await;
+    assert_eq!(stream.ending(), Some(Ending::Terminal));
+    assert_eq!(texts(stream.task().unwrap()), ["missed"]);
+    assert_eq!(calls.subscriptions.load(Ordering::Relaxed), 2);
+}
+
+/// An agent that does not come back.
+#[tokio::test]
+async fn p09_a_stream_gives_up_at_last() {
+    let (agent, _permits) = stepwise(1);
+    let server = serve(with_agent(agent).drain(std::time::Duration::ZERO)).await;
     let wait = std::time::Duration::from_millis(1);
     let reconnects = Reconnects { most: 3, first_wait: wait, longest_wait: wait, poll: wait };
-    let client = scripted_client(quick().reconnects(reconnects), &url).await;
+    let client = quick().reconnects(reconnects).connect(&server.url).await.unwrap();
     let mut stream = client.stream("go").await.unwrap();
-    stream.next().await.unwrap().unwrap();
-    let error = stream.next().await.unwrap().unwrap_err();
-    assert_eq!(error.transport().unwrap().kind(), TransportKind::Cut, "{error}");
+    next(&mut stream).await.unwrap();
+    server.stop().await;
+    let error = loop {
+        match stream.next().await.unwrap() {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.transport().unwrap().kind(), TransportKind::Connect, "{error}");
     assert!(stream.next().await.is_none());
     assert_eq!(stream.ending(), None);
-    assert_eq!(calls.subscriptions.load(Ordering::Relaxed), 3);
+    assert_eq!(stream.reconnects(), 3);
+    assert_eq!(client.interface().version(), Generation::V1, "another interface of the same host is no help");
 }
 
 /// Nothing came back: whether the agent got the message is not known.
@@ -276,7 +297,7 @@ async fn p09_a_message_is_sent_again_only_if_the_user_allows_it() {
             longest_wait: wait,
             poll: wait,
         });
-        let client = scripted_client(builder, &url).await;
+        let client = scripted_client(builder, &url);
         let mut stream = client.stream("go").await.unwrap();
         let error = stream.next().await.unwrap().unwrap_err();
         assert_eq!(error.transport().unwrap().kind(), TransportKind::Cut, "{error}");
@@ -300,10 +321,10 @@ async fn p09_an_error_in_place_of_a_stream_is_an_error() {
         ([(header::CONTENT_TYPE, "text/event-stream")], error).into_response()
     }
     let url = serve_router(Router::new().route("/", post(refuse))).await;
-    let error = scripted_client(quick(), &url).await.stream("go").await.unwrap_err();
+    let error = scripted_client(quick(), &url).stream("go").await.unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::ContentTypeNotSupported));
     let url = serve_router(Router::new().route("/", post(refuse_in_event))).await;
-    let mut stream = scripted_client(quick(), &url).await.stream("go").await.unwrap();
+    let mut stream = scripted_client(quick(), &url).stream("go").await.unwrap();
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::ContentTypeNotSupported));
     assert!(stream.next().await.is_none());
@@ -317,7 +338,7 @@ async fn p09_events_are_bounded() {
     }
     let url = serve_router(Router::new().route("/", post(too_much)).with_state(large)).await;
     let limits = SizeLimits { event: 1000, ..SizeLimits::default() };
-    let mut stream = scripted_client(quick().size_limits(limits), &url).await.stream("go").await.unwrap();
+    let mut stream = scripted_client(quick().size_limits(limits), &url).stream("go").await.unwrap();
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
 }

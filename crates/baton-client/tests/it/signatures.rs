@@ -162,3 +162,24 @@ async fn p09_keys_are_fetched_from_trusted_servers_only() {
     let trust = builder.verify_card(&card, &trusting).await;
     assert_eq!(trust, CardTrust::Verified { key_id: "k1".to_owned(), algorithm });
 }
+
+/// Signed three times by the Python SDK (a2a-sdk 1.3.0), once with each algorithm.
+#[tokio::test]
+async fn p09_signatures_of_the_python_sdk_are_verified() {
+    let fixture = |name: &str| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/cards/signed");
+        std::fs::read_to_string(format!("{folder}/{name}")).unwrap()
+    };
+    let keys = CardKeys::default().add_key_set(&fixture("python-1.3.0.keys.json")).unwrap();
+    let whole = Discovered::from_json(fixture("python-1.3.0.json")).unwrap();
+    assert_eq!(whole.card.signatures.len(), 3);
+    for (at, key_id, algorithm) in [(0, "es", "ES256"), (1, "ed", "EdDSA"), (2, "rs", "RS256")] {
+        let mut one = whole.clone();
+        one.card.signatures = vec![whole.card.signatures[at].clone()];
+        let verified = CardTrust::Verified { key_id: key_id.to_owned(), algorithm };
+        assert_eq!(Client::builder().verify_card(&one, &keys).await, verified);
+        one.card.skills[0].name.push('!');
+        let trust = Client::builder().verify_card(&one, &keys).await;
+        assert!(reasons(trust).contains("is wrong"), "{algorithm}");
+    }
+}

@@ -230,6 +230,7 @@ impl Builder {
             interfaces,
             current: AtomicUsize::new(0),
             has_answered: AtomicBool::new(false),
+            bare_webhooks: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             authorizer,
             timeouts: self.timeouts.clone(),

@@ -11,7 +11,7 @@ use baton_protocol::{ErrorKind, Generation};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::builder::Builder;
-use crate::choose::Interface;
+use crate::choose::{Binding, Interface};
 use crate::credentials::Authorizer;
 use crate::credentials::oauth::{Caller, Flow, Prompt, Token};
 use crate::discover::Discovered;
@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) current: AtomicUsize,
     /// It has answered at least once.
     pub(crate) has_answered: AtomicBool,
+    /// Webhooks of 0.3 are sent in HTTP+JSON as the JavaScript SDK reads them; else as Python and Go do.
+    pub(crate) bare_webhooks: AtomicBool,
     pub(crate) next_id: AtomicU64,
     pub(crate) authorizer: Authorizer,
     pub(crate) timeouts: Timeouts,
@@ -116,10 +118,20 @@ impl Client {
             let at = self.0.current.load(Ordering::Relaxed);
             match self.call_once(at, &call).await {
                 Ok(reply) => return Ok(reply),
-                Err(error) if self.moved_on(at, &error) => {}
+                Err(error) if self.moved_on(at, &error) || self.takes_bare_webhook(at, &call, &error) => {}
                 Err(error) => attempts.again(error).await?,
             }
         }
+    }
+
+    /// True if a webhook was refused for its form and is sent in the other one from now on. The specification of 0.3 leaves
+    /// the form open, and servers understand one of the two.
+    fn takes_bare_webhook(&self, at: usize, call: &Call, error: &Error) -> bool {
+        let Interface { binding, generation, .. } = &self.0.interfaces[at];
+        (*binding, *generation) == (Binding::HttpJson, Generation::V0_3)
+            && matches!(call, Call::CreatePushConfig(_))
+            && error.kind() == Some(ErrorKind::InvalidParams)
+            && !self.0.bare_webhooks.swap(true, Ordering::Relaxed)
     }
 
     async fn call_once(&self, at: usize, call: &Call) -> Result<Reply, Error> {
@@ -218,7 +230,7 @@ impl Client {
         id: &RpcId,
         last_event_id: Option<&str>,
     ) -> Result<Request, Error> {
-        let encoded = encode(interface, call, id)?;
+        let encoded = encode(interface, call, id, self.0.bare_webhooks.load(Ordering::Relaxed))?;
         let operation = call.operation();
         let streams = operation.facts().streams;
         let mut headers = HeaderMap::new();

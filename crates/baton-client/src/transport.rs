@@ -3,6 +3,7 @@
 
 use baton_protocol::Generation;
 use baton_protocol::operation::{Call, Operation, Reply};
+use baton_protocol::wire::dialect::AnswerFacts;
 use baton_protocol::wire::http_json;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
 use baton_protocol::wire::peer_error::PeerError;
@@ -23,8 +24,13 @@ pub(crate) struct Encoded {
     pub(crate) content_type: &'static str,
 }
 
-/// Writes a call. The id is used by JSON-RPC only.
-pub(crate) fn encode(interface: &Interface, call: &Call, id: &RpcId) -> Result<Encoded, Error> {
+/// Writes a call. The id is used by JSON-RPC only; `bare_webhook` is the other form of webhooks in HTTP+JSON of 0.3.
+pub(crate) fn encode(
+    interface: &Interface,
+    call: &Call,
+    id: &RpcId,
+    bare_webhook: bool,
+) -> Result<Encoded, Error> {
     let Interface { url, binding, generation, tenant } = interface;
     let operation = call.operation();
     let not_in_version = |what: &str| Error::NotInVersion {
@@ -48,8 +54,16 @@ pub(crate) fn encode(interface: &Interface, call: &Call, id: &RpcId) -> Result<E
             })
         }
         Binding::HttpJson => {
-            let request = http_json::path_of(*generation, tenant.as_deref(), call)
+            let mut request = http_json::path_of(*generation, tenant.as_deref(), call)
                 .ok_or_else(|| not_in_version("with these ids has no path"))?;
+            if let (Generation::V0_3, true, Call::CreatePushConfig(config)) = (generation, bare_webhook, call)
+            {
+                // The same as in the reply.
+                let mut body = Vec::new();
+                let config = Reply::PushConfig(config.clone());
+                dialect.write_reply(&mut body, &config, &AnswerFacts::default());
+                request.body = Some(body);
+            }
             let method = Method::from_bytes(request.method.as_bytes())
                 .map_err(|_| not_in_version("has no HTTP method"))?;
             let content_type = match generation {

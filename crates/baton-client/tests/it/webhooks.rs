@@ -151,3 +151,30 @@ async fn p09_webhooks_are_made_read_listed_and_removed() {
         ));
     }
 }
+
+/// The JavaScript SDK reads another form of 0.3 than those of Python and Go.
+#[tokio::test]
+async fn p09_webhooks_of_0_3_are_sent_in_the_form_that_the_server_reads() {
+    async fn picky(State(bodies): State<Arc<Mutex<Vec<String>>>>, body: String) -> Response {
+        bodies.lock().unwrap().push(body.clone());
+        if body.contains("\"parent\"") {
+            let error = r#"{"code":-32602,"message":"pushNotificationConfig is missing"}"#;
+            return (StatusCode::BAD_REQUEST, error).into_response();
+        }
+        (StatusCode::CREATED, body).into_response()
+    }
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let url = serve_router(Router::new().fallback(picky).with_state(Arc::clone(&bodies))).await;
+    let client = client(&url, Binding::HttpJson, Generation::V0_3).await;
+    let config = PushConfig {
+        id: Some(PushConfigId::parse("hook-1").unwrap()),
+        task_id: Some(TaskId::parse("t-1").unwrap()),
+        url: "https://hook.example.org".to_owned(),
+        token: None,
+        authentication: None,
+    };
+    for requests in [2, 3] {
+        assert_eq!(client.create_push_config(config.clone()).await.unwrap(), config);
+        assert_eq!(bodies.lock().unwrap().len(), requests, "the client remembers");
+    }
+}

@@ -176,9 +176,19 @@ struct Script {
     on_get: &'static str,
 }
 
-/// Server-sent events, each the answer to that request.
+/// Server-sent events, each the answer to that request. `id=7 {…}` has an id, `!-32004` is an error.
 fn events(id: &str, results: &[&str]) -> Response {
-    let frame = |result: &&str| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n\n");
+    let frame = |item: &&str| {
+        let (number, item) = match item.strip_prefix("id=").and_then(|rest| rest.split_once(' ')) {
+            Some((number, item)) => (format!("id: {number}\n"), item),
+            None => (String::new(), *item),
+        };
+        let member = match item.strip_prefix('!') {
+            Some(code) => format!(r#""error":{{"code":{code},"message":"no"}}"#),
+            None => format!(r#""result":{item}"#),
+        };
+        format!("{number}data: {{\"jsonrpc\":\"2.0\",\"id\":{id},{member}}}\n\n")
+    };
     let body: String = results.iter().map(frame).collect();
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
@@ -227,6 +237,8 @@ async fn p09_what_was_missed_is_in_the_task_at_the_end() {
         // No subscription, or the task has ended: the task is read.
         ("refused", Err(-32004), 1, 1),
         ("not found", Err(-32001), 1, 1),
+        // The Go SDK opens the stream first.
+        ("refused in an event", Ok(&["!-32004"]), 1, 1),
     ] {
         let calls = Arc::new(Calls::default());
         let script = Script { calls: Arc::clone(&calls), on_send: &[TASK], on_subscribe, on_get: GOT };
@@ -341,4 +353,42 @@ async fn p09_events_are_bounded() {
     let mut stream = scripted_client(quick().size_limits(limits), &url).stream("go").await.unwrap();
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
+}
+
+const ONE: &str = r#"id=2 {"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"one","name":"one","parts":[{"text":"one"}]}}}"#;
+const TWO: &str = r#"id=3 {"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"two","name":"two","parts":[{"text":"two"}]}}}"#;
+const FIRST: &str = r#"id=1 {"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#;
+const ENDED: &str =
+    r#"id=4 {"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+const LATER: &str =
+    r#"id=9 {"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+const WHOLE: &str = r#"{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},
+    "artifacts":[{"artifactId":"one","name":"one","parts":[{"text":"one"}]},{"artifactId":"two","name":"two","parts":[{"text":"two"}]}]}"#;
+
+/// Agents that number their events, and do something else with `Last-Event-ID` than to resume.
+#[tokio::test]
+async fn p09_events_come_once_and_none_is_lost_whatever_the_agent_resumes() {
+    for (name, on_subscribe, artifacts, gets) in [
+        ("resumes", &[TWO, ENDED][..], &["one", "two"][..], 0),
+        // Everything again: what was shown is not shown twice.
+        ("begins again", &[FIRST, ONE, TWO, ENDED], &["one", "two"], 1),
+        // Only what happens from now on: the task is read at the end.
+        ("goes on later", &[LATER], &["one"], 1),
+    ] {
+        let calls = Arc::new(Calls::default());
+        let script = Script {
+            calls: Arc::clone(&calls),
+            on_send: &[FIRST, ONE],
+            on_subscribe: Ok(on_subscribe),
+            on_get: WHOLE,
+        };
+        let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+        let client = scripted_client(quick(), &url);
+        let mut stream = client.stream("go").await.unwrap();
+        let seen: Vec<_> = rest(&mut stream).await.iter().filter_map(artifact).collect();
+        assert_eq!(seen, artifacts, "{name}");
+        assert_eq!(texts(stream.task().unwrap()), ["one", "two"], "{name}");
+        assert_eq!(stream.ending(), Some(Ending::Terminal), "{name}");
+        assert_eq!(calls.gets.load(Ordering::Relaxed), gets, "{name}");
+    }
 }

@@ -13,6 +13,7 @@ use crate::credentials::{Authorizer, Credential, Credentials};
 use crate::discover::{CardCache, Discovered, Discovery, Reference};
 use crate::error::Error;
 use crate::http::{Http, header_value};
+use crate::observe::{Observed, Observer};
 use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
 use crate::origin::Origin;
 use crate::signature::{CardKeys, CardTrust};
@@ -34,6 +35,7 @@ pub struct Builder {
     headers: Vec<(String, String)>,
     extensions: Vec<String>,
     user_agent: String,
+    observer: Observer,
 }
 
 impl Default for Builder {
@@ -52,6 +54,7 @@ impl Default for Builder {
             headers: Vec::new(),
             extensions: Vec::new(),
             user_agent: concat!("baton/", env!("CARGO_PKG_VERSION")).to_owned(),
+            observer: Observer::default(),
         }
     }
 }
@@ -175,6 +178,12 @@ impl Builder {
         self
     }
 
+    /// Is told everything that is exchanged, without credentials: for showing it to people who look for a mistake.
+    pub fn observe(mut self, tell: impl Fn(&Observed<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Observer::new(tell);
+        self
+    }
+
     /// Finds the agent's card, and nothing more.
     pub async fn discover(&self, agent: &str) -> Result<Discovered, Error> {
         self.discover_with(&self.http(), &agent.parse()?).await
@@ -205,7 +214,8 @@ impl Builder {
     }
 
     fn http(&self) -> Http {
-        Http::new(self.tls.clone(), self.proxies.clone(), self.timeouts.connect, self.user_agent.clone())
+        let Builder { tls, proxies, timeouts, user_agent, observer, .. } = self.clone();
+        Http::new(tls, proxies, timeouts.connect, user_agent, observer)
     }
 
     fn client(&self, http: Http, discovered: Discovered) -> Result<Client, Error> {
@@ -221,7 +231,10 @@ impl Builder {
         for (name, value) in &self.headers {
             let key = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| Error::Invalid(format!("{name:?} is not the name of a header")))?;
-            headers.append(key, header_value(name, value)?);
+            let mut value = header_value(name, value)?;
+            // It may be a secret, so that nothing shows it.
+            value.set_sensitive(true);
+            headers.append(key, value);
         }
         let has_certificate = self.tls.has_client_certificate();
         let authorizer = Authorizer::new(&self.credentials, card, trusted, has_certificate);

@@ -173,7 +173,7 @@ impl Client {
 
     /// True if the interface cannot be reached and another one is tried from now on. An interface that has answered before is
     /// only away for a while, and those at the same origin are as far away as it is.
-    fn moved_on(&self, at: usize, error: &Error) -> bool {
+    pub(crate) fn moved_on(&self, at: usize, error: &Error) -> bool {
         let unreachable = error.transport().is_some_and(|error| {
             !error.may_have_reached() && matches!(error.kind(), TransportKind::Connect | TransportKind::Tls)
         });
@@ -191,7 +191,7 @@ impl Client {
 
     /// Sends a call and waits for the head of its answer. A challenge is answered once. Also tells whether credentials
     /// were sent.
-    async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         interface: &Interface,
         call: &Call,
@@ -279,7 +279,7 @@ impl Client {
 }
 
 /// Notes on a refusal whether credentials had been sent.
-fn with_fact(mut error: Error, sent: bool) -> Error {
+pub(crate) fn with_fact(mut error: Error, sent: bool) -> Error {
     if let Error::Agent(agent) = &mut error
         && agent.kind() == Some(ErrorKind::Unauthenticated)
     {

@@ -13,6 +13,7 @@ use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::{Error, TransportError, TransportKind};
+use crate::observe::{Observer, Pair};
 use crate::tls::{Proxies, TlsOptions};
 
 /// Makes connections and keeps them.
@@ -22,6 +23,7 @@ pub(crate) struct Http {
     proxies: Proxies,
     connect_timeout: Duration,
     user_agent: String,
+    observer: Observer,
     plain: OnceLock<reqwest::Client>,
     secure: OnceLock<reqwest::Client>,
     with_certificate: OnceLock<reqwest::Client>,
@@ -62,12 +64,14 @@ impl Http {
         proxies: Proxies,
         connect_timeout: Duration,
         user_agent: String,
+        observer: Observer,
     ) -> Self {
         Http {
             tls,
             proxies,
             connect_timeout,
             user_agent,
+            observer,
             plain: OnceLock::new(),
             secure: OnceLock::new(),
             with_certificate: OnceLock::new(),
@@ -80,16 +84,22 @@ impl Http {
         let address = without_query(&url);
         let client = self.client(&url, with_certificate)?;
         let deadline = total.map(|total| Instant::now() + total);
+        let pair = self.observer.request(&method, &url, &headers, body.as_deref());
         let mut builder = client.request(method, url).headers(headers);
         if let Some(body) = body {
             builder = builder.body(body);
         }
         let response = match within(deadline, builder.send()).await {
             Some(Ok(response)) => response,
-            Some(Err(error)) => return Err(classify(&address, &error).into()),
+            Some(Err(error)) => {
+                let error = classify(&address, &error);
+                pair.failed(&error);
+                return Err(error.into());
+            }
             None => return Err(too_late(&address).into()),
         };
-        Ok(Answer { address, response, deadline, idle })
+        pair.response(response.status().as_u16(), response.headers());
+        Ok(Answer { address, response, deadline, idle, pair })
     }
 
     fn client(&self, url: &Url, with_certificate: bool) -> Result<reqwest::Client, Error> {
@@ -132,6 +142,7 @@ pub(crate) struct Answer {
     response: reqwest::Response,
     deadline: Option<Instant>,
     idle: Duration,
+    pair: Pair,
 }
 
 impl Answer {
@@ -163,8 +174,14 @@ impl Answer {
         let idle = Instant::now() + self.idle;
         let deadline = self.deadline.map_or(idle, |deadline| deadline.min(idle));
         match within(Some(deadline), self.response.chunk()).await {
-            Some(Ok(chunk)) => Ok(chunk),
-            Some(Err(error)) => Err(self.fail(TransportKind::Cut, causes(&error))),
+            Some(Ok(chunk)) => {
+                chunk.iter().for_each(|chunk| self.pair.body(chunk));
+                Ok(chunk)
+            }
+            Some(Err(error)) => {
+                self.pair.failed(&causes(&error));
+                Err(self.fail(TransportKind::Cut, causes(&error)))
+            }
             None => Err(too_late(&self.address).into()),
         }
     }

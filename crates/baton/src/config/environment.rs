@@ -91,7 +91,9 @@ fn warnings(variables: &Variables, names: &[String]) -> Vec<String> {
                 format!("{name}: not used yet; secrets in the store are not encrypted")
             }
             Some(near) => format!("{name}: unknown variable, not used; did you mean `{near}`?"),
-            None => format!("{name}: unknown variable, not used; `baton config default` lists the keys"),
+            None => {
+                format!("{name}: unknown variable, not used; `baton serve config default` lists the keys")
+            }
         })
         .collect()
 }

@@ -1,7 +1,5 @@
 //! API keys: `--api-key`, and `baton key` on a running server and on its store.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -10,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::keep_alive::{Connection, request};
 use crate::served::{Served, baton, finished, text};
 
 const SECRET: &str = "canary-correct-horse-battery";
@@ -156,7 +155,7 @@ fn s16_secrets_that_cannot_be_used_stop_the_start_and_are_not_shown() {
         ("@canary-missing", "", "No such file"),
         ("canary-0123456789", "false", "would protect nothing"),
     ] {
-        for args in [&["config", "check"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        for args in [&["serve", "config", "check"][..], &["serve", "--listen", "127.0.0.1:0"]] {
             let mut command = within(folder.path(), args);
             command.env("BATON_API_KEY", secret).env("BATON_AUTH_API_KEY_ENABLED", enabled);
             let (code, said) = finished(&mut command);
@@ -165,41 +164,15 @@ fn s16_secrets_that_cannot_be_used_stop_the_start_and_are_not_shown() {
             assert!(secret.starts_with('@') || !said.contains("canary"), "{said}");
         }
     }
-    let mut show = within(folder.path(), &["config", "show", "--api-key", "canary-0123456789"]);
+    let mut show = within(folder.path(), &["serve", "config", "show", "--api-key", "canary-0123456789"]);
     let shown = String::from_utf8(show.output().unwrap().stdout).unwrap();
     assert!(shown.contains("secret = \"***\"") && shown.contains("# --api-key"), "{shown}");
     assert!(!shown.contains("canary"), "{shown}");
 }
 
-/// One connection that stays open.
-struct Connection(BufReader<TcpStream>);
-
-impl Connection {
-    fn to(server: &Served) -> Self {
-        Connection(BufReader::new(TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap()))
-    }
-
-    fn status(&mut self, key: &str) -> u16 {
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
-        let head = format!(
-            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n\
-             X-API-Key: {key}\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        self.0.get_mut().write_all((head + body).as_bytes()).unwrap();
-        let (mut status, mut length, mut line) = (0, 0, String::new());
-        while self.0.read_line(&mut line).unwrap() > 2 {
-            if let Some(rest) = line.strip_prefix("HTTP/1.1 ") {
-                status = rest[..3].parse().unwrap();
-            }
-            if let Some(rest) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = rest.trim().parse().unwrap();
-            }
-            line.clear();
-        }
-        self.0.read_exact(&mut vec![0; length]).unwrap();
-        status
-    }
+/// The answer's status to a call with this key.
+fn status_on(connection: &mut Connection, key: &str) -> u16 {
+    connection.exchange(&request("ListTasks", json!({}), &[("X-API-Key", key)])).0
 }
 
 #[tokio::test]
@@ -233,10 +206,10 @@ async fn s16_a_key_works_at_once_and_a_revoked_one_no_longer() {
     assert_eq!(open.status(), 200);
 
     let mut connection = Connection::to(&server);
-    assert_eq!((connection.status(&alice), connection.status(&alice)), (200, 200));
+    assert_eq!((status_on(&mut connection, &alice), status_on(&mut connection, &alice)), (200, 200));
     let said = printed(folder.path(), &["key", "revoke", "alice"]);
     assert_eq!(said, format!("Key {id} (alice) of owner alice is revoked\n"));
-    assert_eq!((connection.status(&alice), connection.status(&bob)), (401, 200));
+    assert_eq!((status_on(&mut connection, &alice), status_on(&mut connection, &bob)), (401, 200));
     assert_eq!(subscribe(&alice).await.status(), 401, "a stream is not opened again");
     drop(open);
 
@@ -588,7 +561,7 @@ fn s16_no_message_has_what_stands_in_the_place_of_a_secret() {
         "[auth.introspection]\nclient_secret = 12345",
     ] {
         std::fs::write(folder.path().join("baton.toml"), text).unwrap();
-        let (code, said) = finished(&mut within(folder.path(), &["config", "check"]));
+        let (code, said) = finished(&mut within(folder.path(), &["serve", "config", "check"]));
         assert!(code == Some(2) && said.contains("expected"), "{text}: {said}");
         assert!(!said.contains("12345"), "{text}: {said}");
     }

@@ -5,6 +5,8 @@
 /// A receiver of spans.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod collector;
+/// One HTTP/1 connection that stays open.
+mod keep_alive;
 /// A served process and the calls a test makes to it.
 mod served;
 /// A place with little room, that can be filled and cleared while a server runs on it.
@@ -23,7 +25,10 @@ mod attacks;
 /// Secrets in every credential: in the configuration, in files, in variables and in requests.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod canaries;
-/// `baton config`, and what a file says is served.
+/// The client commands: what they print, how they end, and what they send.
+#[cfg(unix)]
+mod cli;
+/// `baton serve config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;

@@ -116,7 +116,7 @@ fn unknown_variables_are_warned_of() {
         "BATON_LIMITS_MAX_BDY: unknown variable, not used; did you mean `BATON_LIMITS_MAX_BODY`?",
         "BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?",
         "BATON_MASTER_KEY: not used yet; secrets in the store are not encrypted",
-        "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton config default` lists the keys",
+        "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton serve config default` lists the keys",
     ];
     assert_eq!(load("", &variables, &[]).unwrap().warnings, expected);
 }

@@ -1,11 +1,12 @@
 //! A11: a server that has no file descriptor left for programs. Its tasks wait, and all of them end well once there are
 //! some again; one that is canceled does not wait.
 
-use std::fs;
-
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
+use serde_json::json;
+
 use crate::faults::runs::Run;
+use crate::keep_alive::Connection;
 use crate::served::{Served, text};
 
 /// So many files the server may have open; without a number, as many as before.
@@ -21,21 +22,25 @@ async fn s09_without_file_descriptors_programs_wait() {
     let mut run = Run::begin("attack-out-of-files");
     let server =
         Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "tr a-z A-Z"]);
-    // The connection that everything is said over is there.
-    let before = server.send(text("before", "before")).await;
-    assert_eq!(before["status"]["state"], "TASK_STATE_COMPLETED");
-    let open = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().count() as u64;
-    allow(&server, Some(open));
+    // The one connection that everything is said over: the server can accept no other.
+    let mut connection = Connection::to(&server);
+    let before = connection.call("SendMessage", json!({"message": text("before", "before")}));
+    assert_eq!(before["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    allow(&server, Some(0));
     let count = run.count(10, 60);
     let mut tasks = Vec::new();
     for n in 0..count {
-        tasks.push(server.start_task(text(&format!("m{n}"), &format!("word {n}"))).await);
+        let message = text(&format!("m{n}"), &format!("word {n}"));
+        let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+        tasks.push(connection.call("SendMessage", params)["task"].take());
     }
     server.log_with("programs wait to be started");
     let canceled = tasks.pop().unwrap();
-    assert_eq!(server.cancel(&canceled).await["status"]["state"], "TASK_STATE_CANCELED");
+    let canceled = connection.call("CancelTask", json!({"id": canceled["id"]}));
+    assert_eq!(canceled["status"]["state"], "TASK_STATE_CANCELED");
     for task in &tasks {
-        assert_eq!(server.get(task).await["status"]["state"], "TASK_STATE_WORKING", "{}", server.log());
+        let task = connection.call("GetTask", json!({"id": task["id"]}));
+        assert_eq!(task["status"]["state"], "TASK_STATE_WORKING", "{}", server.log());
     }
     allow(&server, None);
     for (n, task) in tasks.iter().enumerate() {

@@ -56,11 +56,13 @@ pub(crate) struct CallError {
     pub(crate) hint: Option<String>,
     /// The number that the binding has for an error of the agent: JSON-RPC code, HTTP status.
     pub(crate) binding_code: Option<i64>,
+    /// The agent answered with it; otherwise something failed on the way.
+    pub(crate) is_answer: bool,
 }
 
 impl CallError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        CallError { code, message: message.into(), hint: None, binding_code: None }
+        CallError { code, message: message.into(), hint: None, binding_code: None, is_answer: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

@@ -19,9 +19,6 @@ const LONGEST_GAP: Duration = Duration::from_secs(30);
 /// How many looks in a row may fail.
 const MOST_FAILURES: u32 = 5;
 
-/// The exit status for refused credentials: reading the task would fail as well.
-const AUTHENTICATION: u8 = 4;
-
 /// Follows events until the task ends or pauses, or the agent has answered with a message. Returns the last one.
 pub(crate) async fn follow(
     call: &Call,
@@ -46,7 +43,7 @@ pub(crate) async fn follow(
             None => break,
             Some(Ok(event)) => event,
             // The stream is of no use any more, but the task can still be read.
-            Some(Err(error)) if id.is_some() && error.code.exit_status() != AUTHENTICATION => {
+            Some(Err(error)) if id.is_some() && may_go_on(call, &error) => {
                 if call.settings.debug {
                     output::warn(&format!("the stream failed: {}", error.message));
                 }
@@ -92,7 +89,8 @@ pub(crate) async fn whole(call: &Call, agent: &Agent, last: Received) -> Result<
     let id = task_id(id)?;
     match agent.get(&id, HistoryLength::All).await {
         Ok(read) => Ok(read.into_event()),
-        Err(error) => match agent.folded() {
+        // An answer that makes no sense is reported; if none came, what the events said is enough.
+        Err(error) => match agent.folded().filter(|_| is_passing(&error) || error.is_answer) {
             Some(task) => {
                 if call.settings.debug {
                     output::warn(&format!("the task could not be read at the end: {}", error.message));
@@ -129,6 +127,15 @@ pub(crate) async fn poll(
             Err(error) => return Err(error),
         };
         deadline.keep(call, Some(id.as_str()), tokio::time::sleep(gap)).await?;
+    }
+}
+
+/// Whether the task may be read although its stream failed. Somebody who wants to see the stream wants to see the agent's
+/// error in it, too.
+fn may_go_on(call: &Call, error: &CallError) -> bool {
+    match error.code {
+        Code::AuthFailed | Code::CredentialsMissing => false,
+        _ => !error.is_answer || !call.settings.stream,
     }
 }
 

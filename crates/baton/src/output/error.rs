@@ -39,7 +39,7 @@ struct Members<'a> {
 }
 
 fn envelope(error: &CallError) -> String {
-    let CallError { code, message, hint, binding_code } = error;
+    let CallError { code, message, hint, binding_code, is_answer: _ } = error;
     let members = Members { code: code.as_str(), message, hint: hint.as_deref(), a2a_code: *binding_code };
     // Texts and numbers can always be written.
     serde_json::to_string(&Envelope { error: members }).unwrap_or_default()

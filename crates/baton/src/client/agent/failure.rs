@@ -63,5 +63,5 @@ fn agent_failure(error: &baton_client::AgentError) -> CallError {
         error.name().map_or(Code::Internal, |name| Code::Protocol(name.to_owned()))
     };
     let binding_code = error.code().map(i64::from).or_else(|| status.map(i64::from));
-    CallError { binding_code, ..CallError::new(code, message) }
+    CallError { binding_code, is_answer: true, ..CallError::new(code, message) }
 }

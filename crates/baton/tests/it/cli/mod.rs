@@ -9,6 +9,8 @@ mod cards;
 mod errors;
 /// JSON and JSON Lines.
 mod json;
+/// The client commands, judged by the lab's scripted agents: correct, odd, broken and lying ones.
+mod judged;
 /// Logging in with OAuth, and the tokens that are kept.
 mod login;
 /// An agent that says what a test wants, and remembers what it was asked.

@@ -149,6 +149,11 @@ enum Fetched {
 }
 
 fn read_card(json: String, url: &Url) -> Result<Discovered, Error> {
+    // A page for people: there is something at this address, but no card.
+    if !json.trim_start().starts_with(['{', '[']) {
+        let tried = format!("{} answered with something that is not JSON", without_query(url));
+        return Err(CardError::NotFound { tried, status: Some(200) }.into());
+    }
     let (generation, card) = read_any(&json)
         .map_err(|error| CardError::Invalid { at: without_query(url), problem: error.to_string() })?;
     Ok(Discovered { card, generation, json, url: Some(url.to_string()), origin: Origin::of(url) })

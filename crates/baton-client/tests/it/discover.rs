@@ -121,10 +121,11 @@ async fn p09_what_is_no_card_is_told() {
     let Error::Card(card) = &error else { panic!("{error}") };
     assert!(matches!(**card, CardError::NotFound { status: Some(404), .. }), "{card}");
     assert!(error.to_string().contains("agent-card.json answered 404"), "{error}");
-    for path in ["/text.json", "/empty.json"] {
+    for (path, is_json) in [("/text.json", false), ("/empty.json", true)] {
         let error = builder.discover(&format!("{url}{path}")).await.unwrap_err();
         let Error::Card(card) = &error else { panic!("{error}") };
-        assert!(matches!(**card, CardError::Invalid { .. }), "{card}");
+        assert_eq!(matches!(**card, CardError::Invalid { .. }), is_json, "{card}");
+        assert_eq!(matches!(**card, CardError::NotFound { status: Some(200), .. }), !is_json, "{card}");
     }
     let error = builder.discover(&format!("{url}/large.json")).await.unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");

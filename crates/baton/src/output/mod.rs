@@ -66,14 +66,13 @@ impl Output {
     }
 }
 
-/// A closed pipe is not an error: the reader has read enough.
 fn write(text: &str) -> Result<(), CallError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CallError::internal(format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
+        // The reader has read enough: following the task any further would be for nobody.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(CallError::internal(format!("cannot write: {error}"))),
+        Ok(()) => Ok(()),
     }
 }
 

@@ -168,9 +168,8 @@ fn p09_cli_card_get_003_the_extended_card_by_a_scheme_of_the_card() {
     user.run(&["card", "get", &agent.url, "--extended"]).failed(4);
 }
 
-/// The third outcome, verified, needs a key that is trusted.
 #[test]
-fn p09_cli_card_get_004_a_signature_that_nobody_vouches_for_is_not_verified() {
+fn p09_cli_card_get_004_a_signature_is_verified_with_a_trusted_key_only() {
     let user = User::new();
     let plain = Scripted::start(|url| card(url, json!({})), |_, _| done());
     assert_eq!(user.run(&["card", "get", &plain.url]).ok().field("Signature"), "absent");
@@ -186,4 +185,14 @@ fn p09_cli_card_get_004_a_signature_that_nobody_vouches_for_is_not_verified() {
     let said = user.run(&["card", "get", &signed.url, "--card-keys", "keys.json"]).ok();
     assert!(said.field("Signature").starts_with("unverifiable"), "{said:?}");
     user.run(&["card", "get", &signed.url, "--card-keys", "missing.json"]).failed(2);
+    // Signed by another SDK.
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/cards/signed");
+    let (file, keys) =
+        (format!("{fixtures}/python-1.3.0.json"), format!("{fixtures}/python-1.3.0.keys.json"));
+    let said = user.run(&["card", "get", "-a", &file, "--card-keys", &keys]).ok();
+    assert!(said.field("Signature").starts_with("verified kid="), "{said:?}");
+    let changed = std::fs::read_to_string(&file).unwrap().replace("Signed by the SDK", "Changed later");
+    std::fs::write(user.folder().join("changed.json"), changed).unwrap();
+    let said = user.run(&["card", "get", "-a", "changed.json", "--card-keys", &keys]).ok();
+    assert!(said.field("Signature").starts_with("unverifiable"), "{said:?}");
 }

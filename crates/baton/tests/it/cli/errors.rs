@@ -39,6 +39,8 @@ fn p09_cli_exit_001_statuses_by_kind_of_failure() {
         },
     );
     let closed = Scripted::start(|_| json!({}), |_, _| Answer::Result(task("TASK_STATE_COMPLETED")));
+    let page =
+        Scripted::start(|_| json!({}), |_, _| Answer::Plain(200, "text/html", "<p>welcome</p>".to_owned()));
     let user = User::new();
     std::fs::write(user.folder().join("wrong.json"), r#"{"name": 7}"#).unwrap();
     let nobody = "http://127.0.0.1:1";
@@ -50,6 +52,7 @@ fn p09_cli_exit_001_statuses_by_kind_of_failure() {
         (&["card", "get", "-a", "./missing.json"], 3, "A2ACLI_ERR_CARD_NOT_FOUND"),
         (&["card", "get", "-a", "./wrong.json"], 1, "A2ACLI_ERR_CARD_INVALID"),
         (&["card", "get", &closed.url], 1, "A2ACLI_ERR_CARD_INVALID"),
+        (&["card", "get", &format!("{}/page.json", page.url)], 3, "A2ACLI_ERR_CARD_NOT_FOUND"),
         (&["card", "get", nobody], 3, "A2ACLI_ERR_UNREACHABLE"),
         (&["send", &agent.url, "x"], 4, "A2ACLI_ERR_CREDENTIALS_MISSING"),
         (&["send", &agent.url, "x", "--api-key", "k"], 4, "A2ACLI_ERR_AUTH_FAILED"),

@@ -27,10 +27,10 @@ tour)
     printf '%s\n' "$said"
     task=$(field Task "$said")
     "$BATON" task get -- "$task"
-    # In 0.3 only HTTP+JSON has lists.
-    if [ "$A2A_GENERATION-$A2A_BINDING" != 0.3-jsonrpc ]; then
-        "$BATON" task list --page-size 2 --all
-    fi
+    # Of the older ones, only HTTP+JSON of 0.3 has lists.
+    case "$A2A_GENERATION-$A2A_BINDING" in
+    1.0-* | 0.3-rest) "$BATON" task list --page-size 2 --all ;;
+    esac
     if [ "$A2A_GENERATION" != 0.1 ]; then
         made=$("$BATON" task push-config create "$task" --url https://hook.example/in)
         "$BATON" task push-config get "$task" "$(field "Push config" "$made")"

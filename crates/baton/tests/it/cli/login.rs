@@ -106,3 +106,34 @@ fn p09_cli_auth_006_a_program_logs_in_with_its_secret() {
     let said = user.run(&["auth", "login", &agent.url, "--client-id", "me", "--scheme", "nobody"]).failed(2);
     assert!(said.err.contains("people, programs"), "{said:?}");
 }
+
+/// The authorization server describes itself, as OpenID Connect has it.
+#[test]
+fn p09_cli_auth_010_a_login_at_an_openid_provider() {
+    let place = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let known = std::sync::Arc::clone(&place);
+    let agent = Scripted::start(
+        move |url| {
+            *known.lock().unwrap() = url.to_owned();
+            let scheme = json!({"openIdConnectSecurityScheme": {"openIdConnectUrl": format!("{url}/.well-known/openid-configuration")}});
+            card(
+                url,
+                json!({"securitySchemes": {"corp": scheme}, "securityRequirements": [{"schemes": {"corp": {"list": []}}}]}),
+            )
+        },
+        move |heard, before| match heard.target.as_str() {
+            "/.well-known/openid-configuration" => {
+                let url = place.lock().unwrap().clone();
+                let described = json!({"issuer": url, "token_endpoint": format!("{url}/token"),
+                    "authorization_endpoint": format!("{url}/authorize"),
+                    "device_authorization_endpoint": format!("{url}/device")});
+                Answer::Plain(200, "application/json", described.to_string())
+            }
+            _ => answer(heard, before + 2),
+        },
+    );
+    let user = User::new();
+    let said = user.run(&["auth", "login", &agent.url, "--client-id", "me"]).ok();
+    assert_eq!(said.field("Security scheme"), "corp");
+    user.run(&["send", &agent.url, "hi", "--async"]).ok();
+}

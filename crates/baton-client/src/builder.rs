@@ -195,7 +195,8 @@ impl Builder {
         keys.check(discovered, Caller { http: &http, timeouts: &self.timeouts, limits: &self.limits }).await
     }
 
-    /// Finds the agent's card and chooses an interface. Nothing is sent to the interface yet.
+    /// Finds the agent's card and chooses an interface. Nothing is sent to the interface yet. A card that cannot be fetched
+    /// is not tried again: whoever names an agent wants to know at once that it is not there.
     pub async fn connect(&self, agent: &str) -> Result<Client, Error> {
         let reference: Reference = agent.parse()?;
         let http = self.http();

@@ -87,6 +87,12 @@ impl Client {
         self.0.authorizer.missing()
     }
 
+    /// True if the interface is at another origin than the one the user named, so that it does not get the credentials.
+    /// [`Builder::trust_origin`] allows it.
+    pub fn withholds_credentials(&self) -> bool {
+        self.0.authorizer.withholds(&self.interface().url)
+    }
+
     /// Obtains a token from the authorization server that the card names, with the user's help where the flow needs it, and
     /// uses it from now on. `prompt` is called with what the user has to do. Needs
     /// [`Credential::OAuth`](crate::Credential).

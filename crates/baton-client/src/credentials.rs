@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use baton_protocol::domain::AgentCard;
 use http::{HeaderName, HeaderValue, header};
+use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use self::digest::Session;
@@ -119,7 +120,16 @@ impl Authorizer {
 
     /// Whether the user's credentials and headers may go there.
     pub(crate) fn trusts(&self, request: &Request) -> bool {
-        Origin::of(&request.url).is_some_and(|origin| self.trusted.contains(&origin))
+        self.trusts_address(&request.url)
+    }
+
+    fn trusts_address(&self, url: &Url) -> bool {
+        Origin::of(url).is_some_and(|origin| self.trusted.contains(&origin))
+    }
+
+    /// Whether there are credentials that this address does not get.
+    pub(crate) fn withholds(&self, url: &Url) -> bool {
+        (self.has_certificate || !self.plan.steps.is_empty()) && !self.trusts_address(url)
     }
 
     /// The schemes that the card requires and that no credential was given for; empty if nothing is missing.

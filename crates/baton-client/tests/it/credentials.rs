@@ -167,12 +167,14 @@ async fn p09_a_card_cannot_send_credentials_to_another_origin() {
             .await;
     let secret = quick().bearer("secret").api_key("secret").header("x-mine", "secret");
     let client = secret.connect(&url).await.unwrap();
+    assert!(client.withholds_credentials());
     let _ = client.send("hello").await;
     let sent = seen.lock().unwrap().pop().unwrap();
     assert!(!format!("{sent:?}").contains("secret"), "{sent:?}");
     assert!(!sent.0.contains_key(header::AUTHORIZATION) && !sent.0.contains_key("x-api-key"));
     // The user may allow it.
     let client = secret.trust_origin(Origin::parse(&elsewhere).unwrap()).connect(&url).await.unwrap();
+    assert!(!client.withholds_credentials());
     let _ = client.send("hello").await;
     let (headers, _) = seen.lock().unwrap().pop().unwrap();
     assert_eq!(headers[header::AUTHORIZATION], "Bearer secret");

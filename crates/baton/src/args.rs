@@ -49,7 +49,7 @@ struct Cli {
 
 /// The commands by what they are for; the help shows them in this order.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Call an agent", &["send", "task", "card", "auth", "config", "conformance"]),
+    ("Call an agent", &["send", "chat", "task", "card", "auth", "config", "conformance"]),
     ("Serve agents", &["serve", "demo-server", "key", "hash-password"]),
     ("Test agents and clients", &["test", "fault-proxy"]),
     ("Other", &["completion", "help"]),
@@ -59,6 +59,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 pub(crate) enum Command {
     /// Send a message to an agent, and wait for what becomes of it.
     Send(Box<commands::send::SendArgs>),
+    /// Talk to an agent, turn by turn.
+    Chat(Box<commands::chat::Chat>),
     /// Look at tasks, follow, cancel and download them.
     #[command(subcommand)]
     Task(commands::task::TaskVerb),

@@ -56,8 +56,10 @@ fn run(typed: Typed) -> Result<(), Failure> {
         command => command,
     };
     // A client makes one call after the other, and should be there at once: one thread is enough.
-    let is_client =
-        matches!(command, Command::Send(_) | Command::Task(_) | Command::Card(_) | Command::Config(_));
+    let is_client = matches!(
+        command,
+        Command::Send(_) | Command::Chat(_) | Command::Task(_) | Command::Card(_) | Command::Config(_)
+    );
     let mut builder = match is_client {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
@@ -66,6 +68,7 @@ fn run(typed: Typed) -> Result<(), Failure> {
     let result = runtime.block_on(Box::pin(async {
         match command {
             Command::Send(args) => Box::pin(commands::send::run(*args, leading)).await,
+            Command::Chat(args) => Box::pin(commands::chat::run(*args)).await,
             Command::Task(verb) => Box::pin(commands::task::run(verb)).await,
             Command::Card(verb) => Box::pin(commands::card::run(verb)).await,
             Command::Auth(verb) => Box::pin(commands::auth::run(verb)).await,

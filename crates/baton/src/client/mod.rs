@@ -9,7 +9,7 @@ pub(crate) mod wait;
 
 mod debug;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 
 use self::error::{CallError, PROGRAM};
@@ -25,6 +25,8 @@ pub(crate) struct Call {
     pub(crate) output: Output,
     /// The command to go on with if the user stops waiting.
     resume: RefCell<Option<String>>,
+    /// The command itself knows what Ctrl-C means.
+    pub(crate) owns_interrupts: Cell<bool>,
 }
 
 /// Runs a client command: reads the settings, warns, and reports an error in the form that was asked for.
@@ -42,13 +44,18 @@ pub(crate) async fn run(
     for warning in &settings.warnings {
         output::warn(warning);
     }
-    let call = Call { output: Output::new(&settings), settings, resume: RefCell::default() };
+    let call = Call {
+        output: Output::new(&settings),
+        settings,
+        resume: RefCell::default(),
+        owns_interrupts: Cell::new(false),
+    };
     if call.settings.debug {
         call.settings.layers.unknown().iter().for_each(|unknown| output::warn(unknown));
     }
     let ended = tokio::select! {
         ended = Box::pin(command(&call)) => ended,
-        _ = tokio::signal::ctrl_c() => {
+        () = interrupted(&call) => {
             match &*call.resume.borrow() {
                 Some(resume) => output::note(&format!("Stopped waiting; the task goes on. Resume: {resume}")),
                 None => output::note("Stopped"),
@@ -57,6 +64,18 @@ pub(crate) async fn run(
         }
     };
     ended.map_err(|error| failed(&error.with_usual_hint(), call.settings.format))
+}
+
+/// Waits for a Ctrl-C that ends the command.
+async fn interrupted(call: &Call) {
+    loop {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) if call.owns_interrupts.get() => {}
+            Ok(()) => return,
+            // Without a handler the system's own ends the process.
+            Err(_) => return std::future::pending().await,
+        }
+    }
 }
 
 impl Call {
@@ -123,7 +142,7 @@ fn wanted_format(typed: Option<&str>, around: &Surroundings) -> Format {
 }
 
 /// Commands whose mistakes are reported as the CLI specification says.
-const COMMANDS: &[&str] = &["send", "task", "card", "auth", "config", "conformance"];
+const COMMANDS: &[&str] = &["send", "task", "card", "auth", "config", "conformance", "chat"];
 
 pub(crate) fn is_client_command(args: &[OsString]) -> bool {
     args.get(1).and_then(|name| name.to_str()).is_some_and(|name| COMMANDS.contains(&name))

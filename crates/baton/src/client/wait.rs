@@ -20,10 +20,12 @@ const LONGEST_GAP: Duration = Duration::from_secs(30);
 const MOST_FAILURES: u32 = 5;
 
 /// Follows events until the task ends or pauses, or the agent has answered with a message. Returns the last one.
+/// `is_answer`: the events begin with the task as it was before the message, still waiting for it.
 pub(crate) async fn follow(
     call: &Call,
     agent: &Agent,
     mut events: Events,
+    is_answer: bool,
     mut show: impl FnMut(&Received) -> Result<(), CallError>,
 ) -> Result<Received, CallError> {
     let deadline = Deadline::start(call);
@@ -58,9 +60,7 @@ pub(crate) async fn follow(
         let phase = match &event.event {
             Event::Message(_) => Phase::Ended,
             // The stream of an answer begins with the task as it was before.
-            Event::Task(task)
-                if first && task.status.state.phase() == Phase::Paused && call.settings.task_id.is_some() =>
-            {
+            Event::Task(task) if first && is_answer && task.status.state.phase() == Phase::Paused => {
                 Phase::Going
             }
             Event::Task(task) => task.status.state.phase(),

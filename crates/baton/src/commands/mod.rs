@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod card;
+pub(crate) mod chat;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod conformance;

@@ -116,7 +116,7 @@ pub(super) fn content(parts: &[Part]) -> String {
     parts.iter().map(part_text).collect::<Vec<_>>().join("\n")
 }
 
-fn part_text(part: &Part) -> String {
+pub(crate) fn part_text(part: &Part) -> String {
     match &part.content {
         Content::Text(text) => text.clone(),
         Content::Data(data) => json::pretty(data),

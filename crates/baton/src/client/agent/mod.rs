@@ -106,6 +106,12 @@ impl Agent {
             let version = interface.version().version();
             debug::note(&format!("interface {} {version} {}", interface.binding(), interface.url()));
         }
+        if client.withholds_credentials() {
+            output::warn(&format!(
+                "the credentials are not sent: the card leads to {}, another host than the one that was named",
+                client.interface().url()
+            ));
+        }
         Ok(Agent { client, folded: RefCell::default() })
     }
 

@@ -6,7 +6,7 @@ mod parts;
 use baton_protocol::domain::{ContextId, Message, TaskId};
 use baton_protocol::operation::SendMessage;
 
-use self::parts::Parts;
+pub(crate) use self::parts::Parts;
 use crate::client::agent::{Agent, Received};
 use crate::client::error::{CallError, PROGRAM};
 use crate::client::options::{Options, SETTINGS_HELP};
@@ -70,6 +70,7 @@ async fn send(call: &Call, parts: Parts) -> Result<(), CallError> {
 }
 
 async fn deliver(call: &Call, agent: &Agent, message: SendMessage) -> Result<(), CallError> {
+    let is_answer = message.message.task_id.is_some();
     match call.settings.delivery() {
         Delivery::Return => {
             let reply = agent.send(SendMessage { return_immediately: true, ..message }).await?;
@@ -77,13 +78,13 @@ async fn deliver(call: &Call, agent: &Agent, message: SendMessage) -> Result<(),
         }
         Delivery::Stream => {
             let events = agent.stream(message).await?;
-            let last = wait::follow(call, agent, events, |event| show_event(call, event)).await?;
+            let last = wait::follow(call, agent, events, is_answer, |event| show_event(call, event)).await?;
             warn(&last);
             Ok(())
         }
         Delivery::Wait => {
             let events = agent.stream(message).await?;
-            let last = wait::follow(call, agent, events, |_| Ok(())).await?;
+            let last = wait::follow(call, agent, events, is_answer, |_| Ok(())).await?;
             let whole = wait::whole(call, agent, last).await?;
             show(call, &whole, Shown { whole: true, verbose: call.output.is_verbose(), ..Shown::default() })
         }
@@ -103,7 +104,7 @@ fn message(call: &Call, parts: Parts) -> Result<SendMessage, CallError> {
 }
 
 /// The reply: a task or a message.
-fn show(call: &Call, reply: &Received, shown: Shown) -> Result<(), CallError> {
+pub(crate) fn show(call: &Call, reply: &Received, shown: Shown) -> Result<(), CallError> {
     call.output.result(&reply.json, || {
         Ok(match &reply.event {
             Event::Task(task) => output::task::task(task, shown, Some(&call.resume(task))),

@@ -101,6 +101,12 @@ impl Parts {
         Parts { typed: vec![Typed::Text(text.to_owned())] }
     }
 
+    /// The same, and these files behind it.
+    pub(crate) fn with_files(mut self, files: Vec<String>) -> Self {
+        self.typed.extend(files.into_iter().map(Typed::File));
+        self
+    }
+
     /// Reads files and the standard input.
     pub(crate) fn read(self) -> Result<Vec<Part>, CallError> {
         let readers = self.typed.iter().filter(|typed| match typed {

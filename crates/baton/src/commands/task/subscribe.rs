@@ -28,9 +28,14 @@ async fn subscribe(call: &Call, id: &str) -> Result<(), CallError> {
     let events = agent.subscribe(&id).await?;
     // Without `--stream` a program gets one document: the task at its end.
     let each = call.output.is_text() || call.output.is_lines();
-    let last =
-        wait::follow(call, &agent, events, |event| if each { show_event(call, event) } else { Ok(()) })
-            .await?;
+    let last = wait::follow(
+        call,
+        &agent,
+        events,
+        false,
+        |event| if each { show_event(call, event) } else { Ok(()) },
+    )
+    .await?;
     if !each {
         let read = agent.get(&id, baton_protocol::operation::HistoryLength::All).await?;
         call.output.json(&read.json)?;

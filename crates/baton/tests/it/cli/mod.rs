@@ -5,6 +5,8 @@
 mod auth;
 /// Cards: references, validation, versions and interfaces.
 mod cards;
+/// `baton chat` without a terminal.
+mod chat;
 /// Errors and exit statuses.
 mod errors;
 /// JSON and JSON Lines.

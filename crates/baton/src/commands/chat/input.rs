@@ -19,8 +19,7 @@ pub(super) enum Entry {
     Unknown(String),
 }
 
-pub(super) const HELP: &str = "\
-  /file PATH   attach a file to the next message
+pub(super) const HELP: &str = "  /file PATH   attach a file to the next message
   /new         begin another conversation
   /quit        leave (as Ctrl-D does)
   a \\ at the end of a line goes on in the next; an empty line looks at the task again";

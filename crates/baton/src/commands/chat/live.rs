@@ -8,6 +8,8 @@ use crate::output::view::{Content, Event, Message, Part, Phase, State};
 /// Shows the events of one turn.
 #[derive(Debug, Default)]
 pub(super) struct Live {
+    /// The events begin with the task as it was before the user's answer.
+    is_answer: bool,
     task_id: Option<String>,
     /// The artifact whose text is on the line that is not ended yet.
     open: Option<String>,
@@ -30,6 +32,10 @@ fn put(text: &str) {
 }
 
 impl Live {
+    pub(super) fn new(is_answer: bool) -> Self {
+        Live { is_answer, ..Live::default() }
+    }
+
     pub(super) fn show(&mut self, event: &Event) {
         match event {
             Event::Message(message) => self.message(message),
@@ -44,7 +50,10 @@ impl Live {
                 }
             }
             Event::Task(task) => {
-                self.task_id = Some(task.id.clone());
+                let is_first = self.task_id.replace(task.id.clone()).is_none();
+                if is_first && self.is_answer && task.status.state.phase() == Phase::Paused {
+                    return;
+                }
                 for artifact in &task.artifacts {
                     artifact.parts.iter().for_each(|part| self.piece(&artifact.artifact_id, part));
                 }

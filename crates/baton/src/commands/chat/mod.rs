@@ -15,13 +15,13 @@ use self::input::Entry;
 use self::live::Live;
 use super::send::{Parts, show};
 use crate::client::agent::{Agent, Received};
-use crate::client::error::CallError;
+use crate::client::error::{CallError, PROGRAM};
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::settings::Key;
 use crate::client::{self, Call, wait};
 use crate::exit::Failure;
 use crate::output;
-use crate::output::task::Shown;
+use crate::output::task::{Shown, shell_word};
 use crate::output::view::{Event, Phase};
 
 #[derive(Debug, clap::Args)]
@@ -52,13 +52,20 @@ async fn chat(call: &Call) -> Result<(), CallError> {
     if is_live {
         output::note(&format!("{} (/help tells more)", agent.card().name));
     }
+    // A Ctrl-C ends a turn, or at the prompt the chat.
+    call.owns_interrupts.set(is_live);
     let mut lines = input::lines();
     let prompt = |first: bool| {
         if is_live {
             live::prompt(first)
         }
     };
-    while let Some(entry) = input::next(&mut lines, prompt).await {
+    loop {
+        let entry = tokio::select! {
+            entry = input::next(&mut lines, prompt) => entry,
+            _ = tokio::signal::ctrl_c(), if is_live => None,
+        };
+        let Some(entry) = entry else { break };
         let entry = entry.map_err(|error| CallError::usage(format!("the standard input: {error}")))?;
         let turn = match entry {
             Entry::Quit => break,
@@ -99,6 +106,11 @@ async fn chat(call: &Call) -> Result<(), CallError> {
             Err(error) => return Err(error),
         }
     }
+    if is_live && let Some(context) = &conversation.context_id {
+        let agent = call.typed_agent().map(|agent| format!("-a {} ", shell_word(agent))).unwrap_or_default();
+        live::say("");
+        output::note(&format!("Resume: {PROGRAM} chat {agent}--context-id={}", shell_word(context.as_str())));
+    }
     Ok(())
 }
 
@@ -112,13 +124,11 @@ async fn take(call: &Call, agent: &Agent, turn: Turn, is_live: bool) -> Result<O
     if !is_live {
         return finish(call, agent, turn, None).await.map(Some);
     }
-    call.owns_interrupts.set(true);
-    let mut live = Live::default();
+    let mut live = Live::new(matches!(&turn, Turn::Send(message) if message.message.task_id.is_some()));
     let ended = tokio::select! {
         ended = finish(call, agent, turn, Some(&mut live)) => ended.map(Some),
         _ = tokio::signal::ctrl_c() => Ok(None),
     };
-    call.owns_interrupts.set(false);
     let stopped = matches!(ended, Ok(None));
     if let Some(id) = live.end().filter(|_| stopped) {
         output::note(&format!("Canceling {id}"));

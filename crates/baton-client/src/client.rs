@@ -7,6 +7,7 @@ use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::VERSION_HEADER;
 use baton_protocol::operation::{Call, Operation, Reply};
 use baton_protocol::wire::jsonrpc::RpcId;
+use baton_protocol::wire::peer_state::FromPeer;
 use baton_protocol::{ErrorKind, Generation};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -118,6 +119,11 @@ impl Client {
 
     /// Makes a call that does not stream, again if that is safe.
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
+        self.call_peer(call).await.map(|reply| reply.value)
+    }
+
+    /// The same, with the names of states that are none of the eight.
+    pub(crate) async fn call_peer(&self, call: Call) -> Result<FromPeer<Reply>, Error> {
         let operation = call.operation();
         let mut attempts = Attempts::new(&self.0.retries, operation);
         loop {
@@ -140,7 +146,7 @@ impl Client {
             && !self.0.bare_webhooks.swap(true, Ordering::Relaxed)
     }
 
-    async fn call_once(&self, at: usize, call: &Call) -> Result<Reply, Error> {
+    async fn call_once(&self, at: usize, call: &Call) -> Result<FromPeer<Reply>, Error> {
         let interface = &self.0.interfaces[at];
         let (id, mut answer, sent) = self.exchange(interface, call, None).await?;
         let operation = call.operation();

@@ -67,6 +67,10 @@
 //! again and again. Events come once each. [`EventStream::ending`] tells a stream that ended from one that failed, whose last
 //! item is an error. [`Reconnects`] sets how long it tries.
 //!
+//! A state that this library does not know (`TASK_STATE_UNSPECIFIED`, or one of a later version) is neither an end nor a
+//! question: the task counts as working, waits go on, and the name is in [`StreamEvent::unknown_state`] and
+//! [`TaskPages::unknown_states`].
+//!
 //! # A conversation
 //!
 //! ```

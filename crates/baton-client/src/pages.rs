@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use baton_protocol::domain::{Task, TaskPage};
 use baton_protocol::operation::{Call, ListTasks, Reply};
+use baton_protocol::wire::peer_state::FromPeer;
 use futures_util::Stream;
 
 use crate::client::Client;
@@ -15,12 +16,13 @@ pub struct TaskPages {
     client: Client,
     list: ListTasks,
     waiting: VecDeque<Task>,
+    unknown_states: Vec<Option<String>>,
     finished: bool,
 }
 
 impl TaskPages {
     pub(crate) fn new(client: Client, list: ListTasks) -> Self {
-        TaskPages { client, list, waiting: VecDeque::new(), finished: false }
+        TaskPages { client, list, waiting: VecDeque::new(), unknown_states: Vec::new(), finished: false }
     }
 
     /// The next page, or `None` after the last.
@@ -28,8 +30,11 @@ impl TaskPages {
         if self.finished {
             return None;
         }
-        let page = match self.client.call(Call::ListTasks(self.list.clone())).await {
-            Ok(Reply::Tasks(page)) => page,
+        let page = match self.client.call_peer(Call::ListTasks(self.list.clone())).await {
+            Ok(FromPeer { value: Reply::Tasks(page), unknown_states }) => {
+                self.unknown_states = unknown_states;
+                page
+            }
             Ok(_) => unreachable!("a list is answered with tasks"),
             Err(error) => {
                 self.finished = true;
@@ -41,6 +46,12 @@ impl TaskPages {
         self.finished = token.is_none() || token == self.list.page_token;
         self.list.page_token = token;
         Some(Ok(page))
+    }
+
+    /// For each task of the last page, the name of a state that is none of the eight, as it was received; the task says
+    /// `Working` then. Empty if there are none.
+    pub fn unknown_states(&self) -> &[Option<String>] {
+        &self.unknown_states
     }
 
     /// The next task, or `None` after the last.

@@ -18,6 +18,7 @@ use baton_protocol::domain::{Message, Task, TaskId, TaskState};
 use baton_protocol::lifecycle::{Fold, Refused};
 use baton_protocol::operation::{Call, GetTask, HistoryLength, Reply, SendMessage, SubscribeToTask};
 use baton_protocol::wire::StreamItem;
+use baton_protocol::wire::peer_state::FromPeer;
 use futures_util::Stream;
 use tokio::time::Instant;
 
@@ -37,6 +38,9 @@ pub struct StreamEvent {
     pub id: Option<String>,
     /// What happened.
     pub item: StreamItem,
+    /// The name of a state that is none of the eight, such as `TASK_STATE_UNSPECIFIED`, as it was received. The item says
+    /// [`Working`](TaskState::Working) then.
+    pub unknown_state: Option<String>,
 }
 
 /// How a stream ended.
@@ -59,6 +63,8 @@ pub struct EventStream {
     begun_with: Begin,
     step: Step,
     fold: Fold,
+    /// The name of the task's state, if that is none of the eight.
+    unknown_state: Option<String>,
     last_id: Option<String>,
     /// Tries in a row that brought no event.
     fruitless: u32,
@@ -142,6 +148,7 @@ impl EventStream {
             begun_with,
             step: Step::Done,
             fold: Fold::default(),
+            unknown_state: None,
             last_id,
             fruitless: 0,
             reconnects: 0,
@@ -157,6 +164,11 @@ impl EventStream {
     /// The task so far.
     pub fn task(&self) -> Option<&Task> {
         self.fold.task()
+    }
+
+    /// The name of the task's state, if that is none of the eight; [`task`](Self::task) says `Working` then.
+    pub fn unknown_state(&self) -> Option<&str> {
+        self.unknown_state.as_deref()
     }
 
     /// The message, if the agent answered with one.
@@ -233,18 +245,18 @@ impl EventStream {
     async fn send_then_poll(&mut self) -> Result<Option<StreamEvent>, Error> {
         let Begin::Send(send) = &self.begun_with else { return Ok(None) };
         let send = SendMessage { return_immediately: true, ..(**send).clone() };
-        let item = match self.client.call(Call::SendMessage(send)).await? {
+        let item = self.client.call_peer(Call::SendMessage(send)).await?.map(|reply| match reply {
             Reply::SentTask(task) => StreamItem::Task(task),
             Reply::SentMessage(message) => StreamItem::Message(message),
             _ => unreachable!("a send is answered with a task or a message"),
-        };
+        });
         self.step = Step::WaitToPoll(Instant::now() + self.client.reconnects().poll);
-        self.take(Frame { id: None, retry: None, item })
+        self.take(Frame::new(None, None, item))
     }
 
     /// Folds an event, and decides whether it is the last one. `None` if it was seen before.
     fn take(&mut self, frame: Frame) -> Result<Option<StreamEvent>, Error> {
-        let Frame { id, retry, item } = frame;
+        let Frame { id, retry, item, unknown_state } = frame;
         self.asked_wait = retry.map(Duration::from_millis).or(self.asked_wait);
         self.fruitless = 0;
         self.is_quiet = false;
@@ -252,7 +264,7 @@ impl EventStream {
         // Another number than expected: the agent may only have a hole there, or it did not resume at all.
         let expected = self.expected.take();
         self.gap |= expected.is_some() && number(id.as_deref()) != expected;
-        if self.was_seen(id.as_deref(), &item) {
+        if self.was_seen(id.as_deref(), &item, unknown_state.as_deref()) {
             return Ok(None);
         }
         match self.fold.take(&item) {
@@ -260,6 +272,9 @@ impl EventStream {
             // Late news of a task that has ended change nothing.
             Err(Refused::Ended(_)) => return Ok(None),
             Err(refused) => return Err(self.fail(TransportKind::Malformed, refused.to_string())),
+        }
+        if matches!(item, StreamItem::Task(_) | StreamItem::Status { .. }) {
+            self.unknown_state.clone_from(&unknown_state);
         }
         if id.is_some() {
             self.last_id.clone_from(&id);
@@ -283,15 +298,16 @@ impl EventStream {
         if ending.is_some() {
             self.end(ending);
         }
-        Ok(Some(StreamEvent { id, item }))
+        Ok(Some(StreamEvent { id, item, unknown_state }))
     }
 
     /// Whether an event came before, on an earlier connection; or the task has not changed. An agent that begins to count
     /// again with every connection has left a gap, too, so that nothing is lost.
-    fn was_seen(&self, id: Option<&str>, item: &StreamItem) -> bool {
+    fn was_seen(&self, id: Option<&str>, item: &StreamItem, unknown_state: Option<&str>) -> bool {
         let (now, last) = (number(id), number(self.last_id.as_deref()));
         let is_repeat = self.reconnects > 0 && now.is_some() && now <= last && self.fold.task().is_some();
-        is_repeat || matches!(item, StreamItem::Task(task) if self.fold.task() == Some(task))
+        let is_same_state = unknown_state == self.unknown_state.as_deref();
+        is_repeat || is_same_state && matches!(item, StreamItem::Task(task) if self.fold.task() == Some(task))
     }
 
     /// The agent closed the stream properly.
@@ -408,8 +424,8 @@ impl EventStream {
             Err(error) => return Err(error),
         };
         let is_turn = self.begun_with.is_turn();
-        let state = task.status.state;
-        let event = self.take(Frame { id: None, retry: None, item: StreamItem::Task(task) })?;
+        let state = task.value.status.state;
+        let event = self.take(Frame::new(None, None, task.map(StreamItem::Task)))?;
         // Without an event nothing has changed, and it ends only now if the last event could not know.
         let ending = match state {
             state if state.is_terminal() => Some(Ending::Terminal),
@@ -427,22 +443,23 @@ impl EventStream {
     }
 
     async fn read_again(&mut self) -> Result<Option<StreamEvent>, Error> {
-        let task = self.read_task().await?;
+        let Frame { item, unknown_state, .. } =
+            Frame::new(None, None, self.read_task().await?.map(StreamItem::Task));
         self.step = Step::Done;
-        let item = StreamItem::Task(task);
-        let is_news = !self.was_seen(None, &item);
+        let is_news = !self.was_seen(None, &item, unknown_state.as_deref());
         self.fold.take(&item).map_err(|refused| self.fail(TransportKind::Malformed, refused.to_string()))?;
-        Ok(is_news.then_some(StreamEvent { id: None, item }))
+        self.unknown_state.clone_from(&unknown_state);
+        Ok(is_news.then_some(StreamEvent { id: None, item, unknown_state }))
     }
 
-    async fn read_task(&self) -> Result<Task, Error> {
+    async fn read_task(&self) -> Result<FromPeer<Task>, Error> {
         let id =
             self.task_id().cloned().ok_or_else(|| self.fail(TransportKind::Cut, "there is no task yet"))?;
         let call = Call::GetTask(GetTask { id, history_length: HistoryLength::All });
-        match self.client.call(call).await? {
-            Reply::Task(task) => Ok(task),
+        Ok(self.client.call_peer(call).await?.map(|reply| match reply {
+            Reply::Task(task) => task,
             _ => unreachable!("a get is answered with a task"),
-        }
+        }))
     }
 
     fn end(&mut self, ending: Option<Ending>) {

@@ -7,6 +7,7 @@ use baton_protocol::wire::dialect::AnswerFacts;
 use baton_protocol::wire::http_json;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
 use baton_protocol::wire::peer_error::PeerError;
+use baton_protocol::wire::peer_state::FromPeer;
 use bytes::Bytes;
 use http::{Method, header};
 use reqwest::Url;
@@ -104,7 +105,7 @@ pub(crate) async fn read_reply(
     id: &RpcId,
     answer: &mut Answer,
     limit: usize,
-) -> Result<Reply, Error> {
+) -> Result<FromPeer<Reply>, Error> {
     let body = answer.bytes(limit).await?;
     let text = result_of(interface, id, answer, &body)?;
     interface.dialect().read_reply(operation, text).map_err(|error| answer.malformed(error.to_string()))

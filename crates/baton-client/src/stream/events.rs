@@ -3,6 +3,7 @@
 use baton_protocol::wire::StreamItem;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
 use baton_protocol::wire::peer_error::{PeerError, error_event};
+use baton_protocol::wire::peer_state::FromPeer;
 use baton_protocol::wire::sse::{SseEvent, SseParser};
 
 use crate::choose::{Binding, Interface};
@@ -21,7 +22,7 @@ pub(crate) struct Events {
     /// Reported after the events that came before it.
     failed: Option<Error>,
     /// The answer was one JSON document, and this is its item.
-    single: Option<StreamItem>,
+    single: Option<FromPeer<StreamItem>>,
     is_stream: bool,
 }
 
@@ -32,6 +33,15 @@ pub(crate) struct Frame {
     /// When the agent wants a lost connection to be taken up again, in milliseconds.
     pub(crate) retry: Option<u64>,
     pub(crate) item: StreamItem,
+    /// The name of its state, if that is none of the eight.
+    pub(crate) unknown_state: Option<String>,
+}
+
+impl Frame {
+    pub(crate) fn new(id: Option<String>, retry: Option<u64>, item: FromPeer<StreamItem>) -> Self {
+        let unknown_state = item.unknown_state().map(str::to_owned);
+        Frame { id, retry, item: item.value, unknown_state }
+    }
 }
 
 impl Events {
@@ -59,7 +69,7 @@ impl Events {
     /// The next event; `None` when the agent has closed the stream. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
         if !self.is_stream {
-            return Ok(self.single.take().map(|item| Frame { id: None, retry: None, item }));
+            return Ok(self.single.take().map(|item| Frame::new(None, None, item)));
         }
         loop {
             if let Some(event) = self.parser.next_event() {
@@ -99,6 +109,6 @@ impl Events {
             },
         };
         let item = self.interface.dialect().read_stream_item(text);
-        Ok(Frame { id, retry, item: item.map_err(|error| self.answer.malformed(error.to_string()))? })
+        Ok(Frame::new(id, retry, item.map_err(|error| self.answer.malformed(error.to_string()))?))
     }
 }

@@ -20,6 +20,7 @@ mod operations;
 /// Signed cards.
 mod signatures;
 /// Streams: cut, resumed, polled; every event once.
+mod states;
 mod streams;
 /// TLS: whom the client trusts, and who it is.
 mod tls;

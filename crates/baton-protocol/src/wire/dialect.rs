@@ -1,6 +1,7 @@
 //! A dialect is the encoding of a request and its answers: a generation and, if the generation has two encodings, which
 //! of them. It decodes and encodes, and nothing more.
 
+use super::peer_state::{self, FromPeer};
 use super::{Decoded, StreamItem, card, v0_1, v0_3, v1};
 use crate::domain::{EventKind, Message, Task, TaskId, TaskState};
 use crate::error::Error;
@@ -89,27 +90,27 @@ impl Dialect {
     }
 
     /// Reads the `result` of a call that does not stream: the client's side of [`Dialect::write_reply`].
-    pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, Error> {
-        // Servers answer with the card of any generation they have, whatever the request was.
-        if operation == Operation::GetExtendedCard {
-            return card::read_any(text).map(|(_, card)| Reply::Card(Box::new(card)));
-        }
-        match self {
+    pub fn read_reply(self, operation: Operation, text: &str) -> Result<FromPeer<Reply>, Error> {
+        peer_state::read(self, text, |text| match self {
+            // Servers answer with the card of any generation they have, whatever the request was.
+            _ if operation == Operation::GetExtendedCard => {
+                card::read_any(text).map(|(_, card)| Reply::Card(Box::new(card)))
+            }
             Self::V1 => v1::read_reply(operation, text),
             Self::V0_3 => v0_3::read_reply(operation, text),
             Self::V0_3Rest => v0_3::proto_json::read_reply(operation, text),
             Self::V0_1 => v0_1::read_reply(operation, text),
-        }
+        })
     }
 
     /// Reads one item of a stream.
-    pub fn read_stream_item(self, text: &str) -> Result<StreamItem, Error> {
-        match self {
+    pub fn read_stream_item(self, text: &str) -> Result<FromPeer<StreamItem>, Error> {
+        peer_state::read(self, text, |text| match self {
             Self::V1 => v1::read_stream_item(text),
             Self::V0_3 => v0_3::read_stream_item(text),
             Self::V0_3Rest => v0_3::proto_json::read_stream_item(text),
             Self::V0_1 => v0_1::read_stream_item(text),
-        }
+        })
     }
 
     pub fn write_reply(self, out: &mut Vec<u8>, reply: &Reply, facts: &AnswerFacts) {

@@ -189,6 +189,13 @@ impl Builder {
         self.discover_with(&self.http(), &agent.parse()?).await
     }
 
+    /// The text at an address or in a file, such as a catalog of agents: found as a card would be, and bounded like one.
+    pub async fn read(&self, reference: &str) -> Result<String, Error> {
+        let Builder { cache, credentials, timeouts, limits, .. } = self;
+        let http = self.http();
+        Discovery { http: &http, cache, credentials, timeouts, limits }.text(&reference.parse()?).await
+    }
+
     /// Checks the signatures of a card.
     pub async fn verify_card(&self, discovered: &Discovered, keys: &CardKeys) -> CardTrust {
         let http = self.http();

@@ -81,6 +81,21 @@ impl Discovery<'_> {
         Err(CardError::NotFound { tried: tried.join(", "), status: last_status }.into())
     }
 
+    /// The text at a reference, whatever it is.
+    pub(crate) async fn text(&self, reference: &Reference) -> Result<String, Error> {
+        let url = match reference {
+            Reference::File(path) => return read_file(path, self.limits.card).await,
+            Reference::Card(url) | Reference::Agent(url) => url,
+        };
+        match self.fetch(url).await? {
+            Fetched::Card(text) => Ok(text),
+            Fetched::Nothing(status) => {
+                let tried = format!("{} answered {status}", without_query(url));
+                Err(CardError::NotFound { tried, status: Some(status) }.into())
+            }
+        }
+    }
+
     /// Gets one address, from the cache while it is fresh.
     async fn fetch(&self, url: &Url) -> Result<Fetched, Error> {
         let known = self.cache.get(url);
@@ -160,6 +175,10 @@ fn read_card(json: String, url: &Url) -> Result<Discovered, Error> {
 }
 
 async fn from_file(path: &Path, limit: usize) -> Result<Discovered, Error> {
+    read_own(read_file(path, limit).await?, &path.display().to_string())
+}
+
+async fn read_file(path: &Path, limit: usize) -> Result<String, Error> {
     let at = path.display().to_string();
     let not_found =
         |error: std::io::Error| CardError::NotFound { tried: format!("{at}: {error}"), status: None };
@@ -176,8 +195,7 @@ async fn from_file(path: &Path, limit: usize) -> Result<Discovered, Error> {
     if bytes.len() > limit {
         return Err(invalid(format!("larger than {limit} bytes")).into());
     }
-    let json = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
-    read_own(json, &at)
+    String::from_utf8(bytes).map_err(|error| invalid(error.to_string()).into())
 }
 
 fn read_own(json: String, at: &str) -> Result<Discovered, Error> {

@@ -7,6 +7,7 @@ pub(crate) mod settings;
 pub(crate) mod tokens;
 pub(crate) mod wait;
 
+mod catalog;
 mod debug;
 
 use std::cell::{Cell, RefCell};

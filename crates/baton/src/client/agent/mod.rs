@@ -7,7 +7,7 @@ mod failure;
 
 use std::cell::RefCell;
 
-use baton_client::{Answered, CardKeys, CardTrust, Client, Discovered, EventStream};
+use baton_client::{Answered, CardKeys, CardTrust, Client, Discovered, EventStream, Origin};
 use baton_protocol::Generation;
 use baton_protocol::domain::{AgentCard, PushConfig, PushConfigId, Task, TaskId, TaskPage};
 use baton_protocol::operation::{
@@ -21,9 +21,9 @@ pub(crate) use self::encode::{page_json, push_config_json, push_configs_json, re
 use self::encode::{read_json, received, received_json, written};
 pub(crate) use self::failure::failure;
 use super::error::{CallError, Code, PROGRAM};
-use super::tokens;
 use super::wait::Read;
 use super::{Call, debug};
+use super::{catalog, tokens};
 use crate::output;
 use crate::output::view::Event;
 
@@ -80,7 +80,26 @@ pub(crate) async fn find(call: &Call) -> Result<Discovered, CallError> {
         let error = CallError::usage("no agent is named: give -a, or an http(s) address behind the command");
         return Err(error.with_hint(format!("{PROGRAM} send http://127.0.0.1:3000 \"hello\"")));
     };
-    builder(settings)?.discover(agent).await.map_err(|error| failure(&error))
+    let builder = builder(settings)?;
+    let named = match catalog::split(agent) {
+        None => agent.clone(),
+        Some((place, entry)) => {
+            let text = builder.read(place).await.map_err(|error| failure(&error))?;
+            let address = catalog::find(&text, place, entry)?;
+            // The user has named the catalog, and nobody else decides where the user's credentials go.
+            let origin = |address: &str| Origin::parse(address).ok();
+            if settings.has_credentials() && (origin(place).is_none() || origin(place) != origin(&address)) {
+                let message = format!(
+                    "the catalog leads to {address}: credentials are not sent to a host that it chooses"
+                );
+                return Err(
+                    CallError::usage(message).with_hint(format!("name that card itself: -a {address}"))
+                );
+            }
+            address
+        }
+    };
+    builder.discover(&named).await.map_err(|error| failure(&error))
 }
 
 impl Agent {

@@ -196,3 +196,28 @@ fn p09_cli_card_get_004_a_signature_is_verified_with_a_trusted_key_only() {
     let said = user.run(&["card", "get", "-a", "changed.json", "--card-keys", &keys]).ok();
     assert!(said.field("Signature").starts_with("unverifiable"), "{said:?}");
 }
+
+#[test]
+fn p09_cli_card_get_005_an_entry_of_a_catalog_stands_for_a_card() {
+    let (served, user) = (Served::start(), User::new());
+    let entry =
+        json!({"name": "Demo", "agentCardUrl": format!("{}/.well-known/agent-card.json", served.url)});
+    let listed = json!({"agents": [{"name": "Other"}, entry]}).to_string();
+    let text = listed.clone();
+    let registry =
+        Scripted::start(|_| json!({}), move |_, _| Answer::Plain(200, "application/json", text.clone()));
+    std::fs::write(user.folder().join("agents.json"), listed).unwrap();
+    for catalog in [format!("{}/agents", registry.url), "./agents.json".to_owned()] {
+        let reference = format!("{catalog}#demo");
+        assert_eq!(user.run(&["card", "get", "-a", &reference]).ok().field("Agent"), "Baton demo agent");
+        assert_eq!(
+            user.run(&["send", "-a", &reference, "hello"]).ok().field("State"),
+            "TASK_STATE_COMPLETED"
+        );
+        let said = user.run(&["card", "get", "-a", &format!("{catalog}#nobody")]).failed(3);
+        assert!(said.err.contains("it has Other, Demo"), "{said:?}");
+        // A catalog cannot send the user's credentials to a host of its choice.
+        user.run(&["send", "-a", &reference, "hello", "--bearer", "s3cret"]).failed(2);
+    }
+    assert!(registry.heard().iter().all(|heard| !format!("{:?}", heard.headers).contains("s3cret")));
+}

@@ -137,6 +137,37 @@ impl ErrorKind {
         (self != Self::MediaTypeNotSupported).then_some(self.row().reason)
     }
 
+    /// The error's name in the specification; `None` if the protocol does not name it (authentication, quotas, HTTP).
+    pub fn a2a_name(self, generation: Generation) -> Option<&'static str> {
+        Some(match self {
+            Self::ParseError => "JSONParseError",
+            Self::InvalidRequest => "InvalidRequestError",
+            Self::MethodNotFound => "MethodNotFoundError",
+            Self::InvalidParams | Self::WebhookUrlRefused => "InvalidParamsError",
+            Self::Internal => "InternalError",
+            Self::TaskNotFound => "TaskNotFoundError",
+            Self::TaskNotCancelable => "TaskNotCancelableError",
+            Self::PushNotSupported => "PushNotificationNotSupportedError",
+            Self::UnsupportedOperation | Self::TaskEnded => "UnsupportedOperationError",
+            Self::ContentTypeNotSupported => "ContentTypeNotSupportedError",
+            Self::InvalidAgentResponse => "InvalidAgentResponseError",
+            Self::ExtendedCardNotConfigured if generation == Generation::V1 => {
+                "ExtendedAgentCardNotConfiguredError"
+            }
+            Self::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
+            Self::ExtensionSupportRequired => "ExtensionSupportRequiredError",
+            Self::VersionNotSupported => "VersionNotSupportedError",
+            Self::Unauthenticated
+            | Self::Forbidden
+            | Self::QuotaExceeded
+            | Self::ResourceExhausted
+            | Self::Unavailable
+            | Self::PayloadTooLarge
+            | Self::MethodNotAllowed
+            | Self::MediaTypeNotSupported => return None,
+        })
+    }
+
     pub fn json_rpc_code(self, generation: Generation) -> i32 {
         let row = self.row();
         match generation {

@@ -4,6 +4,7 @@
 //! the server's log and for a client that folds a stream.
 
 mod artifacts;
+mod fold;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::domain::{
     Task, TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use artifacts::Index;
+pub use fold::Fold;
 
 /// A task after all events up to `version`, with data of the log that the task object does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub enum Refused {
     SealedArtifact(ArtifactId),
     #[error("artifact {id} has ordinal {expected}, not {got}")]
     WrongOrdinal { id: ArtifactId, expected: u32, got: u32 },
+    #[error("an event of task {got} on the stream of task {expected}")]
+    OtherTask { expected: TaskId, got: TaskId },
 }
 
 /// The transition table. A status with the state the task already has is a progress report, not a

@@ -3,63 +3,123 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::agents::demo::Profile;
 use crate::agents::exec::flags::ExecFlags;
 use crate::config::{Flag, Inputs};
+use crate::{client, commands};
 
 const EXAMPLES: &str = "\
 Examples:
-  baton                                  serve the demo agent at http://127.0.0.1:3000
+  baton                                              serve the demo agent at http://127.0.0.1:3000
+  baton send http://127.0.0.1:3000 \"hello\"           send a message and wait for the result
+  baton send http://127.0.0.1:3000 \"hello\" --stream  the same, with every event as it comes
+  baton card get -a agents.example.net               what an agent says about itself
+  baton serve --exec ./greet.py                      a program of yours as the agent
+  baton test http://127.0.0.1:3000                   test any agent, this one or another";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
   baton serve --listen 127.0.0.1:8080    at another port (0 takes a free one)
   baton serve --store memory:            keep nothing after the process ends
   baton serve --profile minimal          without streams
   baton serve --exec ./greet.py          a program of yours as the agent
   baton serve --config agents.toml       the agents of a configuration file
+  baton serve config default             what such a file can hold
   baton key new ci                       a key for a caller; from then on callers need one
-  baton config default                   what such a file can hold
-  baton test http://127.0.0.1:3000       test any agent, this one or another
   BATON_LOG=debug baton serve            with a longer log, on stderr";
 
 const LAYERS: &str = "\
 A value is taken from the flags, else from the environment (BATON_ and the key: BATON_LIMITS_MAX_BODY), else
 from the file (--config, BATON_CONFIG, or ./baton.toml if it exists), else it is the default.";
 
-/// Serves and tests A2A (Agent2Agent) agents. The default command is `serve`.
+/// Calls, serves and tests A2A (Agent2Agent) agents. Without a command it serves.
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, after_help = EXAMPLES, override_usage = "baton [COMMAND]")]
+#[command(name = "baton", version, disable_version_flag = true, after_help = EXAMPLES, override_usage = "baton [COMMAND]")]
 struct Cli {
+    /// Print the version.
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
+    version: (),
+
     #[command(subcommand)]
     command: Command,
 }
 
+/// The commands by what they are for; the help shows them in this order.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Call an agent", &["send", "chat", "task", "card", "auth", "config", "conformance"]),
+    ("Serve agents", &["serve", "demo-server", "key", "hash-password"]),
+    ("Test agents and clients", &["test", "fault-proxy"]),
+    ("Other", &["completion", "help"]),
+];
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Send a message to an agent, and wait for what becomes of it.
+    Send(Box<commands::send::SendArgs>),
+    /// Talk to an agent, turn by turn.
+    Chat(Box<commands::chat::Chat>),
+    /// Look at tasks, follow, cancel and download them.
+    #[command(subcommand)]
+    Task(commands::task::TaskVerb),
+    /// Show what an agent says about itself.
+    #[command(subcommand)]
+    Card(commands::card::CardVerb),
+    /// Sign in at an agent.
+    #[command(subcommand)]
+    Auth(commands::auth::AuthVerb),
+    /// Show the settings of the client.
+    #[command(subcommand)]
+    Config(commands::config::ConfigVerb),
+    /// Check whether an agent conforms to the A2A specification: `baton test` in brief.
+    Conformance(Box<commands::conformance::Conformance>),
     /// Serve the agents of the configuration, or a program with `--exec`; without either, the demo agent.
-    #[command(after_help = EXAMPLES)]
-    Serve(Settings),
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<Serve>),
+    /// Serve the demo agent, to practise with; it keeps its tasks in memory.
+    DemoServer(commands::demo_server::DemoServer),
     /// Issue, list and revoke API keys, on a running server or in its store.
-    #[command(subcommand, after_help = crate::commands::key::EXAMPLES)]
-    Key(crate::commands::key::KeyVerb),
-    /// Show or check the configuration.
-    #[command(subcommand, after_help = LAYERS)]
-    Config(ConfigVerb),
+    #[command(subcommand, after_help = commands::key::EXAMPLES)]
+    Key(commands::key::KeyVerb),
     /// Read a password from the standard input and print its stored form, for the users of `[auth]`.
-    HashPassword(crate::commands::hash_password::HashPassword),
+    HashPassword(commands::hash_password::HashPassword),
     /// Test whether any agent conforms to the A2A specification.
-    Test(Box<crate::commands::test::Test>),
+    Test(Box<commands::test::Test>),
     /// Simulate a bad network: a TCP proxy in front of any server that splits, delays, stalls and cuts connections.
-    FaultProxy(crate::commands::fault_proxy::FaultProxy),
+    FaultProxy(commands::fault_proxy::FaultProxy),
+    /// Print a script that completes commands in a shell.
+    Completion(commands::completion::Completion),
+    /// Write the manual pages.
+    #[command(hide = true)]
+    Man(commands::man::Man),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Serve {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ServeVerb>,
+
+    #[command(flatten)]
+    pub(crate) settings: Settings,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigVerb {
+pub(crate) enum ServeVerb {
+    /// Show or check the configuration of the server.
+    #[command(subcommand, after_help = LAYERS)]
+    Config(ServeConfigVerb),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeConfigVerb {
     /// Print the values in effect and where each comes from; secrets are hidden.
     #[command(after_help = LAYERS)]
     Show {
         #[command(flatten)]
-        settings: Settings,
+        settings: Box<Settings>,
         #[arg(long, value_enum, default_value_t = Format::Toml)]
         format: Format,
         /// Add the keys that have no value.
@@ -68,7 +128,7 @@ pub(crate) enum ConfigVerb {
     },
     /// Check the configuration and its cards as `serve` would, without starting a server.
     #[command(after_help = LAYERS)]
-    Check(Settings),
+    Check(Box<Settings>),
     /// Print a configuration file with every key, its meaning and its default.
     Default,
 }
@@ -190,13 +250,58 @@ impl Settings {
 }
 
 /// Parses the command line; `--help`, `--version` and mistakes end the process here.
-pub(crate) fn parse() -> Command {
-    Cli::parse_from(with_default_command(std::env::args_os().collect())).command
+pub(crate) fn parse() -> Typed {
+    let args = with_default_command(std::env::args_os().collect());
+    let (args, leading) = client::leading_address(args);
+    let parsed = command().try_get_matches_from(args.clone()).and_then(|matches| {
+        let parsed = Cli::from_arg_matches(&matches);
+        // The command line's own errors are shown with the usage of the command.
+        parsed.map_err(|error| error.format(&mut command()))
+    });
+    match parsed {
+        Ok(cli) => Typed { command: cli.command, leading },
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            let _ = commands::print(&format!("baton {}\n", env!("CARGO_PKG_VERSION")));
+            std::process::exit(0)
+        }
+        Err(error) if error.use_stderr() && client::is_client_command(&args) => {
+            std::process::exit(client::report_usage(&error, &args).into())
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+/// What was typed.
+pub(crate) struct Typed {
+    pub(crate) command: Command,
+    /// An address that stood where `--agent-card` was meant.
+    pub(crate) leading: Option<String>,
+}
+
+/// The whole command line, with the commands in groups.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command().subcommand_help_heading("Commands");
+    let about = |name: &str| match command.find_subcommand(name) {
+        Some(found) => found.get_about().map(ToString::to_string).unwrap_or_default(),
+        None => "Print the help of a command".to_owned(),
+    };
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{title}:\n");
+        for name in *names {
+            groups += &format!("  {name:<15}{}\n", about(name));
+        }
+        groups.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
 }
 
 /// `baton` and `baton --listen …` mean `baton serve …`.
 fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
-    const TOP_LEVEL: &[&str] = &["-h", "--help", "-V", "--version"];
+    const TOP_LEVEL: &[&str] = &["-h", "--help", "-v", "-V", "--version"];
     let serve = match args.get(1).and_then(|arg| arg.to_str()) {
         Some(arg) => arg.starts_with('-') && !TOP_LEVEL.contains(&arg),
         None => args.len() == 1,
@@ -209,19 +314,28 @@ fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
     fn the_usage_says_that_a_command_may_be_left_out() {
-        let help = Cli::command().render_help().to_string();
+        let help = command().render_help().to_string();
         assert!(help.contains("Usage: baton [COMMAND]\n"), "{help}");
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut named: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        named.sort_unstable();
+        let whole = command();
+        let visible = whole.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut visible: Vec<&str> = visible.map(clap::Command::get_name).chain(["help"]).collect();
+        visible.sort_unstable();
+        assert_eq!(named, visible);
     }
 
     #[test]
@@ -232,6 +346,7 @@ mod tests {
             ("baton serve --store memory:", "baton serve --store memory:"),
             ("baton --help", "baton --help"),
             ("baton -V", "baton -V"),
+            ("baton -v", "baton -v"),
             ("baton sevre", "baton sevre"),
         ] {
             let args = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();

@@ -18,6 +18,7 @@ const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
+    /// Empty if it was told already.
     message: String,
 }
 
@@ -34,6 +35,16 @@ impl Failure {
         Failure { code: STORE_LOST, message: message.into() }
     }
 
+    /// A failure that the command has reported in its own form.
+    pub(crate) fn reported(code: u8) -> Self {
+        Failure { code, message: String::new() }
+    }
+
+    /// A client that was stopped by Ctrl-C.
+    pub(crate) fn stopped() -> Self {
+        Self::reported(INTERRUPTED)
+    }
+
     /// The same, with more about it.
     pub(crate) fn with(mut self, more: &str) -> Self {
         self.message = format!("{}; {more}", self.message);
@@ -45,12 +56,20 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 pub(crate) fn report(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // If stderr is closed, there is nowhere to write.
-            let _ = writeln!(io::stderr(), "error: {}", failure.message);
+            if !failure.message.is_empty() {
+                // If stderr is closed, there is nowhere to write.
+                let _ = writeln!(io::stderr(), "error: {}", failure.message);
+            }
             ExitCode::from(failure.code)
         }
     }

@@ -1,8 +1,9 @@
-//! `baton`: serves and tests A2A agents.
+//! `baton`: calls, serves and tests A2A agents.
 
 mod admin;
 mod agents;
 mod args;
+mod client;
 mod commands;
 mod config;
 mod exit;
@@ -12,6 +13,7 @@ mod files;
 #[cfg(any(test, fuzzing))]
 mod fuzz;
 mod log;
+mod output;
 mod reload;
 mod signals;
 
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use agents::exec::guard;
-use args::Command;
+use args::{Command, ServeVerb, Typed};
 use exit::Failure;
 
 // A send allocates many small objects and frees them on the same thread; the system allocator is slower at that.
@@ -39,23 +41,49 @@ fn main() -> ExitCode {
             return guard::main(args);
         }
     }
-    let command = args::parse();
-    exit::report(run(command))
+    let typed = args::parse();
+    exit::report(run(typed))
 }
 
-fn run(command: Command) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to run on: {error}")))?;
-    let result = runtime.block_on(async {
+fn run(typed: Typed) -> Result<(), Failure> {
+    let Typed { command, leading } = typed;
+    let no_threads = |error: std::io::Error| Failure::failed(format!("no threads to run on: {error}"));
+    let command = match command {
+        Command::HashPassword(args) => return commands::hash_password::run(&args),
+        Command::Completion(args) => return commands::completion::run(&args),
+        Command::Man(args) => return commands::man::run(&args),
+        command => command,
+    };
+    // A client makes one call after the other, and should be there at once: one thread is enough.
+    let is_client = matches!(
+        command,
+        Command::Send(_) | Command::Chat(_) | Command::Task(_) | Command::Card(_) | Command::Config(_)
+    );
+    let mut builder = match is_client {
+        true => tokio::runtime::Builder::new_current_thread(),
+        false => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.enable_all().build().map_err(no_threads)?;
+    let result = runtime.block_on(Box::pin(async {
         match command {
-            Command::Serve(settings) => Box::pin(commands::serve::run(settings)).await,
+            Command::Send(args) => Box::pin(commands::send::run(*args, leading)).await,
+            Command::Chat(args) => Box::pin(commands::chat::run(*args)).await,
+            Command::Task(verb) => Box::pin(commands::task::run(verb)).await,
+            Command::Card(verb) => Box::pin(commands::card::run(verb)).await,
+            Command::Auth(verb) => Box::pin(commands::auth::run(verb)).await,
+            Command::Config(verb) => Box::pin(commands::config::run(verb)).await,
+            Command::Conformance(args) => Box::pin(commands::conformance::run(*args)).await,
+            Command::Serve(args) => match args.verb {
+                Some(ServeVerb::Config(verb)) => Box::pin(commands::serve::config::run(verb)).await,
+                None => Box::pin(commands::serve::run(args.settings)).await,
+            },
+            Command::DemoServer(args) => Box::pin(commands::demo_server::run(args)).await,
             Command::Key(verb) => Box::pin(commands::key::run(verb)).await,
-            Command::Config(verb) => commands::config::run(verb).await,
-            Command::HashPassword(args) => commands::hash_password::run(&args),
             Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
             Command::Test(args) => commands::test::run(*args).await,
+            Command::HashPassword(_) | Command::Completion(_) | Command::Man(_) => Ok(()),
         }
-    });
+    }));
     // The store closes its file now; a stuck call must not keep the process alive.
     runtime.shutdown_timeout(THREADS_END);
     log::close();

@@ -13,6 +13,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("baton", &["baton-protocol", "baton-server", "baton-client", "baton-lab"]),
 ];
 
+/// Dependencies of tests only: a client is tested against a real server.
+const TEST_EDGES: &[(&str, &[&str])] = &[("baton-client", &["baton-server"])];
+
 pub fn edges(tree: &Tree, faults: &mut Vec<Fault>) {
     for file in &tree.files {
         let Some((name, "Cargo.toml")) = file.crate_path() else { continue };
@@ -24,9 +27,12 @@ pub fn edges(tree: &Tree, faults: &mut Vec<Fault>) {
             ));
             continue;
         };
-        for (number, dependency) in dependencies(&file.text) {
+        let in_tests =
+            TEST_EDGES.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, edges)| edges);
+        for (number, dependency, for_tests) in dependencies(&file.text) {
             let ours = EDGES.iter().any(|(known, _)| *known == dependency);
-            if ours && !allowed.contains(&dependency) {
+            let allowed = allowed.contains(&dependency) || for_tests && in_tests.contains(&dependency);
+            if ours && !allowed {
                 faults.push(Fault::new(&file.path, number, format!("`{name}` must not know `{dependency}`")));
             }
         }
@@ -92,25 +98,27 @@ fn always_needed(manifest: &str) -> impl Iterator<Item = &str> {
         .filter_map(|line| line.split(['.', '=', ' ']).next().filter(|name| !name.is_empty() && *name != "#"))
 }
 
-/// `(line, name)` of all dependencies, also those for development and for one platform.
-fn dependencies(manifest: &str) -> Vec<(usize, &str)> {
+/// `(line, name, only for tests)` of all dependencies, also those for one platform.
+fn dependencies(manifest: &str) -> Vec<(usize, &str, bool)> {
     let mut found = Vec::new();
     let mut in_table = false;
+    let mut for_tests = false;
     for (index, line) in manifest.lines().enumerate() {
         let line = line.trim();
         if let Some(header) = line.strip_prefix('[') {
             let header = header.trim_end_matches(']');
             in_table = header.ends_with("dependencies");
+            for_tests = header.contains("dev-dependencies");
             // `[dependencies.name]`
             if let Some((table, name)) = header.rsplit_once('.')
                 && table.ends_with("dependencies")
             {
-                found.push((index + 1, name.trim_matches('"')));
+                found.push((index + 1, name.trim_matches('"'), for_tests));
             }
         } else if in_table && !line.starts_with('#') {
             let name = line.split(['.', '=', ' ']).next().expect("a split has a first part");
             if !name.is_empty() {
-                found.push((index + 1, name.trim_matches('"')));
+                found.push((index + 1, name.trim_matches('"'), for_tests));
             }
         }
     }
@@ -144,11 +152,20 @@ mod tests {
         );
     }
 
+    /// A client's tests may start a server; the client itself must not know it.
+    #[test]
+    fn some_edges_are_for_tests_only() {
+        let dev = "[dev-dependencies]\nbaton-server.workspace = true\n";
+        check(&[("crates/baton-client/Cargo.toml", dev)], &[]);
+        let shipped = "[dependencies]\nbaton-server.workspace = true\n";
+        check(&[("crates/baton-client/Cargo.toml", shipped)], &["crates/baton-client/Cargo.toml:2"]);
+    }
+
     #[test]
     fn dependencies_are_found_in_every_table() {
         let manifest = "[dependencies]\n# a = 1\nb.workspace = true\n\n[target.'cfg(unix)'.build-dependencies]\n\
                         c = \"1\"\n[features]\nd = []\n[dev-dependencies.e]\nf = 1\n";
-        assert_eq!(dependencies(manifest), [(3, "b"), (6, "c"), (9, "e")]);
+        assert_eq!(dependencies(manifest), [(3, "b", false), (6, "c", false), (9, "e", true)]);
     }
 
     #[test]

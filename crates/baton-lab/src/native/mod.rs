@@ -44,6 +44,15 @@ macro_rules! checks {
 }
 pub(crate) use checks;
 
+/// Everything that is wrong with a card by the schema of 1.0, one sentence each.
+pub fn card_problems(card: &Value) -> Vec<String> {
+    let sentence = |found: crate::acts::assertion::Mismatch| {
+        let place = if found.path.is_empty() { "the card" } else { &found.path };
+        format!("{place}: expected {}, found {}", found.expected, found.actual)
+    };
+    v1::card::problems(card).into_iter().map(sentence).collect()
+}
+
 /// Every area.
 const AREAS: &[Checks] = &[
     acts::CHECKS,

@@ -1,4 +1,5 @@
-//! Canonical forms of JSON, for hashing and (later) signing.
+//! Canonical forms of JSON, for hashing and signing, and the signatures of cards.
 
 pub mod jcs;
+pub mod jws;
 pub mod message_form;

@@ -1,11 +1,12 @@
 //! A dialect is the encoding of a request and its answers: a generation and, if the generation has two encodings, which
 //! of them. It decodes and encodes, and nothing more.
 
+use super::peer_state::{self, FromPeer};
 use super::{Decoded, StreamItem, card, v0_1, v0_3, v1};
 use crate::domain::{EventKind, Message, Task, TaskId, TaskState};
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::operation::{HistoryLength, Operation, Reply};
+use crate::operation::{Call, HistoryLength, Operation, Reply};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -69,6 +70,50 @@ impl Dialect {
             Self::V0_3Rest => v0_3::proto_json::decode_call(operation, params),
             Self::V0_1 => v0_1::decode_call(operation, params),
         }
+    }
+
+    /// The JSON-RPC method of an operation; `None` if the generation has no such operation.
+    pub fn method(self, operation: Operation) -> Option<&'static str> {
+        let facts = operation.facts();
+        match self {
+            Self::V1 => Some(facts.v1),
+            Self::V0_3 | Self::V0_3Rest => facts.v0_3,
+            Self::V0_1 => facts.v0_1,
+        }
+    }
+
+    /// Writes the parameters of a call: the client's side of [`Dialect::decode_call`].
+    pub fn write_call(self, out: &mut Vec<u8>, tenant: Option<&str>, call: &Call) {
+        match self {
+            Self::V1 => v1::write_call(out, tenant, call),
+            Self::V0_3 => v0_3::write_call(out, tenant, call),
+            Self::V0_3Rest => v0_3::proto_json::write_call(out, tenant, call),
+            Self::V0_1 => v0_1::write_call(out, call),
+        }
+    }
+
+    /// Reads the `result` of a call that does not stream: the client's side of [`Dialect::write_reply`].
+    pub fn read_reply(self, operation: Operation, text: &str) -> Result<FromPeer<Reply>, Error> {
+        peer_state::read(self, text, |text| match self {
+            // Servers answer with the card of any generation they have, whatever the request was.
+            _ if operation == Operation::GetExtendedCard => {
+                card::read_any(text).map(|(_, card)| Reply::Card(Box::new(card)))
+            }
+            Self::V1 => v1::read_reply(operation, text),
+            Self::V0_3 => v0_3::read_reply(operation, text),
+            Self::V0_3Rest => v0_3::proto_json::read_reply(operation, text),
+            Self::V0_1 => v0_1::read_reply(operation, text),
+        })
+    }
+
+    /// Reads one item of a stream.
+    pub fn read_stream_item(self, text: &str) -> Result<FromPeer<StreamItem>, Error> {
+        peer_state::read(self, text, |text| match self {
+            Self::V1 => v1::read_stream_item(text),
+            Self::V0_3 => v0_3::read_stream_item(text),
+            Self::V0_3Rest => v0_3::proto_json::read_stream_item(text),
+            Self::V0_1 => v0_1::read_stream_item(text),
+        })
     }
 
     pub fn write_reply(self, out: &mut Vec<u8>, reply: &Reply, facts: &AnswerFacts) {

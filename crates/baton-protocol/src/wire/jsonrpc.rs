@@ -229,6 +229,8 @@ pub fn parse_response(body: &[u8]) -> Result<(Option<RpcId>, Response<'_>), Erro
             Ok((id, Response::Error { code, message, data: data.map(RawValue::get) }))
         }
         (None, Some(result)) => Ok((id, Response::Result(result.get()))),
+        // The Python SDK leaves out null members, also the result of deleting a webhook.
+        (None, None) if id.is_some() => Ok((id, Response::Result("null"))),
         (None, None) => Err(bad_response("neither a result nor an error")),
     }
 }

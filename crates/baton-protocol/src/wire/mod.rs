@@ -4,6 +4,8 @@ pub mod card;
 pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
+pub mod peer_error;
+pub mod peer_state;
 pub mod spelling;
 pub mod sse;
 pub mod stored;

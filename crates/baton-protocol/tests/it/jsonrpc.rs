@@ -141,6 +141,8 @@ fn responses_are_read() {
 
     for (body, expected) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Response::Result("null")),
+        // As the Python SDK writes it.
+        (r#"{"jsonrpc":"2.0","id":1}"#, Response::Result("null")),
         (r#"{"id":1,"result":{"a": 1}}"#, Response::Result(r#"{"a": 1}"#)),
         (
             r#"{"id":1,"result":null,"error":{"code":-32001}}"#,

@@ -23,6 +23,8 @@ mod http_routes;
 mod jsonrpc;
 /// What each dialect cannot hold.
 mod losses;
+/// Errors as clients read them.
+mod peer_errors;
 /// Domain to wire to domain gives the same value, minus a written list of losses.
 mod roundtrip;
 /// The same for the legacy generation, whose losses are many.

@@ -180,25 +180,31 @@ impl Inner {
 
     fn too_many_tasks(&self, most: u64) -> Error {
         self.telemetry.limited(Limited::Stored);
-        let days = self.days_kept();
+        let kept = self.kept();
         let message = format!(
-            "This caller has {most} tasks stored, and may have no more; tasks are removed {days} days after their end"
+            "This caller has {most} tasks stored, and may have no more; tasks are removed {kept} after their end"
         );
         Error::new(ErrorKind::QuotaExceeded, message).with_retry_after(RETRY_AFTER)
     }
 
     fn too_many_bytes(&self, bytes: u64, most: u64) -> Error {
         self.telemetry.limited(Limited::StoredBytes);
-        let days = self.days_kept();
+        let kept = self.kept();
         let message = format!(
             "This caller has {bytes} bytes stored, and may have {most}; its messages are taken again when there is room: \
-             tasks are removed {days} days after their end"
+             tasks are removed {kept} after their end"
         );
         Error::new(ErrorKind::QuotaExceeded, message).with_retry_after(RETRY_AFTER)
     }
 
-    fn days_kept(&self) -> u64 {
-        self.options().retention.ended.as_secs() / (24 * 60 * 60)
+    /// How long ended tasks are kept, in words.
+    fn kept(&self) -> String {
+        const HOUR: u64 = 60 * 60;
+        match self.options().retention.ended.as_secs() {
+            seconds if seconds >= 2 * 24 * HOUR => format!("{} days", seconds / (24 * HOUR)),
+            seconds if seconds >= 2 * HOUR => format!("{} hours", seconds / HOUR),
+            seconds => format!("{seconds} s"),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `baton serve`: opens the store, binds, prints the addresses, and serves until it is stopped.
 
+pub(crate) mod config;
 pub(crate) mod first_call;
 mod keys;
 mod self_signed;
@@ -22,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Settings;
-use crate::config::{AgentPlan, Config, Loaded, Problem, Problems, StoreUrl};
+use crate::config::{AgentPlan, Config, Inputs, Loaded, Problem, Problems, StoreUrl};
 use crate::exit::Failure;
 #[cfg(debug_assertions)]
 use crate::faults;
@@ -36,8 +37,16 @@ use self::keys::Keys;
 use self::store::Opened;
 
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
+    Box::pin(serve(settings.into_inputs())).await
+}
+
+/// The demo agent, whatever configuration is around.
+pub(crate) async fn run_demo(settings: Settings) -> Result<(), Failure> {
+    Box::pin(serve(settings.into_inputs().alone())).await
+}
+
+async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
     // Mistakes in the configuration are found before the store is opened and the port is taken.
-    let mut inputs = settings.into_inputs();
     let wrong = |problems: Problems| Failure::usage(problems.to_string());
     let mut loaded = inputs.load_before_store().await.map_err(wrong)?;
     let config = &loaded.config;

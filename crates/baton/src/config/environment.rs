@@ -121,7 +121,9 @@ fn warnings(variables: &Variables, names: &[String]) -> Vec<String> {
     unknown
         .map(|name| match did_you_mean(name, known()) {
             Some(near) => format!("{name}: unknown variable, not used; did you mean `{near}`?"),
-            None => format!("{name}: unknown variable, not used; `baton config default` lists the keys"),
+            None => {
+                format!("{name}: unknown variable, not used; `baton serve config default` lists the keys")
+            }
         })
         .collect()
 }

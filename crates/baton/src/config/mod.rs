@@ -85,6 +85,8 @@ pub(crate) struct Inputs {
     file: Option<PathBuf>,
     /// A `baton.toml` that was found at the first load and must exist at a reload.
     found: Option<PathBuf>,
+    /// Neither the environment nor a file is read.
+    alone: bool,
     flags: Vec<Flag>,
     variables: Variables,
     /// `--profile`, which is not a key: it chooses one of the demo agent's cards.
@@ -151,6 +153,7 @@ impl Inputs {
         Inputs {
             file,
             found: None,
+            alone: false,
             flags,
             variables: variables.collect(),
             profile,
@@ -158,6 +161,11 @@ impl Inputs {
             shares_scope: false,
             stored_keys: None,
         }
+    }
+
+    /// Only the flags count.
+    pub(crate) fn alone(self) -> Self {
+        Inputs { alone: true, variables: Variables::default(), ..self }
     }
 
     /// From now on the file that was found must exist.
@@ -264,6 +272,9 @@ impl Inputs {
         }
         if let Some(path) = self.variables.get(VARIABLE).filter(|path| !path.is_empty()) {
             return Some((PathBuf::from(path), Some(Source::Variable(VARIABLE.to_owned()))));
+        }
+        if self.alone {
+            return None;
         }
         let here = Path::new(FILE);
         let found = self.found.clone().or_else(|| here.exists().then(|| here.to_owned()));

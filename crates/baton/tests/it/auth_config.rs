@@ -356,7 +356,8 @@ async fn p05_a_reload_opens_no_agent_to_other_machines() {
 fn p05_a_check_tells_mistakes_in_auth_once_and_who_may_call() {
     let check = |text: &str| {
         let folder = Folder::with(text);
-        let output = baton(&["config", "check"]).current_dir(folder.0.path() as &Path).output().unwrap();
+        let output =
+            baton(&["serve", "config", "check"]).current_dir(folder.0.path() as &Path).output().unwrap();
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     for (text, said) in [

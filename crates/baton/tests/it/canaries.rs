@@ -264,7 +264,8 @@ client_auth = "{client_auth}"
     fn config_show(&self) -> String {
         let mut all = String::new();
         for command in ["show", "check"] {
-            let output = self.baton(&["config", command, "--config", "baton.toml"]).output().unwrap();
+            let output =
+                self.baton(&["serve", "config", command, "--config", "baton.toml"]).output().unwrap();
             all += &String::from_utf8_lossy(&output.stdout);
             all += &String::from_utf8_lossy(&output.stderr);
         }

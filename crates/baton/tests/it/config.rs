@@ -1,4 +1,4 @@
-//! `baton config` and `baton serve --config`: what a file says is what is served.
+//! `baton serve config` and `baton serve --config`: what a file says is what is served.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,9 +46,9 @@ async fn card(url: &str) -> Value {
 #[test]
 fn the_default_file_is_printed_and_passes_its_own_check() {
     let folder = Folder::with("");
-    assert_eq!(output(&mut folder.baton(&["config", "default"])), DEFAULT_FILE);
+    assert_eq!(output(&mut folder.baton(&["serve", "config", "default"])), DEFAULT_FILE);
     fs::write(folder.path("baton.toml"), DEFAULT_FILE).unwrap();
-    let said = output(&mut folder.baton(&["config", "check"]));
+    let said = output(&mut folder.baton(&["serve", "config", "check"]));
     assert_eq!(
         said,
         "ok: baton.toml\n  agent  default at /: the demo agent\n  store  sqlite:./baton-data/demo.db\n  \
@@ -61,7 +61,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
     let folder =
         Folder::with("listen = \"127.0.0.1:8080\"\n[traces]\notlp = \"http://me:canary-1@127.0.0.1:4318\"\n");
     let show = |more: &[&str]| {
-        let args = [&["config", "show", "--public-url", "https://a.example"], more].concat();
+        let args = [&["serve", "config", "show", "--public-url", "https://a.example"], more].concat();
         let mut command = folder.baton(&args);
         command.env("BATON_LIMITS_MAX_BODY", "1MiB").env("BATON_MASTER_KEY", MASTER_KEY);
         output(&mut command)
@@ -91,7 +91,7 @@ fn show_tells_the_source_of_each_value_and_hides_secrets() {
 #[test]
 fn a_broken_file_stops_everything_before_it_begins() {
     let folder = Folder::with("[limits]\nmax_bdy = \"4MiB\"\n\n[log]\nformat = \"xml\"\n");
-    for args in [&["config", "check"][..], &["config", "show"], &["serve"], &[]] {
+    for args in [&["serve", "config", "check"][..], &["serve", "config", "show"], &["serve"], &[]] {
         let (code, said) = finished(&mut folder.baton(args));
         assert_eq!(code, Some(2), "{said}");
         assert_eq!(
@@ -108,8 +108,8 @@ fn a_broken_file_stops_everything_before_it_begins() {
 fn a_file_that_is_not_there_is_told_by_who_named_it() {
     let folder = Folder::with("");
     for (mut command, name) in [
-        (folder.baton(&["config", "check", "--config", "gone.toml"]), "--config"),
-        (folder.baton(&["config", "check"]), "BATON_CONFIG"),
+        (folder.baton(&["serve", "config", "check", "--config", "gone.toml"]), "--config"),
+        (folder.baton(&["serve", "config", "check"]), "BATON_CONFIG"),
     ] {
         if name == "BATON_CONFIG" {
             command.env(name, "gone.toml");
@@ -119,17 +119,17 @@ fn a_file_that_is_not_there_is_told_by_who_named_it() {
         assert!(said.starts_with(&format!("error: {name}: gone.toml: ")), "{said}");
     }
     fs::write(folder.path("big.toml"), vec![b'#'; 2 << 20]).unwrap();
-    let (code, said) = finished(&mut folder.baton(&["config", "check", "--config", "big.toml"]));
+    let (code, said) = finished(&mut folder.baton(&["serve", "config", "check", "--config", "big.toml"]));
     assert!(code == Some(2) && said.contains("more than 1048576 bytes"), "{said}");
     fs::write(folder.path("latin.toml"), b"# fine\n# caf\xe9\n").unwrap();
-    let (code, said) = finished(&mut folder.baton(&["config", "check", "--config", "latin.toml"]));
+    let (code, said) = finished(&mut folder.baton(&["serve", "config", "check", "--config", "latin.toml"]));
     assert!(code == Some(2) && said.contains("line 2: not UTF-8"), "{said}");
 }
 
 #[test]
 fn a_misspelt_variable_is_warned_of() {
     let folder = Folder::with("");
-    let output = folder.baton(&["config", "check"]).env("BATON_LISTNE", "x").output().unwrap();
+    let output = folder.baton(&["serve", "config", "check"]).env("BATON_LISTNE", "x").output().unwrap();
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "warning: BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?\n");
@@ -151,7 +151,8 @@ fn the_examples_are_right() {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "toml") {
-                let checks = output(&mut baton(&["config", "check", "--config", path.to_str().unwrap()]));
+                let checks =
+                    output(&mut baton(&["serve", "config", "check", "--config", path.to_str().unwrap()]));
                 assert!(checks.starts_with(&format!("ok: {}\n  agent  ", path.display())), "{checks}");
                 checked += 1;
             }
@@ -296,7 +297,7 @@ fn s03_the_card_and_the_skills_must_agree() {
         let head = "{\"name\":\"N\",\"description\":\"d\",\"version\":\"1\",\"supportedInterfaces\":[],\n\
             \"capabilities\":{},\"defaultInputModes\":[],\"defaultOutputModes\":[],\n\"skills\":[\n";
         fs::write(folder.path("card.json"), format!("{head}{}\n]}}", skills.join(",\n"))).unwrap();
-        finished(&mut folder.baton(&["config", "check"]))
+        finished(&mut folder.baton(&["serve", "config", "check"]))
     };
     assert_eq!(card(&["a", "b"]), (Some(0), String::new()));
     assert_eq!(card(&[]), (Some(0), String::new()), "without a list, the skills are put on the card");
@@ -312,12 +313,12 @@ fn s03_the_card_and_the_skills_must_agree() {
     let text = fs::read_to_string(folder.path("card.json")).unwrap();
     let text = text.replace("\"capabilities\":{}", "\"capabilities\":{\"pushNotifications\":true}");
     fs::write(folder.path("card.json"), text).unwrap();
-    let (_, said) = finished(&mut folder.baton(&["config", "check"]));
+    let (_, said) = finished(&mut folder.baton(&["serve", "config", "check"]));
     let named =
         ["line 2: capabilities.pushNotifications: true", "line 5: skills: `c`", "line 6: skill.id: `b`"];
     assert!(said.starts_with("error: 3 problems") && named.iter().all(|it| said.contains(it)), "{said}");
     fs::write(folder.path("card.json"), "{").unwrap();
-    let (code, said) = finished(&mut folder.baton(&["config", "check"]));
+    let (code, said) = finished(&mut folder.baton(&["serve", "config", "check"]));
     assert!(code == Some(2) && said.starts_with("error: card.json: "), "{said}");
 
     // Said in two places, one of them would be ignored.
@@ -339,7 +340,7 @@ fn s03_what_the_server_would_refuse_is_told_with_its_line() {
     let folder = Folder::with(
         "[[agent]]\nid = \"a\"\npath = \"/v1\"\n[[agent.skill]]\nid = \"s\"\nbuiltin = \"echo\"\n",
     );
-    let (code, said) = finished(&mut folder.baton(&["config", "check"]));
+    let (code, said) = finished(&mut folder.baton(&["serve", "config", "check"]));
     assert!(
         code == Some(2) && said.starts_with("error: baton.toml, line 3: agent `a`: path `/v1`"),
         "{said}"
@@ -349,7 +350,7 @@ fn s03_what_the_server_would_refuse_is_told_with_its_line() {
 #[test]
 fn the_demo_agents_profile_is_not_for_other_agents() {
     let folder = Folder::with("[[skill]]\nid = \"a\"\nbuiltin = \"echo\"\n");
-    let (code, said) = finished(&mut folder.baton(&["config", "check", "--profile", "minimal"]));
+    let (code, said) = finished(&mut folder.baton(&["serve", "config", "check", "--profile", "minimal"]));
     assert!(code == Some(2) && said.starts_with("error: --profile: only for the demo agent"), "{said}");
 }
 
@@ -362,7 +363,7 @@ async fn p08_a_card_file_need_not_say_where_its_agent_listens() {
         "card = {:?}\n[[skill]]\nid = \"roll\"\nbuiltin = \"echo\"\n[[skill]]\nid = \"explain\"\nbuiltin = \"echo\"\n",
         example.display().to_string()
     ));
-    assert!(output(&mut folder.baton(&["config", "check"])).starts_with("ok"));
+    assert!(output(&mut folder.baton(&["serve", "config", "check"])).starts_with("ok"));
     let folder = Folder::with("");
     let one = r#"{"name": "Loud", "description": "d", "version": "7",
                   "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]}"#;

@@ -155,7 +155,7 @@ fn s16_secrets_that_cannot_be_used_stop_the_start_and_are_not_shown() {
         ("@canary-missing", "", "No such file"),
         ("canary-0123456789", "false", "would protect nothing"),
     ] {
-        for args in [&["config", "check"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        for args in [&["serve", "config", "check"][..], &["serve", "--listen", "127.0.0.1:0"]] {
             let mut command = within(folder.path(), args);
             command.env("BATON_API_KEY", secret).env("BATON_AUTH_API_KEY_ENABLED", enabled);
             let (code, said) = finished(&mut command);
@@ -164,7 +164,7 @@ fn s16_secrets_that_cannot_be_used_stop_the_start_and_are_not_shown() {
             assert!(secret.starts_with('@') || !said.contains("canary"), "{said}");
         }
     }
-    let mut show = within(folder.path(), &["config", "show", "--api-key", "canary-0123456789"]);
+    let mut show = within(folder.path(), &["serve", "config", "show", "--api-key", "canary-0123456789"]);
     let shown = String::from_utf8(show.output().unwrap().stdout).unwrap();
     assert!(shown.contains("secret = \"***\"") && shown.contains("# --api-key"), "{shown}");
     assert!(!shown.contains("canary"), "{shown}");
@@ -561,7 +561,7 @@ fn s16_no_message_has_what_stands_in_the_place_of_a_secret() {
         "[auth.introspection]\nclient_secret = 12345",
     ] {
         std::fs::write(folder.path().join("baton.toml"), text).unwrap();
-        let (code, said) = finished(&mut within(folder.path(), &["config", "check"]));
+        let (code, said) = finished(&mut within(folder.path(), &["serve", "config", "check"]));
         assert!(code == Some(2) && said.contains("expected"), "{text}: {said}");
         assert!(!said.contains("12345"), "{text}: {said}");
     }

@@ -25,7 +25,10 @@ mod attacks;
 /// Secrets in every credential: in the configuration, in files, in variables and in requests.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod canaries;
-/// `baton config`, and what a file says is served.
+/// The client commands: what they print, how they end, and what they send.
+#[cfg(unix)]
+mod cli;
+/// `baton serve config`, and what a file says is served.
 mod config;
 /// What the demo agent does with each kind of message: states, artifacts, turns.
 mod demo_behaviours;

@@ -25,7 +25,7 @@ pub(crate) fn baton(args: &[&str]) -> Command {
     command.args(args);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy().to_ascii_uppercase();
-        let read = ["BATON_", "OTEL_"].iter().any(|prefix| text.starts_with(prefix));
+        let read = ["BATON_", "OTEL_", "A2ACLI_"].iter().any(|prefix| text.starts_with(prefix));
         if read || text == "PORT" || text.ends_with("_PROXY") {
             command.env_remove(name);
         }

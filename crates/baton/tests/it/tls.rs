@@ -299,3 +299,29 @@ fn openssl_gets_nothing_that_is_weak() {
         assert!(told.contains(&format!("ALPN protocol: {chosen}\n")), "{offered}: {told}");
     }
 }
+
+/// The client commands: authorities of one's own, a client certificate, and what happens without.
+#[test]
+fn p09_cli_auth_009_a_client_certificate_is_shown_to_agents_that_ask() {
+    let folder = Folder::new();
+    folder.signs("client.pem", "client-key.pem", "client.example", |_| {});
+    let file = "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\nclient_ca = \"ca.pem\"\nclient_certs = \"required\"\n";
+    folder.write("baton.toml", file);
+    let server = folder.serve(&[]);
+    let send = |args: &[&str]| {
+        let mut command = baton(&["send", &server.url, "hello"]);
+        let output =
+            command.args(args).current_dir(folder.folder.path()).env("HOME", folder.folder.path()).output();
+        let Output { status, stdout, stderr } = output.unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let ours = ["--client-cert", "client.pem", "--client-key", "client-key.pem"];
+    let (code, out, err) = send(&[&["--ca", "ca.pem"], &ours[..]].concat());
+    assert!(code == Some(0) && out.contains("State: TASK_STATE_COMPLETED"), "{out}{err}");
+    let (code, _, err) = send(&[&["--insecure"], &ours[..]].concat());
+    assert!(code == Some(0) && err.contains("CREDENTIALS ARE SENT"), "{err}");
+    for args in [&["--ca", "ca.pem"][..], &ours, &[]] {
+        let (code, _, err) = send(args);
+        assert!(code == Some(3) && err.contains("A2ACLI_ERR_UNREACHABLE"), "{args:?}: {err}");
+    }
+}

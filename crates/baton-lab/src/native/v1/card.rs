@@ -51,6 +51,31 @@ pub(super) fn list<'a>(card: &'a Value, member: &str) -> &'a [Value] {
     card[member].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Everything that is wrong with a card by the schema of 1.0: itself, its interfaces, skills and security schemes.
+pub(in crate::native) fn problems(card: &Value) -> Vec<Mismatch> {
+    let mut found = faults(&shapes::CARD, card, "");
+    for (index, entry) in list(card, "supportedInterfaces").iter().enumerate() {
+        let place = format!("supportedInterfaces[{index}]");
+        found.extend(faults(&shapes::INTERFACE, entry, &place));
+        found.extend(odd_url(entry, &place));
+    }
+    found.extend(skill_faults(card, list(card, "skills")));
+    for (name, scheme) in card["securitySchemes"].as_object().into_iter().flatten() {
+        found.extend(faults(&shapes::SECURITY_SCHEME, scheme, &format!("securitySchemes.{name}")));
+    }
+    for (index, requirement) in list(card, "securityRequirements").iter().enumerate() {
+        let place = format!("securityRequirements[{index}]");
+        found.extend(faults(&shapes::REQUIREMENT, requirement, &place));
+        for name in requirement["schemes"].as_object().into_iter().flatten().map(|(name, _)| name) {
+            if card["securitySchemes"].get(name).is_none() {
+                let place = format!("{place}.schemes.{name}");
+                found.push(fault(&place, "the name of a security scheme of the card", Some(&json!(name))));
+            }
+        }
+    }
+    found
+}
+
 async fn card_shape(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
     judge(faults(&shapes::CARD, &card, ""))

@@ -38,28 +38,10 @@ pub fn write_error(out: &mut Vec<u8>, generation: Generation, error: &Error) {
 
 /// The error's type in 0.3. For rows that 0.3 lacks, the most similar type.
 fn class_name(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::ParseError => "JSONParseError",
-        ErrorKind::InvalidRequest
-        | ErrorKind::PayloadTooLarge
-        | ErrorKind::MethodNotAllowed
-        | ErrorKind::MediaTypeNotSupported => "InvalidRequestError",
-        ErrorKind::MethodNotFound => "MethodNotFoundError",
-        ErrorKind::InvalidParams | ErrorKind::WebhookUrlRefused => "InvalidParamsError",
-        ErrorKind::TaskNotFound => "TaskNotFoundError",
-        ErrorKind::TaskNotCancelable => "TaskNotCancelableError",
-        ErrorKind::PushNotSupported => "PushNotificationNotSupportedError",
-        ErrorKind::UnsupportedOperation | ErrorKind::TaskEnded => "UnsupportedOperationError",
-        ErrorKind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
-        ErrorKind::InvalidAgentResponse => "InvalidAgentResponseError",
-        ErrorKind::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
-        ErrorKind::ExtensionSupportRequired => "ExtensionSupportRequiredError",
-        ErrorKind::VersionNotSupported => "VersionNotSupportedError",
-        ErrorKind::Internal
-        | ErrorKind::Unauthenticated
-        | ErrorKind::Forbidden
-        | ErrorKind::QuotaExceeded
-        | ErrorKind::ResourceExhausted
-        | ErrorKind::Unavailable => "InternalError",
-    }
+    kind.a2a_name(Generation::V0_3).unwrap_or(match kind {
+        ErrorKind::PayloadTooLarge | ErrorKind::MethodNotAllowed | ErrorKind::MediaTypeNotSupported => {
+            "InvalidRequestError"
+        }
+        _ => "InternalError",
+    })
 }

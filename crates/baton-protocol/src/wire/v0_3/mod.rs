@@ -18,6 +18,7 @@ use super::write::Object;
 use crate::domain::{Part, Role, TaskState};
 
 pub use self::methods::operation_of;
+pub(super) use self::names::{parse_proto_state as parse_any_state, state_name};
 
 /// The public functions of a dialect, the same for both.
 macro_rules! dialect_functions {

@@ -4,7 +4,7 @@ use crate::domain::{Role, TaskState};
 use crate::wire::objects::{AnyState, EnumValue};
 use crate::wire::v1;
 
-pub(super) fn state_name(state: TaskState) -> &'static str {
+pub(in crate::wire) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "submitted",
         TaskState::Working => "working",
@@ -35,7 +35,7 @@ pub(super) fn proto_state_name(state: TaskState) -> &'static str {
     if state == TaskState::Canceled { PROTO_CANCELED } else { v1::state_name(state) }
 }
 
-pub(super) fn parse_proto_state(value: EnumValue<'_>) -> Option<AnyState> {
+pub(in crate::wire) fn parse_proto_state(value: EnumValue<'_>) -> Option<AnyState> {
     match value {
         Ok("TASK_STATE_UNSPECIFIED") => Some(AnyState(None)),
         Ok(PROTO_CANCELED) => Some(AnyState(Some(TaskState::Canceled))),

@@ -1,37 +1,47 @@
-//! `baton config …`: shows the configuration, checks it, prints the default.
+//! `baton config …`: the settings of the client. The configuration of the server is `baton serve config …`.
 
-mod check;
-mod default;
 mod show;
 
-use std::io::{self, Write as _};
-
-use crate::args::ConfigVerb;
+use crate::client::error::CallError;
+use crate::client::settings::Format;
 use crate::exit::Failure;
+use crate::output;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Print the settings in effect and where each comes from; secrets are hidden.
+    Show(Box<show::ConfigShow>),
+    /// Moved to `baton serve config check`.
+    #[command(hide = true)]
+    Check(Moved),
+    /// Moved to `baton serve config default`.
+    #[command(hide = true)]
+    Default(Moved),
+}
+
+/// Whatever follows.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Moved {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
 
 pub(crate) async fn run(verb: ConfigVerb) -> Result<(), Failure> {
     match verb {
-        ConfigVerb::Show { settings, format, all } => show::run(settings, format, all).await,
-        ConfigVerb::Check(settings) => check::run(settings).await,
-        ConfigVerb::Default => default::run(),
+        ConfigVerb::Show(args) => show::run(*args).await,
+        ConfigVerb::Check(moved) => Err(moved.report("check")),
+        ConfigVerb::Default(moved) => Err(moved.report("default")),
     }
 }
 
-/// Warnings go to stderr, so that stdout has only the result.
-fn warn(warnings: &[String]) {
-    for warning in warnings {
-        // If stderr is closed, there is nowhere to write.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
-    }
-}
-
-/// A closed pipe is not an error: the reader has read enough.
-pub(in crate::commands) fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write: {error}")))
-        }
-        _ => Ok(()),
+impl Moved {
+    fn report(&self, verb: &str) -> Failure {
+        let words: Vec<String> = self.rest.iter().map(|word| output::task::shell_word(word)).collect();
+        let hint = format!("baton serve config {verb} {}", words.join(" "));
+        let error =
+            CallError::usage("`baton config` is about the client now; the server's is `baton serve config`");
+        let error = error.with_hint(hint.trim_end());
+        output::error::report(&error, Format::Text, false);
+        Failure::reported(error.code.exit_status())
     }
 }

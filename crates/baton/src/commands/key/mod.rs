@@ -126,7 +126,7 @@ pub(crate) async fn run(verb: KeyVerb) -> Result<(), Failure> {
             let call = NewKeyCall { name, owner, scopes: scope, expires };
             let loaded = place.load()?;
             let issued = Reached::of(&loaded.config, true).await?.issue(call).await?;
-            super::config::print(&match json {
+            super::print(&match json {
                 true => show::json(&issued)?,
                 false => {
                     let elsewhere = reach::server_elsewhere(&loaded.config).filter(|_| !issued.running);
@@ -138,12 +138,12 @@ pub(crate) async fn run(verb: KeyVerb) -> Result<(), Failure> {
         KeyVerb::List { json, place } => {
             let loaded = place.load()?;
             let listed = Reached::of(&loaded.config, false).await?.list().await?;
-            super::config::print(&if json { show::json(&listed)? } else { show::table(&listed.keys) })
+            super::print(&if json { show::json(&listed)? } else { show::table(&listed.keys) })
         }
         KeyVerb::Revoke { key, place } => {
             let loaded = place.load()?;
             let revoked = Reached::of(&loaded.config, false).await?.revoke(&key).await?;
-            super::config::print(&show::revoked(&revoked))
+            super::print(&show::revoked(&revoked))
         }
     }
 }

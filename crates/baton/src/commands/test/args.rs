@@ -48,7 +48,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RunArgs {
+pub(crate) struct RunArgs {
     /// The agent's address, or that of its card [env: A2A_URL].
     #[arg(value_name = "URL")]
     pub(super) url: Option<String>,

@@ -25,8 +25,8 @@ use baton_lab::run::{self, Progress};
 use baton_lab::wire::{Probe, ProbeOptions, Secrets};
 use serde_json::Value;
 
-pub(crate) use args::Test;
-use args::{RunArgs, Verb};
+use args::Verb;
+pub(crate) use args::{RunArgs, Test};
 use credentials::Given;
 
 use crate::exit::Failure;
@@ -79,11 +79,20 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 async fn test_agent(args: &RunArgs, cases: &[Arc<Case>]) -> Result<(), Failure> {
+    let files = output::wanted(&args.report)?;
+    report(&run_cases(args, cases).await?, args, &files)
+}
+
+/// Runs everything with these arguments and returns the result, for commands that report it in their own way.
+pub(crate) async fn judge(args: &RunArgs) -> Result<Run, Failure> {
+    run_cases(args, &choice::cases(args)?).await
+}
+
+async fn run_cases(args: &RunArgs, cases: &[Arc<Case>]) -> Result<Run, Failure> {
     let environment = environment();
     let url = args.url.clone().or_else(|| environment.get("A2A_URL").cloned()).ok_or_else(|| {
         Failure::usage("the agent's address is missing: baton test http://127.0.0.1:3000 (or set A2A_URL)")
     })?;
-    let files = output::wanted(&args.report)?;
     let wanted = faults::wanted(&args.faults)?;
     let baseline = args.baseline.as_deref().map(|path| baseline(path, cases)).transpose()?;
     let given = credentials::given(args, &environment).map_err(Failure::usage)?;
@@ -160,7 +169,7 @@ async fn test_agent(args: &RunArgs, cases: &[Arc<Case>]) -> Result<(), Failure> 
         all_evidence: args.all_evidence,
     };
     result.agent.interfaces.values_mut().for_each(|url| secrets.hide(url));
-    report(&result, args, &files)
+    Ok(result)
 }
 
 /// Writes every report that was asked for; the exit code says how the run ended.

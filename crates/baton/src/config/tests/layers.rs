@@ -115,7 +115,7 @@ fn unknown_variables_are_warned_of() {
         "BATON_LIMITS_MAX_BDY: unknown variable, not used; did you mean `BATON_LIMITS_MAX_BODY`?",
         "BATON_LISTNE: unknown variable, not used; did you mean `BATON_LISTEN`?",
         "BATON_MASTER_KEYS: unknown variable, not used; did you mean `BATON_MASTER_KEY`?",
-        "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton config default` lists the keys",
+        "BATON_QUITE_ANOTHER_THING: unknown variable, not used; `baton serve config default` lists the keys",
     ];
     assert_eq!(load("", &variables, &[]).unwrap().warnings, expected);
 }

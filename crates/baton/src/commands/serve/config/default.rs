@@ -1,4 +1,4 @@
-//! `baton config default`: the file that documents every key.
+//! `baton serve config default`: the file that documents every key.
 
 use crate::config::DEFAULT_FILE;
 use crate::exit::Failure;

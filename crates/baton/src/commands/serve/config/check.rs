@@ -1,4 +1,4 @@
-//! `baton config check`: reports everything that `serve` would refuse, without opening anything.
+//! `baton serve config check`: reports everything that `serve` would refuse, without opening anything.
 
 use crate::args::Settings;
 use crate::config::{self, AgentPlan, Loaded};

@@ -1,0 +1,166 @@
+//! Every operation, by every interface of an agent that knows the `tck-` phrases (`baton serve` does):
+//!
+//! `cargo run -p baton-client --example tour -- http://127.0.0.1:3000 [bearer token]`
+//!
+//! Prints `ok` or `FAIL` for each, as the scripts of `interop` do, and fails if any failed.
+
+// It is a program: it prints.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use baton_client::protocol::domain::{Part, PushConfig, PushConfigId, TaskId, TaskState};
+use baton_client::protocol::operation::{ListTasks, SendMessage};
+use baton_client::protocol::{ErrorKind, Generation};
+use baton_client::{Binding, Builder, Client, Ending, message};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn check(good: bool, what: impl Into<String>) -> Outcome {
+    if good { Ok(()) } else { Err(what.into().into()) }
+}
+
+async fn send(client: &Client) -> Outcome {
+    let answered = client.send("tck-complete-task").await?;
+    let task = answered.task().ok_or("no task")?;
+    check(task.status.state == TaskState::Completed && !task.artifacts.is_empty(), format!("{task:?}"))?;
+    let again = client.get(&task.id).await?;
+    check(again.artifacts.len() == task.artifacts.len(), format!("{again:?}"))
+}
+
+async fn only_a_message(client: &Client) -> Outcome {
+    let answered = client.send("tck-message-response").await?;
+    check(answered.message().is_some(), format!("{answered:?}"))
+}
+
+async fn stream(client: &Client) -> Outcome {
+    let mut events = client.stream("tck-stream-chunked").await?;
+    let mut count = 0;
+    while let Some(event) = events.next().await {
+        event?;
+        count += 1;
+    }
+    let task = events.task().ok_or("no task")?;
+    check(events.ending() == Some(Ending::Terminal), format!("{:?}", events.ending()))?;
+    check(events.reconnects() == 0, format!("{} reconnects", events.reconnects()))?;
+    check(count >= 4 && task.artifacts.len() == 1, format!("{count} events: {task:?}"))
+}
+
+async fn question_and_answer(client: &Client) -> Outcome {
+    let asked = client.send("tck-input-required").await?;
+    let task = asked.task().ok_or("no task")?;
+    check(task.status.state == TaskState::InputRequired, format!("{task:?}"))?;
+    let mut answer = message(vec![Part::text("Ann")]);
+    (answer.task_id, answer.context_id) = (Some(task.id.clone()), Some(task.context_id.clone()));
+    let done = client.send(answer).await?;
+    let done = done.task().ok_or("no task")?;
+    check(done.id == task.id && done.status.state == TaskState::Completed, format!("{done:?}"))
+}
+
+async fn subscribe_and_cancel(client: &Client) -> Outcome {
+    let send =
+        SendMessage { return_immediately: true, ..SendMessage::new(message(vec![Part::text("tck-cancel")])) };
+    let id = client.send(send).await?.task().ok_or("no task")?.id.clone();
+    let mut events = client.subscribe(&id).await?;
+    let canceled = client.cancel(&id).await?;
+    check(canceled.status.state == TaskState::Canceled, format!("{canceled:?}"))?;
+    while let Some(event) = events.next().await {
+        event?;
+    }
+    let state = events.task().map(|task| task.status.state);
+    check(state == Some(TaskState::Canceled), format!("{state:?}"))
+}
+
+async fn not_found(client: &Client) -> Outcome {
+    let error = client.get(&TaskId::parse("no-such-task")?).await.err().ok_or("it was found")?;
+    check(error.kind() == Some(ErrorKind::TaskNotFound), error.to_string())
+}
+
+async fn list(client: &Client) -> Outcome {
+    let mut tasks = client.tasks(ListTasks { page_size: Some(2), ..ListTasks::default() });
+    let mut count = 0;
+    while let Some(task) = tasks.next().await {
+        task?;
+        count += 1;
+    }
+    check(count > 2, format!("{count} tasks"))
+}
+
+async fn webhooks(client: &Client) -> Outcome {
+    let send =
+        SendMessage { return_immediately: true, ..SendMessage::new(message(vec![Part::text("tck-cancel")])) };
+    let task_id = client.send(send).await?.task().ok_or("no task")?.id.clone();
+    let config = PushConfig {
+        id: Some(PushConfigId::parse("hook-1")?),
+        task_id: Some(task_id.clone()),
+        url: "http://127.0.0.1:9/".to_owned(),
+        token: Some("token".to_owned()),
+        authentication: None,
+    };
+    let made = client.create_push_config(config).await?;
+    let id = made.id.clone().ok_or("no id")?;
+    let read = client.push_config(&task_id, &id).await?;
+    check(read.url == made.url, format!("{read:?}"))?;
+    let listed = client.push_configs(&task_id, None).await?;
+    check(listed.configs.len() == 1, format!("{listed:?}"))?;
+    client.delete_push_config(&task_id, &id).await?;
+    client.cancel(&task_id).await?;
+    Ok(())
+}
+
+async fn extended_card(client: &Client) -> Outcome {
+    let card = client.extended_card().await?;
+    check(!card.name.is_empty(), "a card without a name")
+}
+
+async fn tour(client: &Client, name: &str) -> u32 {
+    let mut failed = 0;
+    let mut told = |operation: &str, outcome: Outcome| match outcome {
+        Ok(()) => println!("ok {name} {operation}"),
+        Err(error) => {
+            failed += 1;
+            println!("FAIL {name} {operation}: {error}");
+        }
+    };
+    let capabilities = client.card().capabilities.clone();
+    told("send", send(client).await);
+    told("only_a_message", only_a_message(client).await);
+    told("stream", stream(client).await);
+    told("question_and_answer", question_and_answer(client).await);
+    told("subscribe_and_cancel", subscribe_and_cancel(client).await);
+    told("not_found", not_found(client).await);
+    if client.interface().version() == Generation::V1 {
+        told("list", list(client).await);
+    }
+    if capabilities.push_notifications == Some(true) {
+        told("webhooks", webhooks(client).await);
+    }
+    if capabilities.extended_agent_card == Some(true) {
+        told("extended_card", extended_card(client).await);
+    }
+    failed
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(url) = arguments.next() else {
+        eprintln!("usage: tour URL [bearer token]");
+        return ExitCode::from(2);
+    };
+    let mut builder = Builder::default();
+    if let Some(token) = arguments.next() {
+        builder = builder.bearer(token);
+    }
+    let mut failed = 0;
+    for version in [Generation::V1, Generation::V0_3] {
+        for binding in [Binding::JsonRpc, Binding::HttpJson] {
+            let name = format!("{binding} {}", version.version());
+            match builder.clone().bindings([binding]).versions([version]).connect(&url).await {
+                Ok(client) => failed += tour(&client, &name).await,
+                Err(error) => println!("skip {name}: {error}"),
+            }
+        }
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,301 @@
+//! The client of one agent: its card, the interface in use, and the path of every call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use baton_protocol::domain::AgentCard;
+use baton_protocol::generation::VERSION_HEADER;
+use baton_protocol::operation::{Call, Operation, Reply};
+use baton_protocol::wire::jsonrpc::RpcId;
+use baton_protocol::wire::peer_state::FromPeer;
+use baton_protocol::{ErrorKind, Generation};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::builder::Builder;
+use crate::choose::{Binding, Interface};
+use crate::credentials::Authorizer;
+use crate::credentials::oauth::{Caller, Flow, Prompt, Token};
+use crate::discover::Discovered;
+use crate::error::{Error, TransportKind};
+use crate::http::{Answer, Http, Request};
+use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
+use crate::origin::Origin;
+use crate::retry::Attempts;
+use crate::stream::Events;
+use crate::transport::{encode, read_reply};
+
+/// Talks to one agent. Clones are cheap and share connections.
+///
+/// Made by [`Client::connect`], or by [`Client::builder`] for everything that can be set.
+#[derive(Debug, Clone)]
+pub struct Client(pub(crate) Arc<Shared>);
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) http: Http,
+    pub(crate) discovered: Discovered,
+    /// The best first. At least one.
+    pub(crate) interfaces: Vec<Interface>,
+    /// Which of them is in use: another, when one cannot be reached.
+    pub(crate) current: AtomicUsize,
+    /// It has answered at least once.
+    pub(crate) has_answered: AtomicBool,
+    /// Webhooks of 0.3 are sent in HTTP+JSON as the JavaScript SDK reads them; else as Python and Go do.
+    pub(crate) bare_webhooks: AtomicBool,
+    pub(crate) next_id: AtomicU64,
+    pub(crate) authorizer: Authorizer,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) limits: SizeLimits,
+    pub(crate) retries: Retries,
+    pub(crate) reconnects: Reconnects,
+    pub(crate) headers: HeaderMap,
+    pub(crate) extensions: Vec<String>,
+}
+
+const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
+const OLD_EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("x-a2a-extensions");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+impl Client {
+    /// A client with the defaults: `https://host`, the address of a card, or a file with one.
+    pub async fn connect(agent: &str) -> Result<Self, Error> {
+        Self::builder().connect(agent).await
+    }
+
+    /// Everything that can be set.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The agent's card.
+    pub fn card(&self) -> &AgentCard {
+        &self.0.discovered.card
+    }
+
+    /// The card with its source.
+    pub fn discovered(&self) -> &Discovered {
+        &self.0.discovered
+    }
+
+    /// Where calls go.
+    pub fn interface(&self) -> &Interface {
+        &self.0.interfaces[self.0.current.load(Ordering::Relaxed)]
+    }
+
+    /// Schemes that the card requires and that no credential was given for. Calls are made nevertheless: the agent may be
+    /// less strict than its card.
+    pub fn missing_credentials(&self) -> &[String] {
+        self.0.authorizer.missing()
+    }
+
+    /// True if the interface is at another origin than the one the user named, so that it does not get the credentials.
+    /// [`Builder::trust_origin`] allows it.
+    pub fn withholds_credentials(&self) -> bool {
+        self.0.authorizer.withholds(&self.interface().url)
+    }
+
+    /// Obtains a token from the authorization server that the card names, with the user's help where the flow needs it, and
+    /// uses it from now on. `prompt` is called with what the user has to do. Needs
+    /// [`Credential::OAuth`](crate::Credential).
+    pub async fn log_in(&self, flow: Flow, prompt: impl Fn(Prompt) + Send + Sync) -> Result<Token, Error> {
+        let source = self.0.authorizer.token_source().ok_or_else(|| {
+            Error::Credentials("the card has no scheme with an authorization server".to_owned())
+        })?;
+        source.log_in(self.caller(), flow, &prompt).await
+    }
+
+    /// Whether the card says that the agent streams.
+    pub(crate) fn streams(&self) -> bool {
+        self.card().capabilities.streaming == Some(true)
+    }
+
+    pub(crate) fn reconnects(&self) -> &Reconnects {
+        &self.0.reconnects
+    }
+
+    pub(crate) fn retries(&self) -> &Retries {
+        &self.0.retries
+    }
+
+    /// Makes a call that does not stream, again if that is safe.
+    pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
+        self.call_peer(call).await.map(|reply| reply.value)
+    }
+
+    /// The same, with the names of states that are none of the eight.
+    pub(crate) async fn call_peer(&self, call: Call) -> Result<FromPeer<Reply>, Error> {
+        let operation = call.operation();
+        let mut attempts = Attempts::new(&self.0.retries, operation);
+        loop {
+            let at = self.0.current.load(Ordering::Relaxed);
+            match self.call_once(at, &call).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) if self.moved_on(at, &error) || self.takes_bare_webhook(at, &call, &error) => {}
+                Err(error) => attempts.again(error).await?,
+            }
+        }
+    }
+
+    /// True if a webhook was refused for its form and is sent in the other one from now on. The specification of 0.3 leaves
+    /// the form open, and servers understand one of the two.
+    fn takes_bare_webhook(&self, at: usize, call: &Call, error: &Error) -> bool {
+        let Interface { binding, generation, .. } = &self.0.interfaces[at];
+        (*binding, *generation) == (Binding::HttpJson, Generation::V0_3)
+            && matches!(call, Call::CreatePushConfig(_))
+            && error.kind() == Some(ErrorKind::InvalidParams)
+            && !self.0.bare_webhooks.swap(true, Ordering::Relaxed)
+    }
+
+    async fn call_once(&self, at: usize, call: &Call) -> Result<FromPeer<Reply>, Error> {
+        let interface = &self.0.interfaces[at];
+        let (id, mut answer, sent) = self.exchange(interface, call, None).await?;
+        let operation = call.operation();
+        let reply = read_reply(interface, operation, &id, &mut answer, self.0.limits.reply).await;
+        reply.map_err(|error| with_fact(error, sent))
+    }
+
+    /// Opens a stream, again if that is safe. A stream that is lost later is not opened again here.
+    pub(crate) async fn open_stream(&self, call: Call, last_event_id: Option<&str>) -> Result<Events, Error> {
+        let mut attempts = Attempts::new(&self.0.retries, call.operation());
+        loop {
+            let at = self.0.current.load(Ordering::Relaxed);
+            match self.open_stream_once(at, &call, last_event_id).await {
+                Ok(events) => return Ok(events),
+                Err(error) if self.moved_on(at, &error) => {}
+                Err(error) => attempts.again(error).await?,
+            }
+        }
+    }
+
+    async fn open_stream_once(
+        &self,
+        at: usize,
+        call: &Call,
+        last_event_id: Option<&str>,
+    ) -> Result<Events, Error> {
+        let interface = &self.0.interfaces[at];
+        let (id, mut answer, sent) = self.exchange(interface, call, last_event_id).await?;
+        if answer.status() < 300 {
+            answer.has_no_deadline();
+        }
+        let SizeLimits { event, reply, .. } = self.0.limits;
+        let events = Events::open(interface.clone(), id, answer, event, reply).await;
+        events.map_err(|error| with_fact(error, sent))
+    }
+
+    /// True if the interface cannot be reached and another one is tried from now on. An interface that has answered before is
+    /// only away for a while, and those at the same origin are as far away as it is.
+    pub(crate) fn moved_on(&self, at: usize, error: &Error) -> bool {
+        let unreachable = error.transport().is_some_and(|error| {
+            !error.may_have_reached() && matches!(error.kind(), TransportKind::Connect | TransportKind::Tls)
+        });
+        if !unreachable || self.0.has_answered.load(Ordering::Relaxed) {
+            return false;
+        }
+        let origin = |at: usize| Origin::of(&self.0.interfaces[at].url);
+        // After the last one the retries begin, with the last one.
+        let Some(next) = (at + 1..self.0.interfaces.len()).find(|next| origin(*next) != origin(at)) else {
+            return false;
+        };
+        let _ = self.0.current.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
+        true
+    }
+
+    /// Sends a call and waits for the head of its answer. A challenge is answered once. Also tells whether credentials
+    /// were sent.
+    pub(crate) async fn exchange(
+        &self,
+        interface: &Interface,
+        call: &Call,
+        last_event_id: Option<&str>,
+    ) -> Result<(RpcId, Answer, bool), Error> {
+        let mut challenged = false;
+        loop {
+            let id = RpcId::number(self.0.next_id.fetch_add(1, Ordering::Relaxed));
+            let mut request = self.request(interface, call, &id, last_event_id)?;
+            let sent = self.0.authorizer.apply(self.caller(), &mut request).await?;
+            let challenge_for = request.clone();
+            let answer = self.0.http.send(request).await?;
+            self.0.has_answered.store(true, Ordering::Relaxed);
+            if answer.status() == 401 && !challenged {
+                challenged = true;
+                let headers = answer.headers().get_all(header::WWW_AUTHENTICATE).iter();
+                let challenges: Vec<String> =
+                    headers.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+                if self.0.authorizer.challenged(&challenge_for, &challenges) {
+                    continue;
+                }
+            }
+            return Ok((id, answer, sent));
+        }
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        let Shared { http, timeouts, limits, .. } = &*self.0;
+        Caller { http, timeouts, limits }
+    }
+
+    fn request(
+        &self,
+        interface: &Interface,
+        call: &Call,
+        id: &RpcId,
+        last_event_id: Option<&str>,
+    ) -> Result<Request, Error> {
+        let encoded = encode(interface, call, id, self.0.bare_webhooks.load(Ordering::Relaxed))?;
+        let operation = call.operation();
+        let streams = operation.facts().streams;
+        let mut headers = HeaderMap::new();
+        if encoded.body.is_some() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(encoded.content_type));
+        }
+        let accept = match streams {
+            // Errors come as JSON.
+            true => "text/event-stream, application/json, application/a2a+json",
+            false => "application/json, application/a2a+json",
+        };
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        // 0.1 has no versions.
+        if interface.generation != Generation::V0_1 {
+            let version = HeaderValue::from_static(interface.generation.version());
+            headers.insert(HeaderName::from_static(VERSION_HEADER), version);
+        }
+        if !self.0.extensions.is_empty() {
+            let name = match interface.generation {
+                Generation::V1 => EXTENSIONS_HEADER,
+                Generation::V0_3 | Generation::V0_1 => OLD_EXTENSIONS_HEADER,
+            };
+            headers.insert(name, crate::http::header_value("extensions", &self.0.extensions.join(","))?);
+        }
+        if let Some(last) = last_event_id {
+            headers.insert(LAST_EVENT_ID, crate::http::header_value("Last-Event-ID", last)?);
+        }
+        let is_send = matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage);
+        let mut request = Request {
+            method: encoded.method,
+            url: encoded.url,
+            headers,
+            body: encoded.body,
+            with_certificate: false,
+            total: if is_send { self.0.timeouts.send } else { Some(self.0.timeouts.call) },
+            idle: self.0.timeouts.idle,
+        };
+        // The user's own headers may hold secrets, too.
+        if self.0.authorizer.trusts(&request) {
+            for (name, value) in &self.0.headers {
+                request.headers.append(name.clone(), value.clone());
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// Notes on a refusal whether credentials had been sent.
+pub(crate) fn with_fact(mut error: Error, sent: bool) -> Error {
+    if let Error::Agent(agent) = &mut error
+        && agent.kind() == Some(ErrorKind::Unauthenticated)
+    {
+        agent.credentials_sent = sent;
+    }
+    error
+}

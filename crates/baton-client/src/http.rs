@@ -1,0 +1,316 @@
+//! HTTP with bounds: one request, one answer, no redirects, no surprises.
+//!
+//! Connections are set up when they are first needed: reading the system's certificates takes longer than a call to an
+//! agent on the same machine, which has no TLS.
+
+use std::error::Error as StdError;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, header};
+use reqwest::Url;
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::{Error, TransportError, TransportKind};
+use crate::observe::{Observer, Pair};
+use crate::tls::{Proxies, TlsOptions};
+
+/// Makes connections and keeps them.
+#[derive(Debug)]
+pub(crate) struct Http {
+    tls: TlsOptions,
+    proxies: Proxies,
+    connect_timeout: Duration,
+    user_agent: String,
+    observer: Observer,
+    plain: OnceLock<reqwest::Client>,
+    secure: OnceLock<reqwest::Client>,
+    with_certificate: OnceLock<reqwest::Client>,
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+    /// Show the client certificate to this server.
+    pub(crate) with_certificate: bool,
+    /// For everything up to the last byte of the answer.
+    pub(crate) total: Option<Duration>,
+    /// The longest silence in the middle of the answer.
+    pub(crate) idle: Duration,
+}
+
+impl Request {
+    pub(crate) fn get(url: Url, total: Duration, idle: Duration) -> Self {
+        Request {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            with_certificate: false,
+            total: Some(total),
+            idle,
+        }
+    }
+}
+
+impl Http {
+    pub(crate) fn new(
+        tls: TlsOptions,
+        proxies: Proxies,
+        connect_timeout: Duration,
+        user_agent: String,
+        observer: Observer,
+    ) -> Self {
+        Http {
+            tls,
+            proxies,
+            connect_timeout,
+            user_agent,
+            observer,
+            plain: OnceLock::new(),
+            secure: OnceLock::new(),
+            with_certificate: OnceLock::new(),
+        }
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(&self, request: Request) -> Result<Answer, Error> {
+        let Request { method, url, headers, body, with_certificate, total, idle } = request;
+        let address = without_query(&url);
+        let client = self.client(&url, with_certificate)?;
+        let deadline = total.map(|total| Instant::now() + total);
+        let pair = self.observer.request(&method, &url, &headers, body.as_deref());
+        let mut builder = client.request(method, url).headers(headers);
+        if let Some(body) = body {
+            builder = builder.body(body);
+        }
+        let response = match within(deadline, builder.send()).await {
+            Some(Ok(response)) => response,
+            Some(Err(error)) => {
+                let error = classify(&address, &error);
+                pair.failed(&error);
+                return Err(error.into());
+            }
+            None => return Err(too_late(&address).into()),
+        };
+        pair.response(response.status().as_u16(), response.headers());
+        Ok(Answer { address, response, deadline, idle, pair })
+    }
+
+    fn client(&self, url: &Url, with_certificate: bool) -> Result<reqwest::Client, Error> {
+        let secure = url.scheme() == "https";
+        // A proxy may itself be reached by TLS.
+        let needs_tls = secure || self.proxies.any_secure();
+        let place = match (needs_tls, with_certificate && self.tls.has_client_certificate()) {
+            (false, _) => &self.plain,
+            (true, false) => &self.secure,
+            (true, true) => &self.with_certificate,
+        };
+        if let Some(client) = place.get() {
+            return Ok(client.clone());
+        }
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // The environment is the binary's to read.
+            .no_proxy()
+            .user_agent(self.user_agent.as_str())
+            .connect_timeout(self.connect_timeout)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(30));
+        builder = self.proxies.apply(builder)?;
+        builder = if needs_tls {
+            self.tls.apply(builder, std::ptr::eq(place, &self.with_certificate))?
+        } else {
+            builder.tls_certs_only([])
+        };
+        let client = builder.build().map_err(|error| Error::Invalid(format!("TLS: {}", causes(&error))))?;
+        Ok(place.get_or_init(|| client).clone())
+    }
+}
+
+/// An answer whose body has not been read yet.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    address: String,
+    response: reqwest::Response,
+    deadline: Option<Instant>,
+    idle: Duration,
+    pair: Pair,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    pub(crate) fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
+        self.response.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The media type without parameters, in lower case.
+    pub(crate) fn media_type(&self) -> String {
+        let value = self.header(header::CONTENT_TYPE).unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    /// Takes the deadline off: a stream lasts as long as its task.
+    pub(crate) fn has_no_deadline(&mut self) {
+        self.deadline = None;
+    }
+
+    /// The next bytes; `None` at the end. Cancel safe.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        let idle = Instant::now() + self.idle;
+        let deadline = self.deadline.map_or(idle, |deadline| deadline.min(idle));
+        match within(Some(deadline), self.response.chunk()).await {
+            Some(Ok(chunk)) => {
+                chunk.iter().for_each(|chunk| self.pair.body(chunk));
+                Ok(chunk)
+            }
+            Some(Err(error)) => {
+                self.pair.failed(&causes(&error));
+                Err(self.fail(TransportKind::Cut, causes(&error)))
+            }
+            None => Err(too_late(&self.address).into()),
+        }
+    }
+
+    /// The whole body, if it is not larger than `limit`.
+    pub(crate) async fn bytes(&mut self, limit: usize) -> Result<Bytes, Error> {
+        if self.response.content_length().is_some_and(|length| length > limit as u64) {
+            return Err(self.too_large(limit));
+        }
+        let mut whole = Vec::new();
+        let mut first = None;
+        while let Some(chunk) = self.chunk().await? {
+            if whole.len() + chunk.len() + first.as_ref().map_or(0, Bytes::len) > limit {
+                return Err(self.too_large(limit));
+            }
+            // Most answers are one chunk, which is not copied.
+            match (first.take(), whole.is_empty()) {
+                (None, true) => first = Some(chunk),
+                (earlier, _) => {
+                    whole.extend_from_slice(earlier.as_deref().unwrap_or_default());
+                    whole.extend_from_slice(&chunk);
+                }
+            }
+        }
+        Ok(first.unwrap_or_else(|| whole.into()))
+    }
+
+    /// The same as text.
+    pub(crate) async fn text(&mut self, limit: usize) -> Result<String, Error> {
+        let bytes = self.bytes(limit).await?;
+        String::from_utf8(bytes.into()).map_err(|error| {
+            self.fail(TransportKind::Malformed, format!("not UTF-8 ({})", error.utf8_error()))
+        })
+    }
+
+    pub(crate) fn too_large(&self, limit: usize) -> Error {
+        self.fail(TransportKind::TooLarge, format!("more than {limit} bytes"))
+    }
+
+    pub(crate) fn malformed(&self, message: impl Into<String>) -> Error {
+        self.fail(TransportKind::Malformed, message.into())
+    }
+
+    pub(crate) fn fail(&self, kind: TransportKind, message: impl Into<String>) -> Error {
+        TransportError { kind, url: self.address.clone(), message: message.into(), reached: true }.into()
+    }
+
+    /// `Retry-After`: seconds, or a date.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let said = self.header(header::RETRY_AFTER)?.trim();
+        if let Ok(seconds) = said.parse() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let at = httpdate::parse_http_date(said).ok()?;
+        Some(at.duration_since(std::time::SystemTime::now()).unwrap_or_default())
+    }
+}
+
+/// `None` if the deadline came first.
+async fn within<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+fn too_late(address: &str) -> TransportError {
+    TransportError {
+        kind: TransportKind::Timeout,
+        url: address.to_owned(),
+        message: "the timeout ran out".to_owned(),
+        reached: true,
+    }
+}
+
+fn classify(address: &str, error: &reqwest::Error) -> TransportError {
+    let (kind, reached) = match () {
+        () if is_tls(error) => (TransportKind::Tls, false),
+        () if error.is_connect() && error.is_timeout() => (TransportKind::Timeout, false),
+        () if error.is_connect() => (TransportKind::Connect, false),
+        () if error.is_timeout() => (TransportKind::Timeout, true),
+        () => (TransportKind::Cut, true),
+    };
+    TransportError { kind, url: address.to_owned(), message: causes(error), reached }
+}
+
+fn is_tls(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        // An I/O error does not name what it wraps as its source.
+        cause = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    false
+}
+
+/// The innermost causes: the outer ones repeat the address, which may hold an API key.
+fn causes(error: &reqwest::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // That much is in our own words already.
+        if said.last() != Some(&text) && !text.starts_with("client error") {
+            said.push(text);
+        }
+        cause = error.source();
+    }
+    match said.is_empty() {
+        true => "the request failed".to_owned(),
+        false => said.join(": "),
+    }
+}
+
+pub(crate) fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let _ = url.set_password(None);
+    url.into()
+}
+
+/// A header value from text that a user or a card gave.
+pub(crate) fn header_value(name: &str, value: &str) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(value)
+        .map_err(|_| Error::Invalid(format!("the value of {name} has characters that no header may have")))
+}

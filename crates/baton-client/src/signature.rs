@@ -1,0 +1,216 @@
+//! Checks the signatures of a card with keys that the user trusts.
+//!
+//! A signature proves something only if its key is trusted for another reason than the card itself: the user gives keys, or
+//! names servers whose key sets may be fetched. A card's own word for where its key is (`jku`) is followed to these servers
+//! and to no other.
+
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use baton_protocol::Generation;
+use baton_protocol::domain::CardSignature;
+use baton_protocol::signature::jws::{Algorithm, ReadSignature, card_payload, read_signature, signing_input};
+use reqwest::Url;
+use serde::Deserialize;
+
+use crate::credentials::oauth::Caller;
+use crate::discover::Discovered;
+use crate::error::Error;
+use crate::http::Request;
+use crate::origin::Origin;
+
+/// What the signatures of a card are worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CardTrust {
+    /// The card has none.
+    Absent,
+    /// One of them is good.
+    Verified {
+        /// The key's id.
+        key_id: String,
+        /// `ES256`, `EdDSA` or `RS256`.
+        algorithm: &'static str,
+    },
+    /// None of them could be verified.
+    Unverifiable {
+        /// Why, one for each signature.
+        reasons: Vec<String>,
+    },
+}
+
+/// Keys that the user trusts to sign cards.
+#[derive(Debug, Clone, Default)]
+pub struct CardKeys {
+    keys: Vec<Key>,
+    servers: Vec<Origin>,
+}
+
+#[derive(Debug, Clone)]
+struct Key {
+    id: Option<String>,
+    material: Material,
+}
+
+#[derive(Debug, Clone)]
+enum Material {
+    P256(Vec<u8>),
+    Ed25519(Vec<u8>),
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+}
+
+#[derive(Deserialize)]
+struct KeySetTwin {
+    keys: Vec<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct KeyTwin {
+    kty: String,
+    kid: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    alg: Option<String>,
+    crv: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+}
+
+/// More signatures than these on a card are not looked at.
+const MOST_SIGNATURES: usize = 16;
+
+impl CardKeys {
+    /// Adds the keys of a JSON Web Key Set (RFC 7517). Keys for other purposes and of other kinds are left out.
+    pub fn add_key_set(mut self, json: &str) -> Result<Self, Error> {
+        self.keys.extend(read_key_set(json).map_err(Error::Invalid)?);
+        Ok(self)
+    }
+
+    /// Key sets may be fetched from this origin, if a signature names an address there.
+    pub fn trust_key_server(mut self, origin: Origin) -> Self {
+        self.servers.push(origin);
+        self
+    }
+
+    pub(crate) async fn check(&self, discovered: &Discovered, caller: Caller<'_>) -> CardTrust {
+        let signatures = &discovered.card.signatures;
+        if signatures.is_empty() {
+            return CardTrust::Absent;
+        }
+        if discovered.generation != Generation::V1 {
+            let reason = "only cards of 1.0 have a rule for what is signed".to_owned();
+            return CardTrust::Unverifiable { reasons: vec![reason] };
+        }
+        let payload = card_payload(&discovered.card);
+        let mut reasons = Vec::new();
+        for signature in signatures.iter().take(MOST_SIGNATURES) {
+            match self.check_one(signature, &payload, caller).await {
+                Ok(read) => {
+                    return CardTrust::Verified { key_id: read.key_id, algorithm: read.algorithm.name() };
+                }
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        CardTrust::Unverifiable { reasons }
+    }
+
+    async fn check_one(
+        &self,
+        signature: &CardSignature,
+        payload: &[u8],
+        caller: Caller<'_>,
+    ) -> Result<ReadSignature, String> {
+        let read = read_signature(signature).map_err(|error| error.to_string())?;
+        let input = signing_input(&signature.protected, payload);
+        let mut keys: Vec<&Key> = self.keys.iter().filter(|key| key.fits(&read)).collect();
+        let fetched = match &read.key_url {
+            Some(url) if keys.is_empty() => self.fetch(url, caller).await?,
+            _ => Vec::new(),
+        };
+        keys.extend(fetched.iter().filter(|key| key.fits(&read)));
+        if keys.is_empty() {
+            return Err(format!(
+                "no trusted key has the id {:?} and fits {}",
+                read.key_id,
+                read.algorithm.name()
+            ));
+        }
+        match keys.iter().any(|key| key.verifies(&input, &read.signature)) {
+            true => Ok(read),
+            false => Err(format!("the signature with key {:?} is wrong", read.key_id)),
+        }
+    }
+
+    async fn fetch(&self, url: &str, caller: Caller<'_>) -> Result<Vec<Key>, String> {
+        let parsed = Url::parse(url).map_err(|error| format!("its key address cannot be read: {error}"))?;
+        let origin = Origin::of(&parsed).ok_or("its key address is not http or https")?;
+        if !self.servers.contains(&origin) {
+            return Err(format!("its key is at {origin}, which is not a trusted key server"));
+        }
+        if !origin.is_secure() && !origin.is_loopback() {
+            return Err("its key address is not encrypted".to_owned());
+        }
+        let request = Request::get(parsed, caller.timeouts.call, caller.timeouts.idle);
+        let mut answer = caller.http.send(request).await.map_err(|error| error.to_string())?;
+        if answer.status() != 200 {
+            return Err(format!("its key address answered {}", answer.status()));
+        }
+        let text = answer.text(caller.limits.token).await.map_err(|error| error.to_string())?;
+        read_key_set(&text)
+    }
+}
+
+fn read_key_set(json: &str) -> Result<Vec<Key>, String> {
+    let set: KeySetTwin =
+        serde_json::from_str(json).map_err(|error| format!("the key set cannot be read: {error}"))?;
+    Ok(set.keys.into_iter().filter_map(|key| Key::read(serde_json::from_value(key).ok()?)).collect())
+}
+
+impl Key {
+    fn read(twin: KeyTwin) -> Option<Self> {
+        if twin.usage.is_some_and(|usage| usage != "sig") {
+            return None;
+        }
+        let bytes = |text: Option<String>| URL_SAFE_NO_PAD.decode(text?).ok();
+        let material = match (twin.kty.as_str(), twin.crv.as_deref()) {
+            ("EC", Some("P-256")) => {
+                let (x, y) = (bytes(twin.x)?, bytes(twin.y)?);
+                // An uncompressed point.
+                Material::P256([&[4][..], &x, &y].concat())
+            }
+            ("OKP", Some("Ed25519")) => Material::Ed25519(bytes(twin.x)?),
+            ("RSA", _) => Material::Rsa { n: bytes(twin.n)?, e: bytes(twin.e)? },
+            _ => return None,
+        };
+        let key = Key { id: twin.kid, material };
+        twin.alg.is_none_or(|alg| alg == key.algorithm().name()).then_some(key)
+    }
+
+    /// The key decides the algorithm; a header that says otherwise does not fit.
+    fn algorithm(&self) -> Algorithm {
+        match self.material {
+            Material::P256(_) => Algorithm::Es256,
+            Material::Ed25519(_) => Algorithm::EdDsa,
+            Material::Rsa { .. } => Algorithm::Rs256,
+        }
+    }
+
+    fn fits(&self, signature: &ReadSignature) -> bool {
+        self.id.as_deref() == Some(&*signature.key_id) && self.algorithm() == signature.algorithm
+    }
+
+    fn verifies(&self, input: &[u8], signature: &[u8]) -> bool {
+        match &self.material {
+            Material::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(input, signature).is_ok()
+            }
+            Material::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(input, signature).is_ok(),
+            Material::Rsa { n, e } => {
+                RsaPublicKeyComponents { n, e }.verify(&RSA_PKCS1_2048_8192_SHA256, input, signature).is_ok()
+            }
+        }
+    }
+}

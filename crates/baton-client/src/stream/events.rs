@@ -1,0 +1,114 @@
+//! One connection of a stream: server-sent events, each decoded by the interface's codec.
+
+use baton_protocol::wire::StreamItem;
+use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
+use baton_protocol::wire::peer_error::{PeerError, error_event};
+use baton_protocol::wire::peer_state::FromPeer;
+use baton_protocol::wire::sse::{SseEvent, SseParser};
+
+use crate::choose::{Binding, Interface};
+use crate::error::Error;
+use crate::http::Answer;
+use crate::transport::{agent_error, is_same_id, result_of};
+
+/// An open connection.
+#[derive(Debug)]
+pub(crate) struct Events {
+    interface: Interface,
+    id: RpcId,
+    answer: Answer,
+    parser: SseParser,
+    limit: usize,
+    /// Reported after the events that came before it.
+    failed: Option<Error>,
+    /// The answer was one JSON document, and this is its item.
+    single: Option<FromPeer<StreamItem>>,
+    is_stream: bool,
+}
+
+/// A decoded event.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: Option<String>,
+    /// When the agent wants a lost connection to be taken up again, in milliseconds.
+    pub(crate) retry: Option<u64>,
+    pub(crate) item: StreamItem,
+    /// The name of its state, if that is none of the eight.
+    pub(crate) unknown_state: Option<String>,
+}
+
+impl Frame {
+    pub(crate) fn new(id: Option<String>, retry: Option<u64>, item: FromPeer<StreamItem>) -> Self {
+        let unknown_state = item.unknown_state().map(str::to_owned);
+        Frame { id, retry, item: item.value, unknown_state }
+    }
+}
+
+impl Events {
+    /// Errors before the first event come as an ordinary answer, also with status 200.
+    pub(crate) async fn open(
+        interface: Interface,
+        id: RpcId,
+        mut answer: Answer,
+        event_limit: usize,
+        reply_limit: usize,
+    ) -> Result<Self, Error> {
+        let is_stream = answer.status() < 300 && answer.media_type() == "text/event-stream";
+        let mut single = None;
+        if !is_stream {
+            let body = answer.bytes(reply_limit).await?;
+            let text = result_of(&interface, &id, &answer, &body)?;
+            // Some servers answer a stream that has one event with just that.
+            let item = interface.dialect().read_stream_item(text);
+            single = Some(item.map_err(|error| answer.malformed(error.to_string()))?);
+        }
+        let parser = SseParser::new(event_limit);
+        Ok(Events { interface, id, answer, parser, limit: event_limit, failed: None, single, is_stream })
+    }
+
+    /// The next event; `None` when the agent has closed the stream. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        if !self.is_stream {
+            return Ok(self.single.take().map(|item| Frame::new(None, None, item)));
+        }
+        loop {
+            if let Some(event) = self.parser.next_event() {
+                return self.decode(event).map(Some);
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            let Some(chunk) = self.answer.chunk().await? else { return Ok(None) };
+            if self.parser.feed(&chunk).is_err() {
+                self.failed = Some(self.answer.too_large(self.limit));
+            }
+        }
+    }
+
+    fn decode(&self, event: SseEvent) -> Result<Frame, Error> {
+        let SseEvent { id, event: name, data, retry } = event;
+        let generation = self.interface.generation;
+        let text = match self.interface.binding {
+            Binding::JsonRpc => match jsonrpc::parse_response(data.as_bytes()) {
+                Ok((_, Response::Error { code, message, data })) => {
+                    let peer = PeerError::of_rpc(generation, code, message, data, Some(self.answer.status()));
+                    return Err(agent_error(&self.answer, peer).into());
+                }
+                Ok((Some(said), _)) if !is_same_id(&said, &self.id) => {
+                    return Err(self.answer.malformed("an event of another request"));
+                }
+                Ok((_, Response::Result(result))) => result,
+                Err(error) => return Err(self.answer.malformed(error.to_string())),
+            },
+            Binding::HttpJson | Binding::Grpc => match error_event(name.as_deref(), &data) {
+                Some(body) => {
+                    let peer = PeerError::of_http(generation, None, body);
+                    return Err(agent_error(&self.answer, peer).into());
+                }
+                None => &data,
+            },
+        };
+        let item = self.interface.dialect().read_stream_item(text);
+        Ok(Frame::new(id, retry, item.map_err(|error| self.answer.malformed(error.to_string()))?))
+    }
+}

@@ -1,0 +1,28 @@
+//! Integration tests of the client, in one binary: against a real Baton server on a real socket, and against scripted
+//! servers for what Baton does not do.
+
+// The lint knows test functions, not the functions they share.
+#![allow(clippy::unwrap_used)]
+
+/// A server, a proxy that cuts connections, and servers that do as they are told.
+mod harness;
+
+/// Credentials, and where they go.
+mod credentials;
+/// Finding cards: addresses, files, caches, redirects, what is no card.
+mod discover;
+/// What is sent again and what is not; answers that are too large, too slow or wrong.
+mod failures;
+/// Tokens of authorization servers.
+mod oauth;
+/// Every operation in every binding and generation.
+mod operations;
+/// Signed cards.
+mod signatures;
+/// Streams: cut, resumed, polled; every event once.
+mod states;
+mod streams;
+/// TLS: whom the client trusts, and who it is.
+mod tls;
+/// Webhooks, in every dialect.
+mod webhooks;

@@ -1,0 +1,170 @@
+//! An agent that says what a test wants, and remembers what it was asked.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Heard {
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) target: String,
+    pub(super) headers: HeaderMap,
+    /// Null if it is not JSON.
+    pub(super) body: Value,
+    pub(super) text: String,
+}
+
+impl Heard {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The method of JSON-RPC.
+    pub(super) fn rpc(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+}
+
+/// What the agent answers.
+pub(super) enum Answer {
+    /// The result of a JSON-RPC call.
+    Result(Value),
+    /// The error of a JSON-RPC call.
+    Error(i32, &'static str),
+    /// A stream that ends properly.
+    Events(Vec<Value>),
+    /// A stream that breaks off.
+    Cut(Vec<Value>),
+    /// Status, media type and body.
+    Plain(u16, &'static str, String),
+}
+
+pub(super) struct Scripted {
+    pub(super) url: String,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+impl Scripted {
+    /// `card` gets the address. `answer` gets each other request and how many came before it.
+    pub(super) fn start(
+        card: impl FnOnce(&str) -> Value,
+        answer: impl Fn(&Heard, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let card = card(&url).to_string();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&heard);
+        let answer = Arc::new(answer);
+        let handle = move |request: Request| {
+            let (card, seen, answer) = (card.clone(), Arc::clone(&seen), Arc::clone(&answer));
+            async move {
+                let (parts, body) = request.into_parts();
+                let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+                let heard = Heard {
+                    target: parts.uri.to_string(),
+                    method: parts.method,
+                    headers: parts.headers,
+                    body: serde_json::from_slice(&bytes).unwrap_or_default(),
+                    text: String::from_utf8_lossy(&bytes).into_owned(),
+                };
+                let is_card = heard.target.ends_with("/agent-card.json");
+                let before = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(heard.clone());
+                    seen.iter().filter(|heard| !heard.target.ends_with("/agent-card.json")).count()
+                };
+                if is_card {
+                    return ([(CONTENT_TYPE, "application/json")], card).into_response();
+                }
+                respond(&heard, answer(&heard, before - 1))
+            }
+        };
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, Router::new().fallback(handle)).await.unwrap();
+            });
+        });
+        Scripted { url, heard }
+    }
+
+    /// Everything that it was asked, cards too.
+    pub(super) fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// The calls, without requests for the card.
+    pub(super) fn calls(&self) -> Vec<Heard> {
+        self.heard().into_iter().filter(|heard| !heard.target.ends_with("/agent-card.json")).collect()
+    }
+}
+
+fn respond(heard: &Heard, answer: Answer) -> Response {
+    let envelope = |result: Value| json!({"jsonrpc": "2.0", "id": heard.body["id"], "result": result});
+    let frame = |event: Value| format!("data: {}\n\n", envelope(event));
+    let json = |status: u16, body: Value| {
+        let status = axum::http::StatusCode::from_u16(status).unwrap();
+        (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    };
+    match answer {
+        Answer::Result(result) => json(200, envelope(result)),
+        Answer::Error(code, message) => {
+            let error = json!({"code": code, "message": message});
+            json(200, json!({"jsonrpc": "2.0", "id": heard.body["id"], "error": error}))
+        }
+        Answer::Events(events) => {
+            let body: String = events.into_iter().map(frame).collect();
+            ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        Answer::Cut(events) => {
+            let frames = events.into_iter().map(|event| Ok(Bytes::from(frame(event)))).collect::<Vec<_>>();
+            let broken = async {
+                // What came before is sent while this one waits.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                Err(io::Error::other("cut"))
+            };
+            let body = Body::from_stream(stream::iter(frames).chain(stream::once(broken)));
+            ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        Answer::Plain(status, media_type, body) => {
+            let status = axum::http::StatusCode::from_u16(status).unwrap();
+            (status, [(CONTENT_TYPE, media_type)], body).into_response()
+        }
+    }
+}
+
+/// A card with one JSON-RPC interface, and these members on top.
+pub(super) fn card(url: &str, more: Value) -> Value {
+    let mut card = json!({
+        "name": "Scripted", "description": "says what it is told", "version": "1",
+        "supportedInterfaces": [{"url": format!("{url}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "s", "name": "S", "description": "d", "tags": []}],
+    });
+    for (name, value) in more.as_object().unwrap() {
+        card[name] = value.clone();
+    }
+    card
+}
+
+/// A task in this state.
+pub(super) fn task(state: &str) -> Value {
+    json!({"id": "t-1", "contextId": "c-1", "status": {"state": state, "timestamp": "2026-08-20T09:14:07.212Z"}})
+}

@@ -38,6 +38,7 @@ usage: cargo xtask COMMAND
       --exec           only run the programs of examples/exec behind our binary, called by a2a-sdk 1.3.0
       --servers        run the lab on agents made with third-party SDKs; every failure has to be in
                        interop/servers/verdicts.tsv, checked by hand (with --write: docs/results/third-party-servers.md)
+      --client         only run our client with agents made with third-party SDKs (with --all: with all of them)
       --metrics        only check /metrics with the official Prometheus library
       --oidc           only check the tokens of a real identity provider, npm oidc-provider
       --auth           only run the official clients and curl with credentials, over HTTPS

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::interop::clients::{self, Client};
-use crate::interop::{environments, metrics, oidc};
+use crate::interop::{environments, metrics, oidc, our_client};
 use crate::process::{output, run as execute, succeeds};
 use crate::workspace::Workspace;
 
@@ -22,7 +22,8 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
     for_faults()?;
     environments::install(workspace, &clients::tested())?;
-    environments::install(workspace, &[&metrics::PARSER, &oidc::PROVIDER])
+    environments::install(workspace, &[&metrics::PARSER, &oidc::PROVIDER])?;
+    environments::install(workspace, &our_client::tested_packages())
 }
 
 /// Tools of the fault tests: strace and faketime.

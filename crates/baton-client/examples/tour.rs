@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p baton-client --example tour -- http://127.0.0.1:3000 [bearer token]`
 //!
-//! Prints `ok` or `FAIL` for each, as the scripts of `interop` do, and fails if any failed.
+//! Prints the name of each interface, and below it `ok`, `FAIL` or `skip` for each check, as the scripts of `interop` do.
+//! Fails if any failed. `cargo xtask interop` runs it against agents of other SDKs.
 
 // It is a program: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -86,7 +87,8 @@ async fn list(client: &Client) -> Outcome {
     check(count > 2, format!("{count} tasks"))
 }
 
-async fn webhooks(client: &Client) -> Outcome {
+/// A task that is at work, with a webhook.
+async fn with_webhook(client: &Client) -> Result<(TaskId, PushConfig), Box<dyn std::error::Error>> {
     let send =
         SendMessage { return_immediately: true, ..SendMessage::new(message(vec![Part::text("tck-cancel")])) };
     let task_id = client.send(send).await?.task().ok_or("no task")?.id.clone();
@@ -98,14 +100,31 @@ async fn webhooks(client: &Client) -> Outcome {
         authentication: None,
     };
     let made = client.create_push_config(config).await?;
-    let id = made.id.clone().ok_or("no id")?;
-    let read = client.push_config(&task_id, &id).await?;
-    check(read.url == made.url, format!("{read:?}"))?;
-    let listed = client.push_configs(&task_id, None).await?;
-    check(listed.configs.len() == 1, format!("{listed:?}"))?;
-    client.delete_push_config(&task_id, &id).await?;
+    Ok((task_id, made))
+}
+
+async fn webhook(client: &Client) -> Outcome {
+    let (task_id, made) = with_webhook(client).await?;
+    let read = client.push_config(&task_id, made.id.as_ref().ok_or("no id")?).await?;
     client.cancel(&task_id).await?;
-    Ok(())
+    check(read.url == made.url, format!("{read:?}"))
+}
+
+async fn webhook_list(client: &Client) -> Outcome {
+    let (task_id, _) = with_webhook(client).await?;
+    let listed = client.push_configs(&task_id, None).await;
+    client.cancel(&task_id).await?;
+    check(listed?.configs.len() == 1, "the webhook is not in the list")
+}
+
+async fn webhook_removed(client: &Client) -> Outcome {
+    let (task_id, made) = with_webhook(client).await?;
+    let id = made.id.as_ref().ok_or("no id")?;
+    let deleted = client.delete_push_config(&task_id, id).await;
+    let read = client.push_config(&task_id, id).await;
+    client.cancel(&task_id).await?;
+    deleted?;
+    check(read.is_err(), "it is still there")
 }
 
 async fn extended_card(client: &Client) -> Outcome {
@@ -113,30 +132,38 @@ async fn extended_card(client: &Client) -> Outcome {
     check(!card.name.is_empty(), "a card without a name")
 }
 
-async fn tour(client: &Client, name: &str) -> u32 {
+async fn tour(client: &Client) -> u32 {
     let mut failed = 0;
-    let mut told = |operation: &str, outcome: Outcome| match outcome {
-        Ok(()) => println!("ok {name} {operation}"),
+    let mut told = |check: &str, outcome: Outcome| match outcome {
+        Ok(()) => println!("ok {check}"),
         Err(error) => {
             failed += 1;
-            println!("FAIL {name} {operation}: {error}");
+            println!("FAIL {check}: {error}");
         }
     };
+    told("p09_sends", send(client).await);
+    told("p09_gets_message_reply", only_a_message(client).await);
+    told("p09_streams", stream(client).await);
+    told("p09_answers_a_question", question_and_answer(client).await);
+    told("p09_subscribes_and_cancels", subscribe_and_cancel(client).await);
+    told("p09_maps_unknown_task_error", not_found(client).await);
+    match client.interface().version() {
+        Generation::V1 => told("p09_lists_with_pages", list(client).await),
+        Generation::V0_3 | Generation::V0_1 => println!("skip p09_lists_with_pages: not in this version"),
+    }
     let capabilities = client.card().capabilities.clone();
-    told("send", send(client).await);
-    told("only_a_message", only_a_message(client).await);
-    told("stream", stream(client).await);
-    told("question_and_answer", question_and_answer(client).await);
-    told("subscribe_and_cancel", subscribe_and_cancel(client).await);
-    told("not_found", not_found(client).await);
-    if client.interface().version() == Generation::V1 {
-        told("list", list(client).await);
-    }
     if capabilities.push_notifications == Some(true) {
-        told("webhooks", webhooks(client).await);
+        told("p09_makes_a_webhook", webhook(client).await);
+        told("p09_lists_webhooks", webhook_list(client).await);
+        told("p09_removes_a_webhook", webhook_removed(client).await);
+    } else {
+        for check in ["p09_makes_a_webhook", "p09_lists_webhooks", "p09_removes_a_webhook"] {
+            println!("skip {check}: not on the card");
+        }
     }
-    if capabilities.extended_agent_card == Some(true) {
-        told("extended_card", extended_card(client).await);
+    match capabilities.extended_agent_card {
+        Some(true) => told("p09_reads_the_extended_card", extended_card(client).await),
+        _ => println!("skip p09_reads_the_extended_card: not on the card"),
     }
     failed
 }
@@ -154,11 +181,13 @@ async fn main() -> ExitCode {
     }
     let mut failed = 0;
     for version in [Generation::V1, Generation::V0_3] {
-        for binding in [Binding::JsonRpc, Binding::HttpJson] {
-            let name = format!("{binding} {}", version.version());
+        for (binding, shown) in [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON")] {
             match builder.clone().bindings([binding]).versions([version]).connect(&url).await {
-                Ok(client) => failed += tour(&client, &name).await,
-                Err(error) => println!("skip {name}: {error}"),
+                Ok(client) => {
+                    println!("{shown} {}", version.version());
+                    failed += tour(&client).await;
+                }
+                Err(error) => eprintln!("{shown} {}: {error}", version.version()),
             }
         }
     }

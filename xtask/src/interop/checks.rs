@@ -75,6 +75,25 @@ pub const AUTH_CHECKS: &[Check] = &[
     ),
 ];
 
+/// Our client with agents of other people.
+pub const CLIENT_CHECKS: &[Check] = &[
+    check("p09_sends", "send", "a send returns the completed task, and a get the same"),
+    check("p09_gets_message_reply", "message", "a message as reply instead of a task"),
+    check("p09_streams", "stream", "every event, one artifact in chunks, and the end, on one connection"),
+    check("p09_answers_a_question", "talk", "answers a question; the same task completes"),
+    check(
+        "p09_subscribes_and_cancels",
+        "cancel",
+        "joins the stream of a running task, cancels it, and sees that",
+    ),
+    check("p09_maps_unknown_task_error", "not found", "an unknown task is that error, not just any"),
+    check("p09_lists_with_pages", "list", "lists all tasks page by page"),
+    check("p09_makes_a_webhook", "webhook", "makes a webhook and reads it again"),
+    check("p09_lists_webhooks", "webhooks", "lists the webhooks of a task"),
+    check("p09_removes_a_webhook", "webhook gone", "removes a webhook; it is gone"),
+    check("p09_reads_the_extended_card", "extended card", "reads the card for authenticated callers"),
+];
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict<'a> {
     Passed,
@@ -96,7 +115,12 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         "skip" => Verdict::Skipped(reason),
         _ => return None,
     };
-    CHECKS.iter().chain(AUTH_CHECKS).any(|check| check.name == name).then_some((name, verdict))
+    CHECKS
+        .iter()
+        .chain(AUTH_CHECKS)
+        .chain(CLIENT_CHECKS)
+        .any(|check| check.name == name)
+        .then_some((name, verdict))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod environments;
 mod exec;
 pub mod metrics;
 pub mod oidc;
+pub mod our_client;
 mod page;
 mod third_party;
 
@@ -45,6 +46,8 @@ pub struct Choice {
     auth: bool,
     /// Only the lab on third-party agents.
     servers: bool,
+    /// Only our client with third-party agents.
+    client: bool,
 }
 
 impl Choice {
@@ -62,6 +65,7 @@ impl Choice {
                 "--oidc" => choice.oidc = true,
                 "--auth" => choice.auth = true,
                 "--servers" => choice.servers = true,
+                "--client" => choice.client = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
                 "--only" => {
                     choice.only.push(flags.next().ok_or("--only needs the name of a client")?.clone());
@@ -93,6 +97,10 @@ impl Choice {
         if choice.auth && (others || choice.metrics || choice.exec || choice.oidc) {
             return Err("--auth runs clients with credentials and nothing else".to_owned());
         }
+        let single = choice.metrics || choice.exec || choice.oidc || choice.auth;
+        if choice.client && (single || choice.url.is_some() || !choice.only.is_empty()) {
+            return Err("--client runs our client and nothing else".to_owned());
+        }
         if choice.write && choice.url.is_some() {
             return Err("--write is about our own agent, not about --url".to_owned());
         }
@@ -100,7 +108,8 @@ impl Choice {
     }
 
     fn about_servers(self) -> Result<Self, String> {
-        if self.all || self.exec || self.metrics || self.oidc || self.auth || self.url.is_some() {
+        let others = self.exec || self.metrics || self.oidc || self.auth || self.client;
+        if self.all || others || self.url.is_some() {
             return Err("--servers tests the agents of third-party SDKs and nothing else".to_owned());
         }
         if self.write && !self.only.is_empty() {
@@ -144,6 +153,11 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     if choice.servers {
         return third_party::run(workspace, &choice.only, build, choice.write);
     }
+    if choice.client {
+        let folder = made(results(workspace))?;
+        our_client::run(workspace, &folder, choice.all)?;
+        return if choice.write { page::write_our_client(workspace, &folder) } else { Ok(()) };
+    }
     let clients = choice.clients();
     setup::clients(workspace, &clients)?;
     // These run with all clients, or on their own flag; not if single clients were chosen.
@@ -177,6 +191,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 setup::clients(workspace, &[&oidc::PROVIDER])?;
                 oidc::run(workspace, &folder)?;
                 auth::run(workspace, &folder, build)?;
+                our_client::run(workspace, &folder, choice.all)?;
             }
             let agent = Agent::start(workspace, &folder, build)?;
             let surprises = run_all(workspace, &clients, &agent.url(), &folder)?;
@@ -217,7 +232,8 @@ pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
         let output = fs::read_to_string(auth::results(&results(workspace), client, binding)).ok()?;
         Some((format!("{} {}", client.name, binding.argument), output))
     });
-    plain.chain(with_credentials).collect()
+    let ours = our_client::tested_results(&results(workspace));
+    plain.chain(with_credentials).chain(ours).collect()
 }
 
 /// The checks with an identity provider that passed in the last run.
@@ -347,6 +363,11 @@ mod tests {
         assert!(parse(&["--only", "a2a-server-lf"]).is_err());
         assert!(parse(&["--servers", "--only", "a2a-server-lf", "--write"]).is_err());
         assert!(parse(&["--servers", "--only", "a2a-server-lf", "--debug"]).is_ok());
+        assert!(parse(&["--client", "--all", "--write"]).is_ok());
+        assert!(parse(&["--client", "--write"]).is_err());
+        assert!(parse(&["--client", "--auth"]).is_err());
+        assert!(parse(&["--client", "--only", "fasta2a"]).is_err());
+        assert!(parse(&["--servers", "--client"]).is_err());
         assert!(parse(&["--frobnicate"]).is_err());
     }
 

@@ -5,14 +5,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::auth;
-use super::checks::{AUTH_CHECKS, CHECKS, Check, Verdict, verdicts};
+use super::checks::{AUTH_CHECKS, CHECKS, CLIENT_CHECKS, Check, Verdict, verdicts};
 use super::clients::{Binding, CLIENTS, Client};
+use super::{auth, our_client};
 use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/interop.md";
 /// Written by hand: what was seen on the wire.
 const NOTES: &str = "interop/what-clients-send.md";
+const OUR_CLIENT: &str = "## Baton's client";
+/// The heading that follows it.
 const WITH_CREDENTIALS: &str = "## With credentials";
 /// The heading that follows.
 const FAILS: &str = "## What fails";
@@ -36,26 +38,48 @@ pub fn write(workspace: &Workspace, results: &Path) -> Result<(), String> {
     let notes = workspace.root.join(NOTES);
     let notes = fs::read_to_string(&notes).map_err(|e| format!("{}: {e}", notes.display()))?;
     let page = workspace.root.join(PAGE);
-    fs::write(&page, render(&runs, &known, &notes)).map_err(|e| format!("{}: {e}", page.display()))?;
+    fs::write(&page, render(&runs, &known, &notes, results))
+        .map_err(|e| format!("{}: {e}", page.display()))?;
     println!("\n{PAGE} written");
     Ok(())
 }
 
 /// Writes only the part about credentials; the rest of the page stays.
 pub fn write_auth(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    replace(workspace, WITH_CREDENTIALS, FAILS, |page| with_credentials(page, &auth_runs(results)))
+}
+
+/// Writes only the part about our client.
+pub fn write_our_client(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    replace(workspace, OUR_CLIENT, WITH_CREDENTIALS, |page| with_our_client(page, results))
+}
+
+/// Replaces the section with this heading, up to the heading that follows.
+fn replace(
+    workspace: &Workspace,
+    heading: &str,
+    next: &str,
+    write: impl FnOnce(&mut String),
+) -> Result<(), String> {
     let page = workspace.root.join(PAGE);
     let failed = |e| format!("{}: {e}", page.display());
     let text = fs::read_to_string(&page).map_err(failed)?;
-    let start = text.find(WITH_CREDENTIALS).or_else(|| text.find(FAILS));
-    let (before, rest) = text.split_at(start.ok_or("the page has no list of failures")?);
-    let after = rest.find(FAILS).map_or("", |at| &rest[at..]);
+    let start = text.find(heading).or_else(|| text.find(next));
+    let (before, rest) = text.split_at(start.ok_or_else(|| format!("the page has no `{next}`"))?);
+    let after = rest.find(next).map_or("", |at| &rest[at..]);
     let mut new = before.to_owned();
-    with_credentials(&mut new, &auth_runs(results));
+    write(&mut new);
     new.push('\n');
     new.push_str(after);
     fs::write(&page, new).map_err(failed)?;
     println!("\n{PAGE} written");
     Ok(())
+}
+
+/// Up to the next heading.
+fn with_our_client(page: &mut String, results: &Path) {
+    page.push_str(OUR_CLIENT);
+    our_client::render(page, results);
 }
 
 fn auth_runs(results: &Path) -> Vec<Run> {
@@ -88,27 +112,30 @@ fn with_credentials(page: &mut String, runs: &[Run]) {
     }
 }
 
-fn legend(page: &mut String, checks: &[Check]) {
+pub fn legend(page: &mut String, checks: &[Check]) {
     page.push_str("| column | check |\n|---|---|\n");
     for check in checks {
         line(page, format_args!("| {} | {} (`{}`) |", check.shown, check.meaning, check.name));
     }
 }
 
-fn render(runs: &[Run], known: &[Run], notes: &str) -> String {
+fn render(runs: &[Run], known: &[Run], notes: &str, results: &Path) -> String {
     let mut page = String::from(
         "# Interop\n\n\
          Unmodified third-party clients against Baton's demo agent. Generated from test results by \
          `cargo xtask interop --all --write`;\n\
          `cargo xtask test` runs those in bold. The checks are explained below the grid. The lab's results on \
          third-party agents\n\
-         have [a page of their own](results/third-party-servers.md).\n\n",
+         have [a page of their own](results/third-party-servers.md); our client with the same agents is \
+         [below](#batons-client).\n\n",
     );
     grid(&mut page, runs, CHECKS);
     page.push_str(
         "\n`ok`: passed. `fails`: see below. `–`: the client does not support it. `?`: did not run.\n\n",
     );
     legend(&mut page, CHECKS);
+    page.push('\n');
+    with_our_client(&mut page, results);
     page.push('\n');
     with_credentials(&mut page, known);
     failures(&mut page, runs);
@@ -131,7 +158,7 @@ fn grid(page: &mut String, runs: &[Run], checks: &[Check]) {
     }
 }
 
-fn cell(output: &str, check: &str) -> &'static str {
+pub fn cell(output: &str, check: &str) -> &'static str {
     match verdicts(output).into_iter().find(|(name, _)| *name == check) {
         Some((_, Verdict::Passed)) => "ok",
         Some((_, Verdict::Failed(_))) => "**fails**",
@@ -185,8 +212,8 @@ fn gaps(page: &mut String, runs: &[Run]) {
     }
 }
 
-fn shown(check: &str) -> &'static str {
-    CHECKS.iter().chain(AUTH_CHECKS).find(|c| c.name == check).map_or("?", |c| c.shown)
+pub fn shown(check: &str) -> &'static str {
+    CHECKS.iter().chain(AUTH_CHECKS).chain(CLIENT_CHECKS).find(|c| c.name == check).map_or("?", |c| c.shown)
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
@@ -203,7 +230,7 @@ mod tests {
         let run = |output: &str| Run { client, binding: &client.bindings[0], output: output.to_owned() };
         let output = "ok p02_discovers_card\nFAIL p02_sends: at port 4711\nskip p02_gets_task: it cannot\n\
                       skip p02_cancels: it cannot\n";
-        let page = render(&[run(output)], &[run("ok p05_api_key\n")], "## Notes\n");
+        let page = render(&[run(output)], &[run("ok p05_api_key\n")], "## Notes\n", Path::new("nowhere"));
         let row = page.lines().find(|line| line.starts_with("| **a2a-sdk 1.3.0** | JSON-RPC 1.0 |")).unwrap();
         assert!(row.contains("| ok | **fails** | ? | ? | – |"), "{row}");
         assert!(page.contains("- a2a-sdk 1.3.0, JSON-RPC 1.0, send: not yet understood\n"), "{page}");

@@ -49,56 +49,76 @@ const fn packages(
     Client { name, package, language, stem, bindings: &[], tested: false, known: &[] }
 }
 
-static PYTHON_1_3: Client = packages("server-python-1.3.0", "a2a-sdk 1.3.0", Language::Python, "server_1_3");
-static PYTHON_0_3: Client =
+static PYTHON_1_3_PACKAGES: Client =
+    packages("server-python-1.3.0", "a2a-sdk 1.3.0", Language::Python, "server_1_3");
+static PYTHON_0_3_PACKAGES: Client =
     packages("server-python-0.3.26", "a2a-sdk 0.3.26", Language::Python, "server_0_3");
-static JS_1_3: Client = packages("server-js-1.3.0", "@a2a-js/sdk 1.3.0", Language::JavaScript, "server_1_3");
+static JS_1_3_PACKAGES: Client =
+    packages("server-js-1.3.0", "@a2a-js/sdk 1.3.0", Language::JavaScript, "server_1_3");
+
+static JS_0_3_PACKAGES: Client =
+    packages("server-js-0.3.14", "@a2a-js/sdk 0.3.14", Language::JavaScript, "server_0_3");
 
 /// The two users of agents that have users.
 const AS_USER: &[&str] = &["--bearer", "first-token", "--var", "otherBearer=second-token"];
 
-pub const ALL: &[ThirdParty] = &[
-    ThirdParty {
-        name: "python-1.3.0",
-        package: "a2a-sdk 1.3.0 (Python)",
-        program: "interop/servers/python_1_3.py",
-        kind: Kind::Script(&PYTHON_1_3),
-        flags: AS_USER,
-        offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
-    },
-    ThirdParty {
-        name: "python-0.3.26",
-        package: "a2a-sdk 0.3.26 (Python)",
-        program: "interop/servers/python_0_3.py",
-        kind: Kind::Script(&PYTHON_0_3),
-        flags: &[],
-        offers: "streams, webhooks",
-    },
-    ThirdParty {
-        name: "js-1.3.0",
-        package: "@a2a-js/sdk 1.3.0",
-        program: "interop/servers/js_1_3.mjs",
-        kind: Kind::Script(&JS_1_3),
-        flags: AS_USER,
-        offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
-    },
-    ThirdParty {
-        name: "a2a-server-lf",
-        package: "a2a-server-lf 0.5.3 (Rust)",
-        program: "interop/servers/rust/a2a_server_lf/src/main.rs",
-        kind: Kind::Rust("a2a_server_lf"),
-        flags: &[],
-        offers: "streams, webhooks",
-    },
-    ThirdParty {
-        name: "a2a-protocol-sdk",
-        package: "a2a-protocol-sdk 0.15.0 (Rust)",
-        program: "interop/servers/rust/a2a_protocol_sdk/src/main.rs",
-        kind: Kind::Rust("a2a_protocol_sdk_agent"),
-        flags: AS_USER,
-        offers: "streams, webhooks, extended card, two users",
-    },
-];
+/// Those that the lab tests.
+pub const ALL: &[ThirdParty] = &[PYTHON_1_3, PYTHON_0_3, JS_1_3, A2A_SERVER_LF, A2A_PROTOCOL_SDK];
+
+pub const PYTHON_1_3: ThirdParty = ThirdParty {
+    name: "python-1.3.0",
+    package: "a2a-sdk 1.3.0 (Python)",
+    program: "interop/servers/python_1_3.py",
+    kind: Kind::Script(&PYTHON_1_3_PACKAGES),
+    flags: AS_USER,
+    offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
+};
+
+pub const PYTHON_0_3: ThirdParty = ThirdParty {
+    name: "python-0.3.26",
+    package: "a2a-sdk 0.3.26 (Python)",
+    program: "interop/servers/python_0_3.py",
+    kind: Kind::Script(&PYTHON_0_3_PACKAGES),
+    flags: &[],
+    offers: "streams, webhooks",
+};
+
+pub const JS_1_3: ThirdParty = ThirdParty {
+    name: "js-1.3.0",
+    package: "@a2a-js/sdk 1.3.0",
+    program: "interop/servers/js_1_3.mjs",
+    kind: Kind::Script(&JS_1_3_PACKAGES),
+    flags: AS_USER,
+    offers: "streams, webhooks, extended card, two users; 0.3 through the SDK's compatibility layer",
+};
+
+pub const A2A_SERVER_LF: ThirdParty = ThirdParty {
+    name: "a2a-server-lf",
+    package: "a2a-server-lf 0.5.3 (Rust)",
+    program: "interop/servers/rust/a2a_server_lf/src/main.rs",
+    kind: Kind::Rust("a2a_server_lf"),
+    flags: &[],
+    offers: "streams, webhooks",
+};
+
+pub const A2A_PROTOCOL_SDK: ThirdParty = ThirdParty {
+    name: "a2a-protocol-sdk",
+    package: "a2a-protocol-sdk 0.15.0 (Rust)",
+    program: "interop/servers/rust/a2a_protocol_sdk/src/main.rs",
+    kind: Kind::Rust("a2a_protocol_sdk_agent"),
+    flags: AS_USER,
+    offers: "streams, webhooks, extended card, two users",
+};
+
+/// Only for our client.
+pub const JS_0_3: ThirdParty = ThirdParty {
+    name: "js-0.3.14",
+    package: "@a2a-js/sdk 0.3.14",
+    program: "interop/servers/js_0_3.mjs",
+    kind: Kind::Script(&JS_0_3_PACKAGES),
+    flags: &[],
+    offers: "streams, webhooks",
+};
 
 /// The packages of the scripts among them.
 pub fn clients(agents: &[&ThirdParty]) -> Vec<&'static Client> {
@@ -196,10 +216,14 @@ mod tests {
     #[test]
     fn every_program_and_every_list_of_packages_is_there() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for agent in ALL {
+        for agent in ALL.iter().chain([&JS_0_3]) {
             assert!(root.join(agent.program).is_file(), "{}", agent.program);
         }
-        for list in ["python/requirements/server_1_3.txt", "js/packages/server_1_3/package-lock.json"] {
+        for list in [
+            "python/requirements/server_1_3.txt",
+            "js/packages/server_1_3/package-lock.json",
+            "js/packages/server_0_3/package-lock.json",
+        ] {
             assert!(root.join("interop").join(list).is_file(), "{list}");
         }
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask interop --servers`: runs the lab on agents of third-party SDKs, and compares the failures with the list
 //! of failures that were checked by hand.
 
-mod agents;
+pub mod agents;
 mod outcome;
 mod page;
 mod verdicts;

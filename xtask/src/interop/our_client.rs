@@ -1,0 +1,264 @@
+//! Our client against agents of other people's SDKs: `crates/baton-client/examples/tour.rs` makes its checks by every
+//! interface of the agent's card.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+
+use super::checks::{CLIENT_CHECKS, Verdict, verdicts};
+use super::clients::{Client, Known};
+use super::page;
+use super::third_party::agents::{self, JS_0_3, Running, ThirdParty};
+use crate::process::run as execute;
+use crate::workspace::Workspace;
+
+/// An agent, and what our client has to manage with it.
+struct Server {
+    agent: &'static ThirdParty,
+    /// The interfaces, as the tour names them. An interface that is missing fails the run.
+    interfaces: &'static [&'static str],
+    /// Whether `cargo xtask test` runs it; the others run with `--all`.
+    tested: bool,
+    /// What the agent cannot do. A failure that is not listed fails the run, and so does a listed one that passes.
+    known: &'static [Known],
+}
+
+const V1: &[&str] = &["JSON-RPC 1.0", "HTTP+JSON 1.0"];
+const V0_3: &[&str] = &["JSON-RPC 0.3", "HTTP+JSON 0.3"];
+const BOTH: &[&str] = &["JSON-RPC 1.0", "HTTP+JSON 1.0", "JSON-RPC 0.3", "HTTP+JSON 0.3"];
+
+const SERVERS: &[Server] = &[
+    Server {
+        agent: &agents::PYTHON_1_3,
+        interfaces: BOTH,
+        tested: true,
+        known: &[Known {
+            binding: "HTTP+JSON 0.3",
+            check: "p09_removes_a_webhook",
+            reason: "the SDK's compatibility layer has no DELETE route (404)",
+        }],
+    },
+    Server {
+        agent: &agents::PYTHON_0_3,
+        interfaces: V0_3,
+        tested: true,
+        known: &[
+            Known {
+                binding: "HTTP+JSON 0.3",
+                check: "p09_lists_webhooks",
+                reason: "the SDK has the route, but its handler raises `NotImplementedError` (500)",
+            },
+            Known {
+                binding: "HTTP+JSON 0.3",
+                check: "p09_removes_a_webhook",
+                reason: "the SDK has no DELETE route (405)",
+            },
+        ],
+    },
+    Server { agent: &agents::JS_1_3, interfaces: BOTH, tested: true, known: &[] },
+    Server { agent: &JS_0_3, interfaces: V0_3, tested: false, known: &[] },
+    Server { agent: &agents::A2A_SERVER_LF, interfaces: V1, tested: false, known: &[] },
+    Server { agent: &agents::A2A_PROTOCOL_SDK, interfaces: V1, tested: false, known: &[] },
+];
+
+fn chosen(all: bool) -> impl Iterator<Item = &'static Server> {
+    SERVERS.iter().filter(move |server| all || server.tested)
+}
+
+/// The packages of the agents that the test command runs.
+pub fn tested_packages() -> Vec<&'static Client> {
+    agents::clients(&chosen(false).map(|server| server.agent).collect::<Vec<_>>())
+}
+
+/// Runs the tour with each agent, all at once: agents mostly wait.
+pub fn run(workspace: &Workspace, folder: &Path, all: bool) -> Result<(), String> {
+    let third_party: Vec<&ThirdParty> = chosen(all).map(|server| server.agent).collect();
+    crate::setup::clients(workspace, &agents::clients(&third_party))?;
+    agents::build(workspace, &third_party)?;
+    // The stage `nextest` has built it with these features.
+    execute(&mut workspace.cargo(&["build", "--workspace", "--locked", "--example", "tour"]))?;
+    let folder = folder.join("our-client");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for server in chosen(all) {
+        // Remove results of an earlier run.
+        save(&results(&folder, server), "")?;
+    }
+    let ended: Vec<Result<Vec<String>, String>> = thread::scope(|scope| {
+        let folder = &folder;
+        let runs: Vec<_> =
+            chosen(all).map(|server| scope.spawn(move || run_one(workspace, folder, server))).collect();
+        runs.into_iter().map(|run| run.join().unwrap_or(Err("a worker panicked".to_owned()))).collect()
+    });
+    let mut surprises = Vec::new();
+    for ended in ended {
+        surprises.extend(ended?);
+    }
+    match surprises.len() {
+        0 => Ok(()),
+        _ => Err(format!("our client, not as expected:\n  {}", surprises.join("\n  "))),
+    }
+}
+
+fn run_one(workspace: &Workspace, folder: &Path, server: &Server) -> Result<Vec<String>, String> {
+    let Server { agent, interfaces, .. } = server;
+    let running = Running::start(workspace, agent, folder)?;
+    let results = results(folder, server);
+    let log = results.with_extension("tour.log");
+    let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let done = std::process::Command::new(workspace.target.join("debug/examples/tour"))
+        .arg(running.url())
+        .args(agent.flags.iter().skip_while(|flag| **flag != "--bearer").skip(1).take(1))
+        .stdin(Stdio::null())
+        .stderr(stderr)
+        .output()
+        .map_err(|e| format!("tour: {e}"))?;
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    save(&results, &output)?;
+    println!("\nour client, {}\n{}", agent.package, output.trim_end());
+    let mut surprises: Vec<String> =
+        interfaces.iter().flat_map(|interface| surprises(server, interface, &output)).collect();
+    surprises.extend(unlisted(server, &output));
+    if !surprises.is_empty() {
+        println!("{}", fs::read_to_string(&log).unwrap_or_default().trim_end());
+    }
+    Ok(surprises)
+}
+
+fn surprises(server: &Server, interface: &str, output: &str) -> Vec<String> {
+    let name = server.agent.name;
+    let known = |check: &str| server.known.iter().any(|k| k.binding == interface && k.check == check);
+    let told = verdicts(section(output, interface));
+    let mut found: Vec<String> = told
+        .iter()
+        .filter_map(|(check, verdict)| match verdict {
+            Verdict::Failed(reason) if !known(check) => {
+                Some(format!("{name} {interface}: {check}: {reason}"))
+            }
+            Verdict::Passed if known(check) => {
+                Some(format!("{name} {interface}: {check} passes, but is listed as failing"))
+            }
+            _ => None,
+        })
+        .collect();
+    if told.len() != CLIENT_CHECKS.len() {
+        found.push(format!("{name} {interface}: {} of {} checks ran", told.len(), CLIENT_CHECKS.len()));
+    }
+    found
+}
+
+/// Interfaces that nobody expects.
+fn unlisted(server: &Server, output: &str) -> Vec<String> {
+    let others = BOTH.iter().filter(|interface| !server.interfaces.contains(interface));
+    others
+        .filter(|interface| !section(output, interface).is_empty())
+        .map(|interface| format!("{} {interface}: is not in the list of interfaces", server.agent.name))
+        .collect()
+}
+
+/// What the tour said about one interface.
+fn section<'a>(output: &'a str, interface: &str) -> &'a str {
+    let is_heading = |line: &str| BOTH.contains(&line.trim_end());
+    let (mut start, mut at) = (None, 0);
+    for line in output.split_inclusive('\n') {
+        match start {
+            None if line.trim_end() == interface => start = Some(at + line.len()),
+            Some(start) if is_heading(line) => return &output[start..at],
+            _ => {}
+        }
+        at += line.len();
+    }
+    start.map_or("", |start| &output[start..])
+}
+
+/// The results of the tested agents, as `(suite, output)`.
+pub fn tested_results(folder: &Path) -> Vec<(String, String)> {
+    let folder = folder.join("our-client");
+    chosen(false)
+        .flat_map(|server| {
+            let output = fs::read_to_string(results(&folder, server)).unwrap_or_default();
+            server.interfaces.iter().map(move |interface| {
+                let suite = format!("baton-client, {} {interface}", server.agent.name);
+                (suite, section(&output, interface).to_owned())
+            })
+        })
+        .collect()
+}
+
+/// The section of `docs/interop.md`.
+pub fn render(page: &mut String, folder: &Path) {
+    let folder = folder.join("our-client");
+    page.push_str(
+        "\n\nThe library `baton-client` against agents of other people's SDKs (`interop/servers`), unmodified, as their \
+         documentation\nshows them. `cargo xtask interop --client --all --write` writes this part alone. `–`: not in this \
+         version, or not on the\nagent's card.\n\n",
+    );
+    let columns: Vec<&str> = CLIENT_CHECKS.iter().map(|check| check.shown).collect();
+    let mut fails = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(page, "| agent | interface | {} |", columns.join(" | "));
+    let _ = writeln!(page, "|---|---|{}", ":-:|".repeat(columns.len()));
+    for server in SERVERS {
+        let output = fs::read_to_string(results(&folder, server)).unwrap_or_default();
+        let bold = if server.tested { "**" } else { "" };
+        let package = server.agent.package;
+        for interface in server.interfaces {
+            let told = section(&output, interface);
+            let cells: Vec<&str> = CLIENT_CHECKS.iter().map(|check| page::cell(told, check.name)).collect();
+            let _ = writeln!(page, "| {bold}{package}{bold} | {interface} | {} |", cells.join(" | "));
+        }
+        for Known { binding, check, reason } in server.known {
+            let _ = writeln!(fails, "- {package}, {binding}, {}: {reason}", page::shown(check));
+        }
+    }
+    page.push('\n');
+    page::legend(page, CLIENT_CHECKS);
+    page.push_str("\nWhat fails is missing in the SDK:\n\n");
+    page.push_str(&fails);
+}
+
+fn results(folder: &Path, server: &Server) -> PathBuf {
+    folder.join(format!("{}.txt", server.agent.name))
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "JSON-RPC 1.0\nok p09_sends\nskip p09_streams: no\nHTTP+JSON 0.3\nFAIL p09_sends: why\n\
+                          ok p09_removes_a_webhook\n";
+
+    #[test]
+    fn sections_are_told_apart() {
+        assert_eq!(section(OUTPUT, "JSON-RPC 1.0"), "ok p09_sends\nskip p09_streams: no\n");
+        assert_eq!(section(OUTPUT, "HTTP+JSON 0.3"), "FAIL p09_sends: why\nok p09_removes_a_webhook\n");
+        assert_eq!(section(OUTPUT, "HTTP+JSON 1.0"), "");
+    }
+
+    #[test]
+    fn what_is_not_listed_surprises_and_so_does_what_passes_although_listed() {
+        let found = surprises(&SERVERS[0], "HTTP+JSON 0.3", OUTPUT);
+        assert_eq!(found[0], "python-1.3.0 HTTP+JSON 0.3: p09_sends: why");
+        assert!(found[1].ends_with("p09_removes_a_webhook passes, but is listed as failing"), "{found:?}");
+        assert!(found[2].ends_with("2 of 11 checks ran"), "{found:?}");
+        assert_eq!(
+            unlisted(&SERVERS[1], OUTPUT),
+            ["python-0.3.26 JSON-RPC 1.0: is not in the list of interfaces"]
+        );
+    }
+
+    #[test]
+    fn known_failures_name_checks_and_interfaces_that_there_are() {
+        for server in SERVERS {
+            for known in server.known {
+                assert!(CLIENT_CHECKS.iter().any(|check| check.name == known.check), "{}", known.check);
+                assert!(server.interfaces.contains(&known.binding), "{}", known.binding);
+            }
+        }
+    }
+}

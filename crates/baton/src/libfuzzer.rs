@@ -10,6 +10,7 @@
 mod admin;
 mod agents;
 mod args;
+mod client;
 mod commands;
 mod config;
 mod exit;
@@ -18,6 +19,7 @@ mod faults;
 mod files;
 mod fuzz;
 mod log;
+mod output;
 mod reload;
 mod signals;
 

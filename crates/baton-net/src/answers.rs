@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use super::bodies::Watch;
 use super::customer::{Customer, CustomerOfRequest};
+use super::in_flight::{InFlight, TooManyRequests};
 use super::options::Connections;
 use super::pulse::{Order, Pulse};
 use room::{Room, Taken};
@@ -64,6 +65,8 @@ pub(super) struct OfConnection {
 struct OfStreams {
     small: Arc<Room>,
     large: Arc<Room>,
+    /// Of a proxy's connection: how many of its streams one customer may have.
+    requests: Option<Arc<InFlight>>,
 }
 
 /// Reserves memory for the answer to one request.
@@ -137,10 +140,18 @@ impl AnswerRoom {
     }
 
     /// For a new HTTP/2 connection.
-    pub(super) fn of_http2(self: &Arc<Self>) -> Arc<OfConnection> {
+    pub(super) fn of_http2(self: &Arc<Self>, requests: Option<Arc<InFlight>>) -> Arc<OfConnection> {
         let room = |bytes: usize| Room::new(None, bytes, self.crowded_stall);
-        let streams = Some(OfStreams { small: room(SMALL_ONES), large: room(self.max_per_connection) });
+        let (small, large) = (room(SMALL_ONES), room(self.max_per_connection));
+        let streams = Some(OfStreams { small, large, requests });
         Arc::new(OfConnection { answers: Arc::clone(self), streams })
+    }
+}
+
+impl OfConnection {
+    /// The limit of a proxy's connection on the requests of one customer.
+    pub(super) fn requests(&self) -> Option<&Arc<InFlight>> {
+        self.streams.as_ref()?.requests.as_ref()
     }
 }
 
@@ -152,14 +163,20 @@ impl Asker {
     /// One that shares the default limits with nobody: for tests of applications.
     pub fn alone() -> Self {
         let (answers, watch) = (AnswerRoom::new(&Connections::default()), Arc::new(Watch::new()));
-        let customer = CustomerOfRequest::at(IpAddr::from([127, 0, 0, 1]));
-        Asker::new(&answers.of_http2(), Reader::Stream(watch), customer)
+        let customer = CustomerOfRequest::new(IpAddr::from([127, 0, 0, 1]), [None, None]);
+        Asker::new(&answers.of_http2(None), Reader::Stream(watch), customer)
     }
 
     /// Says who is counted for this request, its body and its answer. Without it, or before it, everybody at the client's
     /// address is one customer. The first call counts, and should come before the body is read.
     pub fn set_customer(&self, customer: Customer) {
         self.customer.set(customer);
+    }
+
+    /// Counts the request for this customer, until its answer has been sent. A later call with another customer counts it for
+    /// that one instead. An error: the customer has too many requests under way ([`Connections::max_requests_per_owner`]).
+    pub fn count(&self, customer: &Customer) -> Result<(), TooManyRequests> {
+        self.customer.count(customer)
     }
 
     /// How many bytes of the server's limit are reserved.

@@ -21,18 +21,27 @@ use super::refusal::Refusal;
 
 /// A request under way on a connection; dropped at the end of its answer.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Pulse>);
+pub(super) struct UnderWay {
+    pulse: Arc<Pulse>,
+    /// Whom it is counted for.
+    customer: Option<CustomerOfRequest>,
+}
 
 impl UnderWay {
     pub(super) fn new(pulse: &Arc<Pulse>) -> Self {
         pulse.begin();
-        UnderWay(Arc::clone(pulse))
+        UnderWay { pulse: Arc::clone(pulse), customer: None }
+    }
+
+    pub(super) fn of(mut self, customer: CustomerOfRequest) -> Self {
+        self.customer = Some(customer);
+        self
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.end();
+        self.pulse.end();
     }
 }
 

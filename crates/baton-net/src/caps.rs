@@ -129,9 +129,13 @@ impl Registry {
     /// The key by which a peer is counted. `None` for trusted proxies and this machine, which connect for many
     /// clients.
     fn counted(&self, peer: IpAddr) -> Option<IpAddr> {
-        let peer = peer.to_canonical();
-        let counts = !peer.is_loopback() && !self.trusted.iter().any(|range| range.contains(peer));
+        let counts = !peer.to_canonical().is_loopback() && !self.is_proxy(peer);
         counts.then(|| one_customer(peer))
+    }
+
+    /// Whether this is the address of a trusted proxy.
+    pub(super) fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.trusted.iter().any(|range| range.contains(peer.to_canonical()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

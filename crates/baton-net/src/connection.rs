@@ -21,6 +21,7 @@ use super::caps::Seat;
 use super::client_certificates::ClientCertificates;
 use super::executor::StreamExecutor;
 use super::guard::{Caller, Opened, Shared};
+use super::in_flight::InFlight;
 use super::lent::{Chunks, Tray};
 use super::options::Connections;
 use super::patience::{ConnectionTimer, RanOut};
@@ -156,8 +157,13 @@ async fn http2(
     mut caller: Caller<impl Application>,
     mut timer: ConnectionTimer,
 ) {
-    caller.answers = caller.shared.answers.of_http2();
     let options = Arc::clone(&caller.shared.options);
+    let is_proxy = caller.shared.registry.is_proxy(caller.peer.ip());
+    let most =
+        if is_proxy { options.max_concurrent_requests_of_proxy } else { options.max_concurrent_requests };
+    // A proxy sends the requests of many on one connection. No single customer may keep the others from it.
+    let of_one = is_proxy.then(|| InFlight::new(most as usize / 2));
+    caller.answers = caller.shared.answers.of_http2(of_one);
     let filter = Http2Filter::new(&options, first, &caller.pulse);
     let mut socket = Socket::new(stream, Arc::clone(&caller.pulse), filter);
     let executor = StreamExecutor::new(options.reader_stall);
@@ -171,7 +177,7 @@ async fn http2(
     let mut builder = http2::Builder::new(executor.clone());
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(options.max_concurrent_requests)
+        .max_concurrent_streams(most)
         .max_pending_accept_reset_streams(20)
         .max_local_error_reset_streams(64)
         .max_header_list_size(options.max_header_list_bytes)

@@ -21,6 +21,7 @@ use super::cors::Origins;
 use super::customer::CustomerOfRequest;
 use super::half_close::Owed;
 use super::hosts::Hosts;
+use super::in_flight::InFlight;
 use super::lent::{Outgoing, Tray, closes_after};
 use super::options::Connections;
 use super::pulse::{Order, Phase, Pulse};
@@ -38,6 +39,8 @@ pub(super) struct Shared<A> {
     pub(super) options: Arc<Connections>,
     pub(super) body_room: Arc<BodyRoom>,
     pub(super) answers: Arc<AnswerRoom>,
+    /// The requests of each customer.
+    pub(super) in_flight: Arc<InFlight>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
@@ -155,12 +158,14 @@ impl<A: Application> Caller<A> {
             None => None,
         };
         let hsts = self.shared.hsts(&request);
+        let limits = [Some(Arc::clone(&self.shared.in_flight)), self.answers.requests().cloned()];
+        let customer = CustomerOfRequest::new(self.peer.ip(), limits);
         let mut response = match self.refuse(&request) {
             Some(response) => {
                 self.shared.refused(response.status());
                 response
             }
-            None => self.pass_on(request, watch.as_ref()).await,
+            None => self.pass_on(request, watch.as_ref(), &customer).await,
         };
         if let Some(cors) = &self.shared.cors {
             cors.decorate(origin.as_ref(), response.headers_mut());
@@ -176,7 +181,7 @@ impl<A: Application> Caller<A> {
         if only_head {
             response = without_body(response);
         }
-        let response = response.map(|body| ObservedBody::new(body, under_way, watch));
+        let response = response.map(|body| ObservedBody::new(body, under_way.of(customer), watch));
         Ok(Outgoing::of(response, owed, version, closes, self.tray.as_ref()))
     }
 
@@ -215,7 +220,12 @@ impl<A: Application> Caller<A> {
         }
     }
 
-    async fn pass_on(&self, mut request: Request<Incoming>, watch: Option<&Arc<Watch>>) -> Response<Body> {
+    async fn pass_on(
+        &self,
+        mut request: Request<Incoming>,
+        watch: Option<&Arc<Watch>>,
+        customer: &CustomerOfRequest,
+    ) -> Response<Body> {
         let version = request.version();
         let faults = match watch {
             Some(watch) => Faults::Stream(Arc::clone(watch)),
@@ -225,7 +235,6 @@ impl<A: Application> Caller<A> {
             request.extensions_mut().insert(certificates.clone());
         }
         let Shared { options, body_room, .. } = &*self.shared;
-        let customer = CustomerOfRequest::at(self.peer.ip());
         let of_body = customer.clone();
         let request =
             request.map(|body| Body::new(PatientBody::new(body, faults, options, body_room, of_body)));
@@ -233,7 +242,7 @@ impl<A: Application> Caller<A> {
             Some(watch) => Reader::Stream(Arc::clone(watch)),
             None => Reader::Connection(Arc::clone(&self.pulse)),
         };
-        let asker = Asker::new(&self.answers, reader, customer);
+        let asker = Asker::new(&self.answers, reader, customer.clone());
         let response = self.shared.app.answer(request, self.peer, asker).await;
         let fault = match watch {
             Some(watch) => watch.found_fault(),
@@ -309,6 +318,7 @@ mod tests {
             registry: Registry::new(1, 1, Vec::new()),
             body_room: Arc::new(BodyRoom::new(options.max_bodies_bytes)),
             answers: AnswerRoom::new(&options),
+            in_flight: InFlight::new(1),
             options,
             observer: None,
             #[cfg(feature = "tls")]

@@ -24,6 +24,7 @@ mod head;
 mod hosts;
 #[cfg(test)]
 mod hyper_reliance;
+mod in_flight;
 mod lent;
 mod network;
 mod options;
@@ -46,6 +47,7 @@ pub use application::{Application, Observer};
 pub use caps::one_customer;
 pub use client_certificates::ClientCertificates;
 pub use customer::Customer;
+pub use in_flight::TooManyRequests;
 pub use network::Network;
 pub use options::{Connections, Cors};
 pub use proxy::{BadRange, IpRange, forwarded_base, forwarded_for, is_forwarded};

@@ -13,6 +13,7 @@ use super::caps::Registry;
 use super::cors::Origins;
 use super::guard::Shared;
 use super::hosts::{AllowedHost, Hosts};
+use super::in_flight::InFlight;
 use super::options::Connections;
 use super::proxy::IpRange;
 use super::settings::OpenPaths;
@@ -69,6 +70,7 @@ impl Network {
         let hosts = Hosts::new(address, scheme, allowed, public.clone(), paths.clone());
         let (cors, body_room) = (origins.clone(), Arc::new(BodyRoom::new(options.max_bodies_bytes)));
         let answers = AnswerRoom::new(&options);
+        let in_flight = InFlight::new(options.max_requests_per_owner.min(options.max_connections / 2));
         bound_unsent(&listener, options.max_unsent_bytes);
         let shared = Shared {
             app,
@@ -78,6 +80,7 @@ impl Network {
             options,
             body_room,
             answers,
+            in_flight,
             observer,
             #[cfg(feature = "tls")]
             tls: self.0.tls.clone(),

@@ -34,6 +34,11 @@ pub struct Connections {
     /// Event streams at once of one caller; beyond it 429. Callers who are not authenticated are counted by address; those
     /// on this machine, or behind a proxy that does not forward their address, are not counted.
     pub max_streams_per_owner: usize,
+    /// Requests under way at once of one caller, event streams included; beyond it 429. Never more than half of
+    /// `max_connections`, so that no caller takes the connections of all, also from many addresses or behind a proxy. Callers
+    /// who are not authenticated are counted by address; those on this machine, or behind a proxy that does not forward their
+    /// address, are not counted. Who is counted is said by the application.
+    pub max_requests_per_owner: usize,
     /// Bytes of all request bodies that are being received. Beyond it the customer that holds most gives way: its body that
     /// has brought nothing for the longest time gets 429. The size of one body is the application's to limit.
     pub max_bodies_bytes: usize,
@@ -55,6 +60,9 @@ pub struct Connections {
     pub max_header_list_bytes: u32,
     /// Requests at once on one HTTP/2 connection.
     pub max_concurrent_requests: u32,
+    /// The same on a connection of a trusted proxy, which sends the requests of many callers on it; of one caller at most half
+    /// of that, beyond it 429.
+    pub max_concurrent_requests_of_proxy: u32,
     /// How much of an answer is buffered for a client that does not read it.
     pub write_buffer: usize,
     /// How long connections may take to finish after the drain.
@@ -85,6 +93,7 @@ impl Default for Connections {
             max_per_address: 256,
             max_streams: 20_000,
             max_streams_per_owner: 100,
+            max_requests_per_owner: 1_000,
             max_bodies_bytes: 128 * 1024 * 1024,
             max_answers_bytes: 64 * 1024 * 1024,
             max_answers_per_connection: 16 * 1024 * 1024,
@@ -94,6 +103,7 @@ impl Default for Connections {
             max_head_bytes: 32 * 1024,
             max_header_list_bytes: 16 * 1024,
             max_concurrent_requests: 128,
+            max_concurrent_requests_of_proxy: 1_024,
             write_buffer: 64 * 1024,
             last_patience: Duration::from_secs(5),
             flood_burst: 2_000,

@@ -13,7 +13,7 @@ use crate::domain::{
     Task, TaskId, TaskState, Timestamp, TraceContext, Transition,
 };
 use artifacts::Index;
-pub use fold::Fold;
+pub use fold::{Fold, say_the_same};
 
 /// A task after all events up to `version`, with data of the log that the task object does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub enum Refused {
     WrongOrdinal { id: ArtifactId, expected: u32, got: u32 },
     #[error("an event of task {got} on the stream of task {expected}")]
     OtherTask { expected: TaskId, got: TaskId },
+    #[error("an event of context {got} on the stream of a task of context {expected}")]
+    OtherContext { expected: ContextId, got: ContextId },
 }
 
 /// The transition table. A status with the state the task already has is a progress report, not a

@@ -15,14 +15,14 @@ fn room() -> (Arc<AnswerRoom>, Instant) {
 /// An HTTP/1 reader, and the way to see what it does.
 fn reader(room: &Arc<AnswerRoom>, epoch: Instant) -> (Asker, Arc<Pulse>) {
     let pulse = Arc::new(Pulse::new(epoch));
-    let here = CustomerOfRequest::at(HERE);
+    let here = CustomerOfRequest::new(HERE, [None, None]);
     (Asker::new(&room.of_connection(), Reader::Connection(Arc::clone(&pulse)), here), pulse)
 }
 
 /// A stream of an HTTP/2 connection, likewise.
 fn stream(of: &Arc<OfConnection>) -> (Asker, Arc<Watch>) {
     let watch = Arc::new(Watch::new());
-    (Asker::new(of, Reader::Stream(Arc::clone(&watch)), CustomerOfRequest::at(HERE)), watch)
+    (Asker::new(of, Reader::Stream(Arc::clone(&watch)), CustomerOfRequest::new(HERE, [None, None])), watch)
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,12 +73,12 @@ async fn those_who_wait_are_served_in_order_or_told_that_there_is_no_room() {
 #[tokio::test(start_paused = true)]
 async fn the_streams_of_one_connection_share_its_part() {
     let (room, _) = room();
-    let connection = room.of_http2();
+    let connection = room.of_http2(None);
     let stream = || stream(&connection).0;
     let held = stream().try_enter(3 * MIB).expect("room");
     assert!(stream().try_enter(2 * MIB).is_none(), "its connection has as much as it may");
     assert!(stream().try_enter(MIB).is_some());
-    let (other, _) = self::stream(&room.of_http2());
+    let (other, _) = self::stream(&room.of_http2(None));
     assert!(other.try_enter(4 * MIB).is_some());
     drop(held);
     assert!(stream().try_enter(usize::MAX).is_some(), "a large answer takes what a connection may have");
@@ -87,7 +87,7 @@ async fn the_streams_of_one_connection_share_its_part() {
 #[tokio::test(start_paused = true)]
 async fn the_stuck_streams_of_a_full_connection_make_room() {
     let (room, _) = room();
-    let (connection, elsewhere) = (room.of_http2(), room.of_http2());
+    let (connection, elsewhere) = (room.of_http2(None), room.of_http2(None));
     let streams = [stream(&elsewhere), stream(&connection), stream(&connection)];
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(2 * MIB)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -149,7 +149,7 @@ async fn a_reader_that_takes_a_few_bytes_now_and_then_is_stuck_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn small_answers_wait_for_those_of_their_own_connection_only() {
     let (room, _) = room();
-    let connection = room.of_http2();
+    let connection = room.of_http2(None);
     let streams: Vec<_> = (0..8).map(|_| stream(&connection)).collect();
     let mut shares: Vec<_> = streams.iter().map(|(asker, _)| asker.try_enter(SMALL)).collect();
     assert!(shares.iter().all(Option::is_some));
@@ -157,7 +157,7 @@ async fn small_answers_wait_for_those_of_their_own_connection_only() {
     assert!(ninth.try_enter(FREE).is_some(), "what costs nothing is not counted");
     assert!(ninth.try_enter(SMALL).is_none());
     assert!(ninth.try_enter(2 * SMALL).is_some(), "large ones have another room");
-    assert!(stream(&room.of_http2()).0.try_enter(SMALL).is_some());
+    assert!(stream(&room.of_http2(None)).0.try_enter(SMALL).is_some());
     assert!(reader(&room, Instant::now()).0.try_enter(SMALL).is_some(), "HTTP/1");
     for (_, watch) in &streams {
         watch.offered();
@@ -181,7 +181,7 @@ async fn whoever_asks_for_much_stands_in_line_once() {
         crowd.push(tokio::spawn(async move { asker.enter_in_turn(10 * MIB).await }));
         tokio::task::yield_now().await;
     }
-    let elsewhere = CustomerOfRequest::at(IpAddr::from([192, 0, 2, 1]));
+    let elsewhere = CustomerOfRequest::new(IpAddr::from([192, 0, 2, 1]), [None, None]);
     let other = Asker { customer: elsewhere, ..greedy };
     let other = tokio::spawn(async move { other.enter_in_turn(10 * MIB).await });
     tokio::task::yield_now().await;
@@ -241,7 +241,7 @@ async fn s12_a_customer_with_all_it_may_have_keeps_nobody_waiting() {
     let waiting: Vec<_> = waiting.collect();
     tokio::task::yield_now().await;
     // On one HTTP/2 connection with it, as behind a proxy, and on another.
-    let connection = room.of_http2();
+    let connection = room.of_http2(None);
     let (unread, _) = stream(&connection);
     unread.set_customer(Customer::Named(Arc::from("greedy too")));
     let _unread = unread.try_enter(4 * MIB).expect("room");

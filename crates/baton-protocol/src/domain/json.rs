@@ -87,6 +87,18 @@ impl JsonText {
     /// the value after it was wrapped in a task, an event and an envelope.
     pub const MAX_DEPTH: usize = 100;
 
+    /// The deepest nesting of a whole answer, which wraps such values. It is what `serde_json` allows.
+    pub const MAX_ANSWER_DEPTH: usize = 127;
+
+    /// Refuses an answer that is nested too deeply. For text that is kept as it came: values that nobody reads may be nested
+    /// without end. The syntax is not checked.
+    pub fn check_answer_depth(text: &str) -> Result<(), JsonRefused> {
+        match scan::depth(text.as_bytes()) > Self::MAX_ANSWER_DEPTH {
+            true => Err(JsonRefused::TooDeep { limit: Self::MAX_ANSWER_DEPTH }),
+            false => Ok(()),
+        }
+    }
+
     /// Checks and minifies a text.
     pub fn parse(text: &str) -> Result<Self, JsonRefused> {
         scan::minify(text).map(Self)

@@ -26,7 +26,7 @@ pub use ids::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId};
 pub use json::{JsonObject, JsonText};
 pub use message::{Message, Part, PartContent, Role};
 pub use page::{ListFilter, TaskPage};
-pub use push::{PushAuthentication, PushConfig};
+pub use push::{PushAuthentication, PushConfig, PushEvents};
 pub use scope::Scope;
 pub use send_details::SendDetails;
 pub use task::{Artifact, Status, Task, TaskState, Transition};

@@ -15,6 +15,38 @@ pub struct PushConfig {
     pub token: Option<String>,
     /// How the server authenticates to the webhook.
     pub authentication: Option<PushAuthentication>,
+    /// Which events are sent. Only 0.1 has a word for it.
+    pub events: PushEvents,
+}
+
+impl PushConfig {
+    /// A webhook at this address that gets all events, without credentials.
+    pub fn new(url: impl Into<String>) -> Self {
+        PushConfig {
+            id: None,
+            task_id: None,
+            url: url.into(),
+            token: None,
+            authentication: None,
+            events: PushEvents::default(),
+        }
+    }
+}
+
+/// The kinds of events that a webhook gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PushEvents {
+    /// Changes of the task's status.
+    pub status: bool,
+    /// Artifacts, or pieces of them.
+    pub artifact: bool,
+}
+
+/// All.
+impl Default for PushEvents {
+    fn default() -> Self {
+        PushEvents { status: true, artifact: true }
+    }
 }
 
 /// Credentials for a webhook.

@@ -5,6 +5,8 @@
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// What a peer did not say, since this crate has no clock. Before all others, and never written.
+    pub const UNKNOWN: Timestamp = Timestamp(Self::MIN.0 - 1);
     /// The first millisecond of the year 1.
     pub const MIN: Timestamp = Timestamp(-62_135_596_800_000);
     /// The last millisecond of the year 9999.
@@ -13,6 +15,11 @@ impl Timestamp {
     /// Out-of-range values are clamped, so that a broken clock can't make an unprintable time.
     pub fn from_millis(millis: i64) -> Self {
         Timestamp(millis.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// Whether it was said.
+    pub fn is_known(self) -> bool {
+        self != Self::UNKNOWN
     }
 
     /// Milliseconds since 1970.

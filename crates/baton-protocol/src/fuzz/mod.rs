@@ -9,6 +9,7 @@ mod codecs;
 mod fold;
 mod json_text;
 mod jsonrpc;
+mod notifications;
 mod objects;
 mod routes;
 mod sse;
@@ -28,6 +29,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("cards", cards::check),
     ("times", times::check),
     ("fold", fold::check),
+    ("notifications", notifications::check),
 ];
 
 /// The output of a writer, checked to be one line of JSON without duplicate members.
@@ -42,5 +44,5 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
 
 #[cfg(test)]
 mod tests {
-    baton_fuzz::tests!(super::TARGETS: json_text jsonrpc routes sse calls objects cards times fold);
+    baton_fuzz::tests!(super::TARGETS: json_text jsonrpc routes sse calls objects cards times fold notifications);
 }

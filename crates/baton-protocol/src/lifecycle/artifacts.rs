@@ -124,6 +124,17 @@ fn join(last: Option<&mut Part>, part: Part) -> Option<Part> {
     }
 }
 
+/// The parts with texts that follow each other as one.
+pub(super) fn joined(parts: &[Part]) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if let Some(part) = join(all.last_mut(), part.clone()) {
+            all.push(part);
+        }
+    }
+    all
+}
+
 fn content_bytes(parts: &[Part]) -> u64 {
     let bytes = |part: &Part| match &part.content {
         PartContent::Text(text) | PartContent::Url(text) => text.len() as u64,

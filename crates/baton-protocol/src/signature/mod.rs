@@ -1,5 +1,6 @@
-//! Canonical forms of JSON, for hashing and signing, and the signatures of cards.
+//! Canonical forms of JSON, for hashing and signing, and the signatures of cards and webhooks.
 
 pub mod jcs;
 pub mod jws;
 pub mod message_form;
+pub mod webhook;

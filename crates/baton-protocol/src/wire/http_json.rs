@@ -15,6 +15,6 @@ pub use self::error::{http_status, write_error};
 pub use self::path::{
     HEALTH_PATH, METRICS_PATH, READY_PATH, Route, WrongMethod, generation_at, is_tenant, path_template, route,
 };
-pub use self::percent::decode_form;
+pub use self::percent::{decode_form, encode_form};
 pub use self::query::version_in;
 pub use self::request::{HttpRequest, path_of};

@@ -5,6 +5,7 @@ pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
 pub mod peer_error;
+mod peer_parts;
 pub mod peer_state;
 pub mod spelling;
 pub mod sse;
@@ -14,6 +15,7 @@ pub mod v0_3;
 pub mod v1;
 
 mod members;
+mod notification;
 mod objects;
 mod read;
 mod scalars;
@@ -23,6 +25,7 @@ pub(crate) mod write;
 
 use crate::operation::Call;
 
+pub use self::notification::{ReadNotification, read_notification};
 pub use self::stream_item::StreamItem;
 
 /// A call with the tenant in its parameters; generations before 1.0 have no tenants.

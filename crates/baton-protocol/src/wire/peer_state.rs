@@ -1,12 +1,15 @@
 //! States in a peer's answers that are none of the eight: `TASK_STATE_UNSPECIFIED`, `unknown` in 0.3, or a name that a later
 //! version may have. For a client they are neither an end nor a question, so the task counts as working, and the name is
-//! kept beside it. What the server stores is not read in this way.
+//! kept beside it. What the server stores is not read in this way. Parts of unknown kinds are in `peer_parts`.
 
-use serde::Deserialize;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::dialect::Dialect;
 use super::objects::AnyState;
+use super::peer_parts::{as_data, place_of, spliced};
 use super::{v0_3, v1};
 use crate::domain::TaskState;
 use crate::error::Error;
@@ -30,7 +33,7 @@ impl<T> FromPeer<T> {
     }
 }
 
-/// Reads as usual; if that fails, with unknown states replaced.
+/// Reads as usual; if that fails, with unknown states replaced, and parts of unknown kinds as data.
 pub(super) fn read<T>(
     dialect: Dialect,
     text: &str,
@@ -39,6 +42,8 @@ pub(super) fn read<T>(
     match read(text) {
         Ok(value) => Ok(FromPeer { value, unknown_states: Vec::new() }),
         Err(error) => {
+            let with_data = as_data(text);
+            let text = with_data.as_deref().unwrap_or(text);
             let Some((text, unknown_states)) = with_known_states(dialect, text) else { return Err(error) };
             Ok(FromPeer { value: read(&text)?, unknown_states })
         }
@@ -48,21 +53,16 @@ pub(super) fn read<T>(
 /// Writes states into JSON of any generation: the first name at the first task or status, and so on. For showing a task as
 /// it was received.
 pub fn put_back(json: &str, unknown_states: &[Option<String>]) -> String {
-    let mut out = json.to_owned();
     let places = places(json).unwrap_or_default();
-    for (place, name) in places.iter().zip(unknown_states).rev() {
-        if let Some(name) = name {
-            place.write(&mut out, name);
-        }
-    }
-    out
+    let edits =
+        places.iter().zip(unknown_states).filter_map(|(place, name)| Some(place.with(name.as_ref()?)));
+    spliced(json, edits)
 }
 
 /// The text with states that the dialect can read, and the names of those that nobody knows. `None` if that is no help.
 fn with_known_states(dialect: Dialect, text: &str) -> Option<(String, Vec<Option<String>>)> {
-    let mut out = text.to_owned();
-    let mut unknown = Vec::new();
-    for place in places(text)?.iter().rev() {
+    let (mut edits, mut unknown) = (Vec::new(), Vec::new());
+    for place in &places(text)? {
         let said = place.said(dialect)?;
         let state = v0_3::parse_any_state(said.as_deref().map_err(|number| *number));
         // A name of another generation is still known.
@@ -72,14 +72,13 @@ fn with_known_states(dialect: Dialect, text: &str) -> Option<(String, Vec<Option
                 (TaskState::Working, Some(said.unwrap_or_else(|number| number.to_string())))
             }
         };
-        place.write(&mut out, state_name(dialect, state));
+        edits.push(place.with(state_name(dialect, state)));
         unknown.push(name);
     }
-    unknown.reverse();
     if unknown.iter().all(Option::is_none) {
         unknown.clear();
     }
-    Some((out, unknown))
+    Some((spliced(text, edits), unknown))
 }
 
 fn state_name(dialect: Dialect, state: TaskState) -> &'static str {
@@ -112,13 +111,14 @@ impl Place<'_> {
         }
     }
 
-    fn write(&self, out: &mut String, name: &str) {
+    /// Another state, and the place in the text that it takes.
+    fn with(&self, name: &str) -> (Range<usize>, String) {
         let name = serde_json::Value::from(name).to_string();
         match self.state {
-            Some(state) => out.replace_range(self.start..self.start + state.len(), &name),
+            Some(state) => (self.start..self.start + state.len(), name),
             None => {
                 let comma = if self.has_more { "," } else { "" };
-                out.insert_str(self.start, &format!("\"state\":{name}{comma}"));
+                (self.start..self.start, format!("\"state\":{name}{comma}"))
             }
         }
     }
@@ -132,7 +132,7 @@ fn places(text: &str) -> Option<Vec<Place<'_>>> {
     for status in all.filter_map(|about| about.status) {
         let text_of_status = status.get();
         let inner: StatusMembers<'_> = serde_json::from_str(text_of_status).ok()?;
-        let at = |part: &str| part.as_ptr().addr().checked_sub(text.as_ptr().addr());
+        let at = |piece: &str| place_of(text, piece).map(|place| place.start);
         places.push(match inner.state {
             Some(state) => Place { start: at(state.get())?, state: Some(state.get()), has_more: false },
             None => {
@@ -166,6 +166,29 @@ struct About<'a> {
 
 #[derive(Deserialize)]
 struct StatusMembers<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     state: Option<&'a RawValue>,
+}
+
+/// `null` is there, too, and has a place in the text.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::{Operation, Reply};
+
+    #[test]
+    fn a_state_that_is_null_or_missing_is_unspecified() {
+        for status in
+            [r#"{"state":null}"#, r#"{ }"#, r#"{"state" : null ,"timestamp":"2026-01-01T00:00:00Z"}"#]
+        {
+            let text = format!(r#"{{"id":"t","contextId":"c","status":{status}}}"#);
+            let read = Dialect::V1.read_reply(Operation::GetTask, &text).unwrap();
+            assert_eq!(read.unknown_state(), Some("TASK_STATE_UNSPECIFIED"), "{status}");
+            assert!(matches!(read.value, Reply::Task(task) if task.status.state == TaskState::Working));
+        }
+    }
 }

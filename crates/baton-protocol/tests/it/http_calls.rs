@@ -144,9 +144,7 @@ fn p03_the_path_wins_over_query_and_body() {
         Call::CreatePushConfig(PushConfig {
             id: id.map(|id| PushConfigId::parse(id).unwrap()),
             task_id: Some(task_id("t-1")),
-            url: "https://example.org".to_owned(),
-            token: None,
-            authentication: None,
+            ..PushConfig::new("https://example.org")
         })
     };
     for body in [

@@ -194,6 +194,7 @@ pub(crate) fn push_config() -> impl Strategy<Value = PushConfig> {
             url,
             token,
             authentication,
+            events: PushEvents::default(),
         })
 }
 

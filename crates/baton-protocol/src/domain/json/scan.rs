@@ -362,6 +362,34 @@ pub(super) fn shape(bytes: &[u8]) -> JsonShape {
     shape
 }
 
+/// The deepest nesting of any text: it need not be JSON.
+pub(super) fn depth(bytes: &[u8]) -> usize {
+    let (mut deepest, mut open, mut at) = (0_usize, 0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => loop {
+                let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
+                    return deepest;
+                };
+                at += found + 1;
+                if bytes[at - 1] == b'"' {
+                    break;
+                }
+                // What is escaped is no end.
+                at += 1;
+            },
+            b'{' | b'[' => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// Just past the string that opens at `at`, in text already validated.
 pub(super) fn string_end(bytes: &[u8], mut at: usize) -> usize {
     at += 1;

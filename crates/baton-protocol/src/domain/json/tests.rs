@@ -310,3 +310,22 @@ fn s09_the_widest_object_and_the_depth_are_counted() {
         assert_eq!(JsonText::parse(text).unwrap().shape(), JsonShape { keys, depth }, "{text}");
     }
 }
+
+#[test]
+fn p09_the_depth_of_any_text_is_found_without_reading_it() {
+    for (text, depth) in [
+        ("", 0),
+        ("1", 0),
+        (r#"{"a":"]}\\\"[{","b":[[1],{}]}"#, 3),
+        // Not JSON: a string without an end, ends without a beginning, half an escape.
+        (r#"["[[["#, 1),
+        ("]]]][", 1),
+        (r#"["\"#, 1),
+    ] {
+        assert_eq!(super::scan::depth(text.as_bytes()), depth, "{text}");
+    }
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    assert_eq!(JsonText::check_answer_depth(&nested(JsonText::MAX_ANSWER_DEPTH)), Ok(()));
+    let refused = JsonText::check_answer_depth(&nested(JsonText::MAX_ANSWER_DEPTH + 1));
+    assert_eq!(refused, Err(JsonRefused::TooDeep { limit: JsonText::MAX_ANSWER_DEPTH }));
+}

@@ -56,7 +56,9 @@ fn write_status<G: Spelling>(out: &mut Vec<u8>, state: TaskState, message: Optio
     if let Some(message) = message {
         write_message::<G>(object.member("message"), message);
     }
-    write_time(object.member("timestamp"), at);
+    if at.is_known() {
+        write_time(object.member("timestamp"), at);
+    }
     object.end();
 }
 

@@ -15,9 +15,6 @@ use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
 use crate::wire::stream_item::{ArtifactEvent, StatusEvent, StreamItem};
 
-/// The time of a status without a timestamp, since this crate has no clock.
-const NO_TIME: i64 = 0;
-
 impl<G: Spelling> FromWire<G> for Message {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let twin: MessageTwin<G> = twin(deserializer)?;
@@ -50,7 +47,7 @@ impl<G: Spelling> FromWire<G> for Artifact {
 impl<G: Spelling> FromWire<G> for Status {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let StatusTwin::<G> { state, message, timestamp, .. } = twin(deserializer)?;
-        Ok(Status { state, message, timestamp: timestamp.unwrap_or(Timestamp::from_millis(NO_TIME)) })
+        Ok(Status { state, message, timestamp: timestamp.unwrap_or(Timestamp::UNKNOWN) })
     }
 }
 

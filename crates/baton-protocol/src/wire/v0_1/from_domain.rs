@@ -1,11 +1,11 @@
 //! Writes domain values as 0.1 JSON. Members are in the order of the schema; optional empty members are left out.
 
-use super::LegacyOptions;
 use super::names::{role_name, state_name};
+use super::{ARTIFACT_EVENT, LegacyOptions, STATUS_EVENT};
 use crate::domain::json::JsonKind;
 use crate::domain::{
     Artifact, ArtifactUpdate, ContextId, JsonObject, JsonText, Message, Part, PartContent,
-    PushAuthentication, PushConfig, StatusUpdate, Task, TaskId, TaskState, Timestamp,
+    PushAuthentication, PushConfig, PushEvents, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp,
 };
 use crate::operation::{HistoryLength, Reply};
 use crate::wire::objects::write_metadata;
@@ -91,7 +91,7 @@ fn write_status(out: &mut Vec<u8>, state: TaskState, message: Option<&Message>, 
     if let Some(message) = message {
         write_message(object.member("message"), message);
     }
-    if let Some(at) = at {
+    if let Some(at) = at.filter(|at| at.is_known()) {
         let out = object.member("timestamp");
         out.push(b'"');
         write_timestamp(out, at);
@@ -198,6 +198,29 @@ pub fn write_stream_artifact(out: &mut Vec<u8>, task_id: &TaskId, update: &Artif
     object.end();
 }
 
+/// The body of a webhook call: what happened, and the task's status as of then. `artifact` is `None` if the status changed.
+pub fn write_notification(
+    out: &mut Vec<u8>,
+    task_id: &TaskId,
+    at: Timestamp,
+    status: &Status,
+    artifact: Option<&ArtifactUpdate>,
+) {
+    let mut object = Object::begin(out);
+    object.string("taskId", task_id.as_str());
+    object.string("eventType", if artifact.is_some() { ARTIFACT_EVENT } else { STATUS_EVENT });
+    write_status(object.member("status"), status.state, status.message.as_ref(), Some(status.timestamp));
+    if let Some(ArtifactUpdate { artifact, append, last_chunk, ordinal, .. }) = artifact {
+        let chunk = Chunk::InEvent { append: *append, last_chunk: *last_chunk };
+        write_artifact(object.member("artifact"), artifact, *ordinal, chunk);
+    }
+    let out = object.member("timestamp");
+    out.push(b'"');
+    write_timestamp(out, at);
+    out.push(b'"');
+    object.end();
+}
+
 /// `{id, pushNotificationConfig}`.
 pub fn write_push_config(out: &mut Vec<u8>, config: &PushConfig) {
     let mut object = Object::begin(out);
@@ -215,6 +238,12 @@ pub(super) fn write_webhook(out: &mut Vec<u8>, config: &PushConfig) {
         inner.list("schemes", std::slice::from_ref(scheme), |out, scheme| string(out, scheme));
         inner.optional("credentials", credentials.as_deref());
         inner.end();
+    }
+    let PushEvents { status, artifact } = config.events;
+    if (status, artifact) != (true, true) {
+        let names = [(status, STATUS_EVENT), (artifact, ARTIFACT_EVENT)];
+        let names: Vec<&str> = names.into_iter().filter_map(|(on, name)| on.then_some(name)).collect();
+        object.list("events", &names, |out, name| string(out, name));
     }
     object.end();
 }

@@ -19,8 +19,8 @@ use crate::operation::{HistoryLength, Operation, Reply};
 pub(in crate::wire) use self::card::{JSONRPC, legacy_url};
 pub use self::card::{LegacyCardFacts, write_card};
 pub use self::from_domain::{
-    write_push_config, write_reply, write_stream_artifact, write_stream_message, write_stream_status,
-    write_stream_task, write_task,
+    write_notification, write_push_config, write_reply, write_stream_artifact, write_stream_message,
+    write_stream_status, write_stream_task, write_task,
 };
 pub use self::methods::{decode_call, method_of, operation_of, write_call};
 pub use self::names::{parse_state, state_name};
@@ -78,6 +78,11 @@ pub fn read_task(text: &str) -> Result<Task, Error> {
 /// A status or an artifact event. Their context is the task's id, since 0.1 has none.
 pub fn read_stream_item(text: &str) -> Result<StreamItem, Error> {
     read::<V0_1, _>(text, Subject::reply("stream event"))
+}
+
+/// The body of a webhook call: `{taskId, eventType, status, timestamp}`, with the artifact if it is about one.
+pub fn read_notification(text: &str) -> Result<StreamItem, Error> {
+    read::<V0_1, to_domain::Notified>(text, Subject::reply("notification")).map(|notified| notified.0)
 }
 
 pub fn read_card(text: &str) -> Result<AgentCard, Error> {

@@ -15,9 +15,6 @@ use crate::domain::{
 use crate::wire::StreamItem;
 use crate::wire::read::{FromWire, from_str, twin};
 
-/// The time of a status without a timestamp, since this crate has no clock.
-const NO_TIME: i64 = 0;
-
 const SAME_RULES: &str = "every id follows the same rules";
 
 /// The task's id as the id of a message, which has none in 0.1.
@@ -35,7 +32,7 @@ fn own_context(context_id: Option<ContextId>, task_id: &TaskId) -> ContextId {
 }
 
 fn time(timestamp: Option<Timestamp>) -> Timestamp {
-    timestamp.unwrap_or(Timestamp::from_millis(NO_TIME))
+    timestamp.unwrap_or(Timestamp::UNKNOWN)
 }
 
 /// A message without an id.
@@ -212,32 +209,59 @@ impl FromWire<V0_1> for Task {
 impl FromWire<V0_1> for StreamItem {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let StreamTwin { id: task_id, status, artifact, metadata } = twin(deserializer)?;
-        let context_id = own_context(None, &task_id);
         match (status, artifact) {
-            (Some(SaidStatus { state, message, timestamp }), None) => {
-                let message = message.map(|said| said.into_message(message_id(&task_id)));
-                let update = StatusUpdate { state, message, metadata };
-                Ok(StreamItem::Status { task_id, context_id, at: timestamp, update })
-            }
-            (None, Some(placed)) => {
-                let ordinal = placed.0.index.unwrap_or_default();
-                let (append, last_chunk) = (placed.0.append, placed.0.last_chunk);
-                let artifact = placed.into_artifact(ordinal);
-                let update = ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal, metadata };
-                Ok(StreamItem::Artifact { task_id, context_id, update })
-            }
+            (Some(status), None) => Ok(status_item(task_id, status, metadata)),
+            (None, Some(placed)) => Ok(artifact_item(task_id, placed, metadata)),
             _ => Err(D::Error::custom("must hold exactly one of status and artifact")),
         }
     }
 }
 
+fn status_item(task_id: TaskId, status: SaidStatus, metadata: Option<JsonObject>) -> StreamItem {
+    let SaidStatus { state, message, timestamp } = status;
+    let message = message.map(|said| said.into_message(message_id(&task_id)));
+    let update = StatusUpdate { state, message, metadata };
+    StreamItem::Status { context_id: own_context(None, &task_id), task_id, at: timestamp, update }
+}
+
+fn artifact_item(task_id: TaskId, placed: Placed, metadata: Option<JsonObject>) -> StreamItem {
+    let ordinal = placed.0.index.unwrap_or_default();
+    let (append, last_chunk) = (placed.0.append, placed.0.last_chunk);
+    let artifact = placed.into_artifact(ordinal);
+    let update = ArtifactUpdate { artifact, append, joins: false, last_chunk, ordinal, metadata };
+    StreamItem::Artifact { context_id: own_context(None, &task_id), task_id, update }
+}
+
+/// The body of a webhook call.
+pub(super) struct Notified(pub(super) StreamItem);
+
+impl FromWire<V0_1> for Notified {
+    fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let NotificationTwin { task_id, _event_type: _, status, artifact, timestamp } = twin(deserializer)?;
+        // Only an event about an artifact has one, and some servers send none even then.
+        Ok(Notified(match (artifact, status) {
+            (Some(placed), _) => artifact_item(task_id, placed, None),
+            (None, Some(mut status)) => {
+                status.timestamp = timestamp.unwrap_or(status.timestamp);
+                status_item(task_id, status, None)
+            }
+            (None, None) => return Err(D::Error::missing_field("status")),
+        }))
+    }
+}
+
 /// An event kind that a webhook can ask for.
-pub(super) struct EventName;
+#[derive(PartialEq)]
+pub(super) enum EventName {
+    Status,
+    Artifact,
+}
 
 impl FromWire<V0_1> for EventName {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_str(deserializer, "status or artifact", |text| match text {
-            super::STATUS_EVENT | super::ARTIFACT_EVENT => Ok(EventName),
+            super::STATUS_EVENT => Ok(EventName::Status),
+            super::ARTIFACT_EVENT => Ok(EventName::Artifact),
             _ => Err("must be status or artifact".to_owned()),
         })
     }
@@ -245,8 +269,8 @@ impl FromWire<V0_1> for EventName {
 
 impl FromWire<V0_1> for PushConfig {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let PushConfigTwin { url, token, authentication, _events: () } = twin(deserializer)?;
-        Ok(PushConfig { id: None, task_id: None, url, token, authentication })
+        let PushConfigTwin { url, token, authentication, events } = twin(deserializer)?;
+        Ok(PushConfig { id: None, task_id: None, url, token, authentication, events })
     }
 }
 

@@ -6,7 +6,8 @@ use serde::de::{Deserializer, Error as _};
 use super::V0_1;
 use super::to_domain::{EventName, File, Happened, Placed, Said, SaidStatus};
 use crate::domain::{
-    ContextId, JsonObject, JsonText, Part, PushAuthentication, PushConfig, Role, TaskId, TaskState, Timestamp,
+    ContextId, JsonObject, JsonText, Part, PushAuthentication, PushConfig, PushEvents, Role, TaskId,
+    TaskState, Timestamp,
 };
 use crate::wire::read::{one, optional, or_default, text};
 use crate::wire::scalars::{Bytes, maybe_id};
@@ -134,6 +135,23 @@ pub(super) struct StreamTwin {
     pub(super) metadata: Option<JsonObject>,
 }
 
+/// The body of a webhook call: what happened, and the task's status as of then.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NotificationTwin {
+    #[serde(deserialize_with = "one::<V0_1, _, _>")]
+    pub(super) task_id: TaskId,
+    /// Not needed, but checked: the two kinds of events are told apart by the artifact.
+    #[serde(rename = "eventType", deserialize_with = "one::<V0_1, _, _>")]
+    pub(super) _event_type: EventName,
+    #[serde(default, deserialize_with = "optional::<V0_1, _, _>")]
+    pub(super) status: Option<SaidStatus>,
+    #[serde(default, deserialize_with = "optional::<V0_1, _, _>")]
+    pub(super) artifact: Option<Placed>,
+    #[serde(default, deserialize_with = "optional::<V0_1, _, _>")]
+    pub(super) timestamp: Option<Timestamp>,
+}
+
 #[derive(Deserialize)]
 pub(super) struct PushConfigTwin {
     #[serde(deserialize_with = "one::<V0_1, _, _>")]
@@ -142,13 +160,18 @@ pub(super) struct PushConfigTwin {
     pub(super) token: Option<String>,
     #[serde(default, deserialize_with = "optional::<V0_1, _, _>")]
     pub(super) authentication: Option<PushAuthentication>,
-    /// Checked, not kept: every event is delivered.
-    #[serde(default, rename = "events", deserialize_with = "event_names")]
-    pub(super) _events: (),
+    #[serde(default, deserialize_with = "event_names")]
+    pub(super) events: PushEvents,
 }
 
-fn event_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    or_default::<V0_1, Vec<EventName>, D>(deserializer).map(|_| ())
+/// An empty list is the same as none: all events.
+fn event_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PushEvents, D::Error> {
+    let names = or_default::<V0_1, Vec<EventName>, D>(deserializer)?;
+    if names.is_empty() {
+        return Ok(PushEvents::default());
+    }
+    let has = |name| names.contains(&name);
+    Ok(PushEvents { status: has(EventName::Status), artifact: has(EventName::Artifact) })
 }
 
 #[derive(Deserialize)]

@@ -7,8 +7,8 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor, value};
 use super::Dialect;
 use super::types::*;
 use crate::domain::{
-    JsonObject, JsonText, Message, Part, PartContent, PushAuthentication, PushConfig, PushConfigId, Task,
-    TaskId,
+    JsonObject, JsonText, Message, Part, PartContent, PushAuthentication, PushConfig, PushConfigId,
+    PushEvents, Task, TaskId,
 };
 use crate::error::{Error, ErrorKind};
 use crate::operation::{Operation, Reply};
@@ -179,7 +179,8 @@ pub(super) struct Settings(pub(super) PushConfig);
 impl<G> FromWire<G> for Settings {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let SettingsTwin { id, url, token, authentication } = twin(deserializer)?;
-        Ok(Settings(PushConfig { id, task_id: None, url, token, authentication }))
+        let events = PushEvents::default();
+        Ok(Settings(PushConfig { id, task_id: None, url, token, authentication, events }))
     }
 }
 

@@ -4,7 +4,7 @@ use serde::de::{Deserializer, Error as _};
 
 use super::V1;
 use super::types::*;
-use crate::domain::{Part, PartContent, PushAuthentication, PushConfig};
+use crate::domain::{Part, PartContent, PushAuthentication, PushConfig, PushEvents};
 use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
 
@@ -29,7 +29,11 @@ pub(super) struct TenantPushConfig {
 impl FromWire<V1> for TenantPushConfig {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let PushConfigTwin { tenant, id, task_id, url, token, authentication } = twin(deserializer)?;
-        Ok(TenantPushConfig { tenant, config: PushConfig { id, task_id, url, token, authentication } })
+        let events = PushEvents::default();
+        Ok(TenantPushConfig {
+            tenant,
+            config: PushConfig { id, task_id, url, token, authentication, events },
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Every operation, by every interface of an agent that knows the `tck-` phrases (`baton serve` does):
 //!
-//! `cargo run -p baton-client --example tour -- http://127.0.0.1:3000 [bearer token]`
+//! `cargo run -p baton-client --example tour -- http://127.0.0.1:3000`
+//!
+//! `--bearer TOKEN` and `--api-key KEY` are credentials, `--ca FILE` is the authority to trust. With `--stranger FILE`,
+//! another authority, it also checks what happens without the right credential and the right authority.
 //!
 //! Prints the name of each interface, and below it `ok`, `FAIL` or `skip` for each check, as the scripts of `interop` do.
 //! Fails if any failed. `cargo xtask interop` runs it against agents of other SDKs.
@@ -13,7 +16,7 @@ use std::process::ExitCode;
 use baton_client::protocol::domain::{Part, PushConfig, PushConfigId, TaskId, TaskState};
 use baton_client::protocol::operation::{ListTasks, SendMessage};
 use baton_client::protocol::{ErrorKind, Generation};
-use baton_client::{Binding, Builder, Client, Ending, message};
+use baton_client::{Binding, Builder, Client, Ending, TlsOptions, TransportKind, message};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -95,9 +98,8 @@ async fn with_webhook(client: &Client) -> Result<(TaskId, PushConfig), Box<dyn s
     let config = PushConfig {
         id: Some(PushConfigId::parse("hook-1")?),
         task_id: Some(task_id.clone()),
-        url: "http://127.0.0.1:9/".to_owned(),
         token: Some("token".to_owned()),
-        authentication: None,
+        ..PushConfig::new("http://127.0.0.1:9/")
     };
     let made = client.create_push_config(config).await?;
     Ok((task_id, made))
@@ -132,15 +134,23 @@ async fn extended_card(client: &Client) -> Outcome {
     check(!card.name.is_empty(), "a card without a name")
 }
 
+/// Prints the verdict, and returns how many have failed.
+fn told(check: &str, outcome: Outcome) -> u32 {
+    match outcome {
+        Ok(()) => {
+            println!("ok {check}");
+            0
+        }
+        Err(error) => {
+            println!("FAIL {check}: {error}");
+            1
+        }
+    }
+}
+
 async fn tour(client: &Client) -> u32 {
     let mut failed = 0;
-    let mut told = |check: &str, outcome: Outcome| match outcome {
-        Ok(()) => println!("ok {check}"),
-        Err(error) => {
-            failed += 1;
-            println!("FAIL {check}: {error}");
-        }
-    };
+    let mut told = |check: &str, outcome: Outcome| failed += told(check, outcome);
     told("p09_sends", send(client).await);
     told("p09_gets_message_reply", only_a_message(client).await);
     told("p09_streams", stream(client).await);
@@ -168,24 +178,101 @@ async fn tour(client: &Client) -> u32 {
     failed
 }
 
+/// A call that the agent must refuse as not authenticated; `sent` if it has a credential.
+async fn refused(client: &Client, sent: bool) -> Outcome {
+    let error = client.get(&TaskId::parse("no-such-task")?).await.err().ok_or("it was let in")?;
+    let agent = error.agent().ok_or_else(|| error.to_string())?;
+    check(agent.http_status() == Some(401) && agent.credentials_sent() == sent, error.to_string())
+}
+
+/// A server of an authority that nobody trusts is not even asked for its card.
+async fn distrusted(builder: &Builder, url: &str, stranger: &[u8]) -> Outcome {
+    let tls = TlsOptions::default().trust_only(stranger);
+    let error = builder.clone().tls(tls).connect(url).await.err().ok_or("it was trusted")?;
+    let kind = error.transport().ok_or_else(|| error.to_string())?.kind();
+    check(kind == TransportKind::Tls, error.to_string())
+}
+
+/// What was given on the command line.
+#[derive(Default)]
+struct Given {
+    url: String,
+    bearer: Option<String>,
+    api_key: Option<String>,
+    ca: Option<Vec<u8>>,
+    stranger: Option<Vec<u8>>,
+}
+
+impl Given {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut given = Given { url: arguments.next()?, ..Given::default() };
+        while let Some(flag) = arguments.next() {
+            let value = arguments.next()?;
+            match flag.as_str() {
+                "--bearer" => given.bearer = Some(value),
+                "--api-key" => given.api_key = Some(value),
+                "--ca" => given.ca = Some(std::fs::read(value).ok()?),
+                "--stranger" => given.stranger = Some(std::fs::read(value).ok()?),
+                _ => return None,
+            }
+        }
+        Some(given)
+    }
+
+    fn builder(&self) -> Builder {
+        let tls = TlsOptions::default();
+        let tls = self.ca.iter().fold(tls, |tls, ca| tls.trust_only(ca.clone()));
+        Builder::default().tls(tls)
+    }
+
+    /// With all credentials, or with wrong ones in their place.
+    fn with_credentials(&self, builder: Builder, right: bool) -> Builder {
+        let value = |given: &String| if right { given.clone() } else { "wrong".to_owned() };
+        let builder = self.bearer.iter().fold(builder, |builder, token| builder.bearer(value(token)));
+        self.api_key.iter().fold(builder, |builder, key| builder.api_key(value(key)))
+    }
+
+    /// How the agent is guarded, by one of its interfaces.
+    async fn guarded(&self, choose: impl Fn(Builder) -> Builder, stranger: &[u8]) -> u32 {
+        let without = choose(self.builder()).connect(&self.url).await;
+        let wrong = choose(self.with_credentials(self.builder(), false)).connect(&self.url).await;
+        let refused_without = match without {
+            Ok(client) => refused(&client, false).await,
+            Err(error) => Err(error.into()),
+        };
+        let refused_wrong = match wrong {
+            Ok(client) => refused(&client, true).await,
+            Err(error) => Err(error.into()),
+        };
+        let mut failed = 0;
+        failed += told("p09_refused_without_credential", refused_without);
+        failed += told("p09_refused_with_a_wrong_credential", refused_wrong);
+        failed += told(
+            "p09_distrusts_an_unknown_authority",
+            distrusted(&self.builder(), &self.url, stranger).await,
+        );
+        failed
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let Some(url) = arguments.next() else {
-        eprintln!("usage: tour URL [bearer token]");
+    let Some(given) = Given::read(std::env::args().skip(1)) else {
+        eprintln!("usage: tour URL [--bearer TOKEN] [--api-key KEY] [--ca FILE] [--stranger FILE]");
         return ExitCode::from(2);
     };
-    let mut builder = Builder::default();
-    if let Some(token) = arguments.next() {
-        builder = builder.bearer(token);
-    }
+    let builder = given.with_credentials(given.builder(), true);
     let mut failed = 0;
     for version in [Generation::V1, Generation::V0_3] {
         for (binding, shown) in [(Binding::JsonRpc, "JSON-RPC"), (Binding::HttpJson, "HTTP+JSON")] {
-            match builder.clone().bindings([binding]).versions([version]).connect(&url).await {
+            let choose = |builder: Builder| builder.bindings([binding]).versions([version]);
+            match choose(builder.clone()).connect(&given.url).await {
                 Ok(client) => {
                     println!("{shown} {}", version.version());
                     failed += tour(&client).await;
+                    if let Some(stranger) = &given.stranger {
+                        failed += given.guarded(choose, stranger).await;
+                    }
                 }
                 Err(error) => eprintln!("{shown} {}: {error}", version.version()),
             }

@@ -1,7 +1,7 @@
 //! Everything that can be set before a client connects.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 
 use baton_protocol::Generation;
 use http::{HeaderMap, HeaderName};
@@ -36,6 +36,8 @@ pub struct Builder {
     extensions: Vec<String>,
     user_agent: String,
     observer: Observer,
+    /// Made at first use; clones share it, so that a card and the first call after it need one connection.
+    http: Arc<OnceLock<Arc<Http>>>,
 }
 
 impl Default for Builder {
@@ -55,6 +57,7 @@ impl Default for Builder {
             extensions: Vec::new(),
             user_agent: concat!("baton/", env!("CARGO_PKG_VERSION")).to_owned(),
             observer: Observer::default(),
+            http: Arc::default(),
         }
     }
 }
@@ -89,6 +92,15 @@ impl Builder {
         self.credential(Credential::bearer(token))
     }
 
+    /// A bearer token that changes: [`Credential::bearer_from`].
+    pub fn bearer_from<F, E>(self, provide: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<String, E>> + Send + 'static,
+        E: std::fmt::Display,
+    {
+        self.credential(Credential::bearer_from(provide))
+    }
+
     /// An API key, sent where the card says; in `X-API-Key` if it does not.
     pub fn api_key(self, key: impl Into<String>) -> Self {
         self.credential(Credential::api_key(key))
@@ -112,7 +124,7 @@ impl Builder {
     }
 
     /// Sends credentials and headers to this origin, too. By default they go to the origin of the address that
-    /// [`connect`](Self::connect) is given, and a card cannot send them elsewhere.
+    /// [`connect`](Self::connect) is given, and a card cannot send them elsewhere, except from http to https on the same host.
     pub fn trust_origin(mut self, origin: Origin) -> Self {
         self.trusted.push(origin);
         self
@@ -133,7 +145,7 @@ impl Builder {
     /// How long things may take.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
-        self
+        self.on_new_connections()
     }
 
     /// How large things may be.
@@ -157,13 +169,13 @@ impl Builder {
     /// Whom to trust, and a client certificate.
     pub fn tls(mut self, tls: TlsOptions) -> Self {
         self.tls = tls;
-        self
+        self.on_new_connections()
     }
 
     /// Proxies. By default there are none: the environment is not read.
     pub fn proxies(mut self, proxies: Proxies) -> Self {
         self.proxies = proxies;
-        self
+        self.on_new_connections()
     }
 
     /// A cache of cards that is shared with other clients.
@@ -175,13 +187,13 @@ impl Builder {
     /// The `User-Agent` header. Default: `baton/VERSION`.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = name.into();
-        self
+        self.on_new_connections()
     }
 
     /// Is told everything that is exchanged, without credentials: for showing it to people who look for a mistake.
     pub fn observe(mut self, tell: impl Fn(&Observed<'_>) + Send + Sync + 'static) -> Self {
         self.observer = Observer::new(tell);
-        self
+        self.on_new_connections()
     }
 
     /// Finds the agent's card, and nothing more.
@@ -198,8 +210,8 @@ impl Builder {
 
     /// Checks the signatures of a card.
     pub async fn verify_card(&self, discovered: &Discovered, keys: &CardKeys) -> CardTrust {
-        let http = self.http();
-        keys.check(discovered, Caller { http: &http, timeouts: &self.timeouts, limits: &self.limits }).await
+        let Builder { timeouts, limits, .. } = self.clone();
+        keys.check(discovered, &Caller { http: self.http(), timeouts, limits }).await
     }
 
     /// Finds the agent's card and chooses an interface. Nothing is sent to the interface yet. A card that cannot be fetched
@@ -211,7 +223,8 @@ impl Builder {
         self.client(http, discovered)
     }
 
-    /// A client for a card that was found before.
+    /// A client for a card that was found before. It uses the connections of [`discover`](Self::discover), if that was called
+    /// on this builder or on one that this is a copy of.
     pub fn with_card(&self, discovered: Discovered) -> Result<Client, Error> {
         self.client(self.http(), discovered)
     }
@@ -221,12 +234,21 @@ impl Builder {
         Discovery { http, cache, credentials, timeouts, limits }.find(reference).await
     }
 
-    fn http(&self) -> Http {
-        let Builder { tls, proxies, timeouts, user_agent, observer, .. } = self.clone();
-        Http::new(tls, proxies, timeouts.connect, user_agent, observer)
+    fn http(&self) -> Arc<Http> {
+        let made = self.http.get_or_init(|| {
+            let Builder { tls, proxies, timeouts, user_agent, observer, .. } = self.clone();
+            Arc::new(Http::new(tls, proxies, timeouts.connect, user_agent, observer))
+        });
+        Arc::clone(made)
     }
 
-    fn client(&self, http: Http, discovered: Discovered) -> Result<Client, Error> {
+    /// After a change of how connections are made.
+    fn on_new_connections(mut self) -> Self {
+        self.http = Arc::default();
+        self
+    }
+
+    fn client(&self, http: Arc<Http>, discovered: Discovered) -> Result<Client, Error> {
         let Discovered { card, generation, origin, .. } = &discovered;
         let interfaces = choose(card, *generation, origin.as_ref(), &self.preference)?;
         let mut trusted = self.trusted.clone();

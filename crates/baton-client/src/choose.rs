@@ -8,6 +8,7 @@ use baton_protocol::generation::AskedVersion;
 use baton_protocol::wire::dialect::Dialect;
 use reqwest::Url;
 
+use crate::address::{self, without_secrets};
 use crate::origin::Origin;
 
 /// How calls travel.
@@ -48,6 +49,7 @@ impl fmt::Display for Binding {
 
 /// What the caller wants. Empty lists leave the choice to the card's order, as the specification asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Preference {
     /// Only these bindings, the best first.
     pub bindings: Vec<Binding>,
@@ -75,6 +77,11 @@ impl Interface {
         self.url.as_str()
     }
 
+    /// The same for showing it to people: without its query, which may hold an API key.
+    pub fn shown_url(&self) -> String {
+        without_secrets(&self.url)
+    }
+
     /// How calls travel.
     pub fn binding(&self) -> Binding {
         self.binding
@@ -90,7 +97,8 @@ impl Interface {
         self.tenant.as_deref()
     }
 
-    pub(crate) fn dialect(&self) -> Dialect {
+    /// The encoding of its calls and answers.
+    pub fn dialect(&self) -> Dialect {
         match self.binding {
             Binding::HttpJson => Dialect::in_http_json(self.generation),
             Binding::JsonRpc | Binding::Grpc => Dialect::in_jsonrpc(self.generation),
@@ -116,7 +124,7 @@ impl fmt::Display for NoInterface {
         for (at, (interface, why)) in self.offered.iter().enumerate() {
             let AgentInterface { url, protocol_binding, protocol_version, .. } = interface;
             let before = if at == 0 { "; offered:" } else { "," };
-            write!(f, "{before} {protocol_binding} {protocol_version} at {url} ({why})")?;
+            write!(f, "{before} {protocol_binding} {protocol_version} at {} ({why})", address::typed(url))?;
         }
         Ok(())
     }

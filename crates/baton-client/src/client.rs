@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::VERSION_HEADER;
-use baton_protocol::operation::{Call, Operation, Reply};
+use baton_protocol::operation::{Call, Reply};
 use baton_protocol::wire::jsonrpc::RpcId;
-use baton_protocol::wire::peer_state::FromPeer;
 use baton_protocol::{ErrorKind, Generation};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -22,7 +22,7 @@ use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
 use crate::origin::Origin;
 use crate::retry::Attempts;
 use crate::stream::Events;
-use crate::transport::{encode, read_reply};
+use crate::transport::{Received, encode, read_reply};
 
 /// Talks to one agent. Clones are cheap and share connections.
 ///
@@ -32,7 +32,7 @@ pub struct Client(pub(crate) Arc<Shared>);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) http: Http,
+    pub(crate) http: Arc<Http>,
     pub(crate) discovered: Discovered,
     /// The best first. At least one.
     pub(crate) interfaces: Vec<Interface>,
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
 const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
 const OLD_EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("x-a2a-extensions");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Servers refuse long headers.
+const LONGEST_EVENT_ID: usize = 4096;
 
 impl Client {
     /// A client with the defaults: `https://host`, the address of a card, or a file with one.
@@ -88,10 +90,16 @@ impl Client {
         self.0.authorizer.missing()
     }
 
-    /// True if the interface is at another origin than the one the user named, so that it does not get the credentials.
-    /// [`Builder::trust_origin`] allows it.
+    /// True if there are credentials, or headers of the user's own, that the interface does not get, because it is at another
+    /// origin than the one the user named. [`Builder::trust_origin`] allows it.
     pub fn withholds_credentials(&self) -> bool {
-        self.0.authorizer.withholds(&self.interface().url)
+        self.0.authorizer.withholds(&self.interface().url, !self.0.headers.is_empty())
+    }
+
+    /// Where credentials and headers may go: the origin that the user named, and those that the user trusts. With a card from
+    /// a file, those of its interfaces.
+    pub fn trusted_origins(&self) -> &[Origin] {
+        self.0.authorizer.trusted()
     }
 
     /// Obtains a token from the authorization server that the card names, with the user's help where the flow needs it, and
@@ -101,7 +109,7 @@ impl Client {
         let source = self.0.authorizer.token_source().ok_or_else(|| {
             Error::Credentials("the card has no scheme with an authorization server".to_owned())
         })?;
-        source.log_in(self.caller(), flow, &prompt).await
+        source.log_in(&self.caller(), flow, &prompt).await
     }
 
     /// Whether the card says that the agent streams.
@@ -113,24 +121,45 @@ impl Client {
         &self.0.reconnects
     }
 
+    pub(crate) fn size_limits(&self) -> &SizeLimits {
+        &self.0.limits
+    }
+
     pub(crate) fn retries(&self) -> &Retries {
         &self.0.retries
     }
 
-    /// Makes a call that does not stream, again if that is safe.
-    pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
-        self.call_peer(call).await.map(|reply| reply.value)
+    /// Makes any call that does not stream, again if that is safe. The methods for single operations do more: this one
+    /// returns what the agent answered, and waits for nothing.
+    pub async fn call(&self, call: Call) -> Result<Reply, Error> {
+        if call.operation().facts().streams {
+            return Err(Error::Invalid(format!("{} is answered with a stream", call.operation().facts().v1)));
+        }
+        self.call_peer(&call, self.retries()).await.map(|received| received.reply.value)
     }
 
-    /// The same, with the names of states that are none of the eight.
-    pub(crate) async fn call_peer(&self, call: Call) -> Result<FromPeer<Reply>, Error> {
-        let operation = call.operation();
-        let mut attempts = Attempts::new(&self.0.retries, operation);
+    /// The same, with everything that is known of the answer.
+    pub(crate) async fn call_peer(&self, call: &Call, retries: &Retries) -> Result<Received, Error> {
+        self.until_answered(retries, call, |at| self.call_once(at, call)).await
+    }
+
+    /// Makes a call again and again: at the next interface if this one cannot be reached, in another form if the agent
+    /// wants that, and as often as the retries allow. `once` is given the interface.
+    pub(crate) async fn until_answered<T, F>(
+        &self,
+        retries: &Retries,
+        call: &Call,
+        once: impl Fn(usize) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut attempts = Attempts::new(retries, call.operation());
         loop {
             let at = self.0.current.load(Ordering::Relaxed);
-            match self.call_once(at, &call).await {
-                Ok(reply) => return Ok(reply),
-                Err(error) if self.moved_on(at, &error) || self.takes_bare_webhook(at, &call, &error) => {}
+            match once(at).await {
+                Ok(answered) => return Ok(answered),
+                Err(error) if self.moved_on(at, &error) || self.takes_bare_webhook(at, call, &error) => {}
                 Err(error) => attempts.again(error).await?,
             }
         }
@@ -146,25 +175,21 @@ impl Client {
             && !self.0.bare_webhooks.swap(true, Ordering::Relaxed)
     }
 
-    async fn call_once(&self, at: usize, call: &Call) -> Result<FromPeer<Reply>, Error> {
+    async fn call_once(&self, at: usize, call: &Call) -> Result<Received, Error> {
         let interface = &self.0.interfaces[at];
         let (id, mut answer, sent) = self.exchange(interface, call, None).await?;
-        let operation = call.operation();
-        let reply = read_reply(interface, operation, &id, &mut answer, self.0.limits.reply).await;
+        let reply = read_reply(interface, call, &id, &mut answer, self.0.limits.reply).await;
         reply.map_err(|error| with_fact(error, sent))
     }
 
-    /// Opens a stream, again if that is safe. A stream that is lost later is not opened again here.
-    pub(crate) async fn open_stream(&self, call: Call, last_event_id: Option<&str>) -> Result<Events, Error> {
-        let mut attempts = Attempts::new(&self.0.retries, call.operation());
-        loop {
-            let at = self.0.current.load(Ordering::Relaxed);
-            match self.open_stream_once(at, &call, last_event_id).await {
-                Ok(events) => return Ok(events),
-                Err(error) if self.moved_on(at, &error) => {}
-                Err(error) => attempts.again(error).await?,
-            }
-        }
+    /// Opens a stream. One that is lost later is not opened again here.
+    pub(crate) async fn open_stream(
+        &self,
+        call: &Call,
+        last_event_id: Option<&str>,
+        retries: &Retries,
+    ) -> Result<Events, Error> {
+        self.until_answered(retries, call, |at| self.open_stream_once(at, call, last_event_id)).await
     }
 
     async fn open_stream_once(
@@ -174,10 +199,7 @@ impl Client {
         last_event_id: Option<&str>,
     ) -> Result<Events, Error> {
         let interface = &self.0.interfaces[at];
-        let (id, mut answer, sent) = self.exchange(interface, call, last_event_id).await?;
-        if answer.status() < 300 {
-            answer.has_no_deadline();
-        }
+        let (id, answer, sent) = self.exchange(interface, call, last_event_id).await?;
         let SizeLimits { event, reply, .. } = self.0.limits;
         let events = Events::open(interface.clone(), id, answer, event, reply).await;
         events.map_err(|error| with_fact(error, sent))
@@ -185,9 +207,10 @@ impl Client {
 
     /// True if the interface cannot be reached and another one is tried from now on. An interface that has answered before is
     /// only away for a while, and those at the same origin are as far away as it is.
-    pub(crate) fn moved_on(&self, at: usize, error: &Error) -> bool {
+    fn moved_on(&self, at: usize, error: &Error) -> bool {
         let unreachable = error.transport().is_some_and(|error| {
-            !error.may_have_reached() && matches!(error.kind(), TransportKind::Connect | TransportKind::Tls)
+            use TransportKind::{Connect, Timeout, Tls};
+            !error.may_have_reached() && matches!(error.kind(), Connect | Timeout | Tls)
         });
         if !unreachable || self.0.has_answered.load(Ordering::Relaxed) {
             return false;
@@ -213,7 +236,8 @@ impl Client {
         loop {
             let id = RpcId::number(self.0.next_id.fetch_add(1, Ordering::Relaxed));
             let mut request = self.request(interface, call, &id, last_event_id)?;
-            let sent = self.0.authorizer.apply(self.caller(), &mut request).await?;
+            let sent =
+                self.0.authorizer.apply(&self.caller(), &mut request).await? || has_own(&request.headers);
             let challenge_for = request.clone();
             let answer = self.0.http.send(request).await?;
             self.0.has_answered.store(true, Ordering::Relaxed);
@@ -222,7 +246,7 @@ impl Client {
                 let headers = answer.headers().get_all(header::WWW_AUTHENTICATE).iter();
                 let challenges: Vec<String> =
                     headers.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
-                if self.0.authorizer.challenged(&challenge_for, &challenges) {
+                if self.0.authorizer.challenged(&challenge_for, &challenges).await {
                     continue;
                 }
             }
@@ -230,9 +254,20 @@ impl Client {
         }
     }
 
-    fn caller(&self) -> Caller<'_> {
+    /// For everything up to the end of an answer, or to the head of a stream.
+    fn patience(&self, call: &Call) -> Option<Duration> {
+        let Timeouts { call: usual, send, idle, .. } = self.0.timeouts;
+        match call {
+            // The answer comes when the agent has done its work.
+            Call::SendMessage(message) if !message.return_immediately => send,
+            Call::SendMessage(_) | Call::SendStreamingMessage(_) => Some(send.unwrap_or(idle)),
+            _ => Some(usual),
+        }
+    }
+
+    fn caller(&self) -> Caller {
         let Shared { http, timeouts, limits, .. } = &*self.0;
-        Caller { http, timeouts, limits }
+        Caller { http: Arc::clone(http), timeouts: timeouts.clone(), limits: limits.clone() }
     }
 
     fn request(
@@ -267,17 +302,19 @@ impl Client {
             };
             headers.insert(name, crate::http::header_value("extensions", &self.0.extensions.join(","))?);
         }
-        if let Some(last) = last_event_id {
-            headers.insert(LAST_EVENT_ID, crate::http::header_value("Last-Event-ID", last)?);
+        // Ids are the agent's choice. One that no header can hold is no help, as if there were none.
+        let last = last_event_id.filter(|last| last.len() <= LONGEST_EVENT_ID);
+        if let Some(Ok(last)) = last.map(|last| HeaderValue::from_bytes(last.as_bytes())) {
+            headers.insert(LAST_EVENT_ID, last);
         }
-        let is_send = matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage);
         let mut request = Request {
             method: encoded.method,
             url: encoded.url,
             headers,
             body: encoded.body,
+            secret_query: Vec::new(),
             with_certificate: false,
-            total: if is_send { self.0.timeouts.send } else { Some(self.0.timeouts.call) },
+            total: self.patience(call),
             idle: self.0.timeouts.idle,
         };
         // The user's own headers may hold secrets, too.
@@ -290,11 +327,14 @@ impl Client {
     }
 }
 
-/// Notes on a refusal whether credentials had been sent.
+/// Whether a header that the user added is a credential.
+fn has_own(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::AUTHORIZATION) || headers.contains_key(header::COOKIE)
+}
+
+/// Notes on an error whether credentials had been sent. On every one: agents refuse with many statuses and codes.
 pub(crate) fn with_fact(mut error: Error, sent: bool) -> Error {
-    if let Error::Agent(agent) = &mut error
-        && agent.kind() == Some(ErrorKind::Unauthenticated)
-    {
+    if let Error::Agent(agent) = &mut error {
         agent.credentials_sent = sent;
     }
     error

@@ -8,6 +8,7 @@ mod challenge;
 mod digest;
 pub(crate) mod oauth;
 mod plan;
+mod provider;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -22,6 +23,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use self::digest::Session;
 use self::oauth::{Caller, OAuthClient, TokenSource};
 use self::plan::{Plan, Step};
+pub use self::provider::TokenProvider;
 use crate::error::Error;
 use crate::http::Request;
 use crate::origin::Origin;
@@ -34,6 +36,8 @@ pub enum Credential {
     ApiKey(SecretString),
     /// A bearer token, however it was obtained.
     Bearer(SecretString),
+    /// A bearer token that changes.
+    BearerFrom(TokenProvider),
     /// User and password, for basic and digest authentication.
     Password {
         /// The user's name.
@@ -56,6 +60,16 @@ impl Credential {
         Self::Bearer(token.into().into())
     }
 
+    /// A bearer token that changes: `provide` is asked before each request, so it should remember the token while it is good.
+    /// After a 401 it is asked once more; if it then gives another token, the request is made again.
+    pub fn bearer_from<F, E>(provide: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<String, E>> + Send + 'static,
+        E: fmt::Display,
+    {
+        Self::BearerFrom(TokenProvider::new(provide))
+    }
+
     /// User and password.
     pub fn password(user: impl Into<String>, password: impl Into<String>) -> Self {
         Self::Password { user: user.into(), password: password.into().into() }
@@ -67,6 +81,7 @@ impl fmt::Debug for Credential {
         match self {
             Self::ApiKey(_) => f.write_str("ApiKey([redacted])"),
             Self::Bearer(_) => f.write_str("Bearer([redacted])"),
+            Self::BearerFrom(_) => f.write_str("BearerFrom(…)"),
             Self::Password { user, .. } => write!(f, "Password({user:?}, [redacted])"),
             Self::OAuth(client) => fmt::Debug::fmt(client, f),
         }
@@ -90,9 +105,9 @@ impl Credentials {
     }
 
     /// For a card that only some may read: how each credential is sent most often.
-    pub(crate) fn apply_without_card(&self, request: &mut Request) -> Result<(), Error> {
+    pub(crate) async fn apply_without_card(&self, request: &mut Request) -> Result<(), Error> {
         for step in self.any.iter().filter_map(plan::usual) {
-            step.apply_plain(request)?;
+            step.known().await?.apply_plain(request)?;
         }
         Ok(())
     }
@@ -123,13 +138,21 @@ impl Authorizer {
         self.trusts_address(&request.url)
     }
 
-    fn trusts_address(&self, url: &Url) -> bool {
-        Origin::of(url).is_some_and(|origin| self.trusted.contains(&origin))
+    pub(crate) fn trusted(&self) -> &[Origin] {
+        &self.trusted
     }
 
-    /// Whether there are credentials that this address does not get.
-    pub(crate) fn withholds(&self, url: &Url) -> bool {
-        (self.has_certificate || !self.plan.steps.is_empty()) && !self.trusts_address(url)
+    fn trusts_address(&self, url: &Url) -> bool {
+        Origin::of(url).is_some_and(|origin| self.trusted.iter().any(|trusted| trusted.covers(&origin)))
+    }
+
+    /// Whether there are credentials, or headers of the user's own, that this address does not get.
+    pub(crate) fn withholds(&self, url: &Url, has_headers: bool) -> bool {
+        let is_kept_back = |step: &Step| matches!(step, Step::OAuth(source) if !source.may_go_to(url));
+        match self.trusts_address(url) {
+            true => self.plan.steps.iter().any(is_kept_back),
+            false => self.has_certificate || has_headers || !self.plan.steps.is_empty(),
+        }
     }
 
     /// The schemes that the card requires and that no credential was given for; empty if nothing is missing.
@@ -146,7 +169,7 @@ impl Authorizer {
     }
 
     /// Adds the credentials; true if the request now has one.
-    pub(crate) async fn apply(&self, caller: Caller<'_>, request: &mut Request) -> Result<bool, Error> {
+    pub(crate) async fn apply(&self, caller: &Caller, request: &mut Request) -> Result<bool, Error> {
         if !self.trusts(request) {
             return Ok(false);
         }
@@ -162,13 +185,14 @@ impl Authorizer {
                         sent = true;
                     }
                 }
+                Step::OAuth(source) if !source.may_go_to(&request.url) => {}
                 Step::OAuth(source) => {
                     let token = source.token(caller).await?;
                     Step::Bearer(token).apply_plain(request)?;
                     sent = true;
                 }
                 plain => {
-                    plain.apply_plain(request)?;
+                    plain.known().await?.apply_plain(request)?;
                     sent = true;
                 }
             }
@@ -177,21 +201,26 @@ impl Authorizer {
     }
 
     /// After a 401: true if the same request would now be sent with something else.
-    pub(crate) fn challenged(&self, request: &Request, challenges: &[String]) -> bool {
+    pub(crate) async fn challenged(&self, request: &Request, challenges: &[String]) -> bool {
         if !self.trusts(request) {
             return false;
         }
-        let mut steps = self.plan.steps.iter();
         let token = request.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.strip_prefix("Bearer ")).map(SecretString::from);
-        let renewed = |step: &Step| match (step, &token) {
-            (Step::OAuth(source), Some(token)) => source.refused(token),
-            _ => false,
-        };
-        if steps.clone().any(renewed) {
-            return true;
+        for step in &self.plan.steps {
+            let is_renewed = match (step, &token) {
+                (Step::OAuth(source), Some(token)) => source.refused(token),
+                (Step::BearerFrom(provider), Some(refused)) => {
+                    let another = provider.token().await;
+                    another.is_ok_and(|another| another.expose_secret() != refused.expose_secret())
+                }
+                _ => false,
+            };
+            if is_renewed {
+                return true;
+            }
         }
-        if !steps.any(|step| matches!(step, Step::Digest { .. })) {
+        if !self.plan.steps.iter().any(|step| matches!(step, Step::Digest { .. })) {
             return false;
         }
         let Some(fresh) = Session::begin(challenges) else { return false };
@@ -204,6 +233,14 @@ impl Authorizer {
 }
 
 impl Step {
+    /// With the token of now, if it is one that changes.
+    async fn known(&self) -> Result<Step, Error> {
+        Ok(match self {
+            Self::BearerFrom(provider) => Self::Bearer(provider.token().await?),
+            step => step.clone(),
+        })
+    }
+
     /// Everything that needs no state.
     fn apply_plain(&self, request: &mut Request) -> Result<(), Error> {
         match self {
@@ -212,6 +249,7 @@ impl Step {
             }
             Self::Query(name, value) => {
                 request.url.query_pairs_mut().append_pair(name, value.expose_secret());
+                request.secret_query.push(name.clone());
             }
             Self::Cookie(name, value) => {
                 let value = secret(&format!("{name}={}", value.expose_secret()))?;
@@ -225,8 +263,8 @@ impl Step {
                 let pair = STANDARD.encode(format!("{user}:{}", password.expose_secret()));
                 request.headers.insert(header::AUTHORIZATION, secret(&format!("Basic {pair}"))?);
             }
-            // These need a challenge or a server first.
-            Self::Digest { .. } | Self::OAuth(_) => {}
+            // These need a challenge or an answer first.
+            Self::Digest { .. } | Self::OAuth(_) | Self::BearerFrom(_) => {}
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 mod cache;
 mod reference;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_protocol::Generation;
 use baton_protocol::domain::AgentCard;
@@ -14,9 +14,10 @@ use reqwest::Url;
 pub use self::cache::CardCache;
 use self::cache::{Freshness, Stored};
 pub use self::reference::Reference;
+use crate::address::without_secrets;
 use crate::credentials::Credentials;
 use crate::error::{CardError, Error, TransportError, TransportKind};
-use crate::http::{Answer, Http, Request, without_query};
+use crate::http::{Answer, Http, Request};
 use crate::options::{SizeLimits, Timeouts};
 use crate::origin::Origin;
 
@@ -31,6 +32,8 @@ pub struct Discovered {
     pub json: String,
     /// Its address; `None` for a file.
     pub url: Option<String>,
+    /// Its file, as an absolute path without links.
+    pub file: Option<PathBuf>,
     /// The origin that the user named, which gets the user's credentials; `None` for a file.
     pub(crate) origin: Option<Origin>,
 }
@@ -70,7 +73,7 @@ impl Discovery<'_> {
                 Fetched::Card(json) => return read_card(json, &url),
                 Fetched::Nothing(status) => {
                     last_status = Some(status);
-                    tried.push(format!("{} answered {status}", without_query(&url)));
+                    tried.push(format!("{} answered {status}", without_secrets(&url)));
                     // It exists, but not for us: another name would not help.
                     if matches!(status, 401 | 403) {
                         break;
@@ -90,23 +93,33 @@ impl Discovery<'_> {
         match self.fetch(url).await? {
             Fetched::Card(text) => Ok(text),
             Fetched::Nothing(status) => {
-                let tried = format!("{} answered {status}", without_query(url));
+                let tried = format!("{} answered {status}", without_secrets(url));
                 Err(CardError::NotFound { tried, status: Some(status) }.into())
             }
         }
     }
 
-    /// Gets one address, from the cache while it is fresh.
+    /// Gets one address, from the cache while it is fresh. What somebody's credentials got is not kept: the cache may be shared
+    /// with clients that have none.
     async fn fetch(&self, url: &Url) -> Result<Fetched, Error> {
         let known = self.cache.get(url);
         if let Some(known) = known.as_ref().filter(|known| known.is_fresh()) {
             return Ok(Fetched::Card(known.json.clone()));
         }
-        let mut answer = self.ask(url, known.as_ref(), false).await?;
+        let refused = |error: Error| no_card(error, url);
+        let mut answer = self.ask(url, known.as_ref(), false).await.map_err(refused)?;
         // A card that only some may read. The address is the one the user named, so it may have the credentials.
-        if answer.status() == 401 && self.credentials.without_card() {
-            answer = self.ask(url, known.as_ref(), true).await?;
+        if answer.status() == 401 {
+            self.cache.remove(url);
+            if self.credentials.without_card() {
+                answer = self.ask(url, None, true).await.map_err(refused)?;
+                return match answer.status() {
+                    200 => Ok(Fetched::Card(self.text_of(&mut answer, url).await?)),
+                    status => Ok(Fetched::Nothing(status)),
+                };
+            }
         }
+        let is_for_all = !(url.scheme() == "https" && self.http.has_client_certificate());
         match (answer.status(), known) {
             (304, Some(known)) => {
                 let freshness = Freshness::read(&answer).or(known.freshness);
@@ -115,12 +128,20 @@ impl Discovery<'_> {
             }
             (200, _) => {
                 let freshness = Freshness::read(&answer);
-                let json = answer.text(self.limits.card).await?;
-                self.cache.put(url, Stored { freshness, json: json.clone() });
+                let json = self.text_of(&mut answer, url).await?;
+                if is_for_all {
+                    self.cache.put(url, Stored { freshness, json: json.clone() });
+                }
                 Ok(Fetched::Card(json))
             }
             (status, _) => Ok(Fetched::Nothing(status)),
         }
+    }
+
+    /// The body of an answer that should be a card.
+    async fn text_of(&self, answer: &mut Answer, url: &Url) -> Result<String, Error> {
+        let bytes = answer.bytes(self.limits.card).await.map_err(|error| no_card(error, url))?;
+        as_text(bytes.into(), url)
     }
 
     /// Follows redirects, which never get credentials and never lead from https to http.
@@ -134,7 +155,7 @@ impl Discovery<'_> {
                 known.into_iter().for_each(|known| known.freshness.ask(&mut request.headers));
                 request.with_certificate = true;
                 if with_credentials {
-                    self.credentials.apply_without_card(&mut request)?;
+                    self.credentials.apply_without_card(&mut request).await?;
                 }
             }
             let answer = self.http.send(request).await?;
@@ -146,13 +167,13 @@ impl Discovery<'_> {
                 return Err(answer.fail(TransportKind::Redirected, "no address to go to"));
             };
             if at.scheme() == "https" && next.scheme() != "https" {
-                let message = format!("refused to go from https to {}", without_query(&next));
+                let message = format!("refused to go from https to {}", without_secrets(&next));
                 return Err(answer.fail(TransportKind::Redirected, message));
             }
             at = next;
         }
         let message = format!("more than {MOST_REDIRECTS} redirects");
-        let url = without_query(url);
+        let url = without_secrets(url);
         Err(TransportError { kind: TransportKind::Redirected, url, message, reached: true }.into())
     }
 }
@@ -163,19 +184,53 @@ enum Fetched {
     Nothing(u16),
 }
 
+/// An answer came, but it is none that a card could be in.
+fn no_card(error: Error, url: &Url) -> Error {
+    match &error {
+        Error::Transport(transport)
+            if matches!(transport.kind, TransportKind::TooLarge | TransportKind::Malformed) =>
+        {
+            CardError::Invalid { at: without_secrets(url), problem: transport.message.clone() }.into()
+        }
+        _ => error,
+    }
+}
+
+/// What is no text may still be something else than a card.
+fn as_text(bytes: Vec<u8>, url: &Url) -> Result<String, Error> {
+    String::from_utf8(bytes).or_else(|error| {
+        let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        match could_be_json(&lossy) {
+            true => Err(CardError::Invalid {
+                at: without_secrets(url),
+                problem: format!("not UTF-8 ({})", error.utf8_error()),
+            }
+            .into()),
+            false => Ok(lossy),
+        }
+    })
+}
+
+fn could_be_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
 fn read_card(json: String, url: &Url) -> Result<Discovered, Error> {
     // A page for people: there is something at this address, but no card.
-    if !json.trim_start().starts_with(['{', '[']) {
-        let tried = format!("{} answered with something that is not JSON", without_query(url));
+    if !could_be_json(&json) {
+        let tried = format!("{} answered with something that is not JSON", without_secrets(url));
         return Err(CardError::NotFound { tried, status: Some(200) }.into());
     }
     let (generation, card) = read_any(&json)
-        .map_err(|error| CardError::Invalid { at: without_query(url), problem: error.to_string() })?;
-    Ok(Discovered { card, generation, json, url: Some(url.to_string()), origin: Origin::of(url) })
+        .map_err(|error| CardError::Invalid { at: without_secrets(url), problem: error.to_string() })?;
+    Ok(Discovered { card, generation, json, url: Some(url.to_string()), file: None, origin: Origin::of(url) })
 }
 
 async fn from_file(path: &Path, limit: usize) -> Result<Discovered, Error> {
-    read_own(read_file(path, limit).await?, &path.display().to_string())
+    let found = read_own(read_file(path, limit).await?, &path.display().to_string())?;
+    let path = path.to_owned();
+    let file = tokio::task::spawn_blocking(move || path.canonicalize()).await;
+    Ok(Discovered { file: file.ok().and_then(Result::ok), ..found })
 }
 
 async fn read_file(path: &Path, limit: usize) -> Result<String, Error> {
@@ -202,5 +257,5 @@ fn read_own(json: String, at: &str) -> Result<Discovered, Error> {
     let invalid =
         |error: baton_protocol::Error| CardError::Invalid { at: at.to_owned(), problem: error.to_string() };
     let (generation, card) = read_any(&json).map_err(invalid)?;
-    Ok(Discovered { card, generation, json, url: None, origin: None })
+    Ok(Discovered { card, generation, json, url: None, file: None, origin: None })
 }

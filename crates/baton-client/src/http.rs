@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
+use crate::address::without_secrets;
 use crate::error::{Error, TransportError, TransportKind};
 use crate::observe::{Observer, Pair};
 use crate::tls::{Proxies, TlsOptions};
@@ -36,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
+    /// Query parameters that are credentials, by name.
+    pub(crate) secret_query: Vec<String>,
     /// Show the client certificate to this server.
     pub(crate) with_certificate: bool,
     /// For everything up to the last byte of the answer.
@@ -51,6 +54,7 @@ impl Request {
             url,
             headers: HeaderMap::new(),
             body: None,
+            secret_query: Vec::new(),
             with_certificate: false,
             total: Some(total),
             idle,
@@ -78,13 +82,17 @@ impl Http {
         }
     }
 
+    pub(crate) fn has_client_certificate(&self) -> bool {
+        self.tls.has_client_certificate()
+    }
+
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(&self, request: Request) -> Result<Answer, Error> {
-        let Request { method, url, headers, body, with_certificate, total, idle } = request;
-        let address = without_query(&url);
+        let mut pair = self.observer.request(&request);
+        let Request { method, url, headers, body, with_certificate, total, idle, .. } = request;
+        let address = without_secrets(&url);
         let client = self.client(&url, with_certificate)?;
-        let deadline = total.map(|total| Instant::now() + total);
-        let pair = self.observer.request(&method, &url, &headers, body.as_deref());
+        let deadline = total.and_then(after);
         let mut builder = client.request(method, url).headers(headers);
         if let Some(body) = body {
             builder = builder.body(body);
@@ -96,7 +104,11 @@ impl Http {
                 pair.failed(&error);
                 return Err(error.into());
             }
-            None => return Err(too_late(&address).into()),
+            None => {
+                let error = too_late(&address);
+                pair.failed(&error);
+                return Err(error.into());
+            }
         };
         pair.response(response.status().as_u16(), response.headers());
         Ok(Answer { address, response, deadline, idle, pair })
@@ -171,18 +183,24 @@ impl Answer {
 
     /// The next bytes; `None` at the end. Cancel safe.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        let idle = Instant::now() + self.idle;
-        let deadline = self.deadline.map_or(idle, |deadline| deadline.min(idle));
-        match within(Some(deadline), self.response.chunk()).await {
+        let deadline = [self.deadline, after(self.idle)].into_iter().flatten().min();
+        match within(deadline, self.response.chunk()).await {
             Some(Ok(chunk)) => {
-                chunk.iter().for_each(|chunk| self.pair.body(chunk));
+                match &chunk {
+                    Some(chunk) => self.pair.body(chunk),
+                    None => self.pair.end(),
+                }
                 Ok(chunk)
             }
             Some(Err(error)) => {
                 self.pair.failed(&causes(&error));
                 Err(self.fail(TransportKind::Cut, causes(&error)))
             }
-            None => Err(too_late(&self.address).into()),
+            None => {
+                let error = too_late(&self.address);
+                self.pair.failed(&error);
+                Err(error.into())
+            }
         }
     }
 
@@ -229,6 +247,13 @@ impl Answer {
         TransportError { kind, url: self.address.clone(), message: message.into(), reached: true }.into()
     }
 
+    /// Where a redirect leads, for messages. Servers repeat the query that they were sent, API key included.
+    pub(crate) fn redirect_target(&self) -> String {
+        let target = self.header(header::LOCATION);
+        let target = target.and_then(|to| Url::parse(&self.address).ok()?.join(to).ok());
+        target.map_or_else(|| "nowhere".to_owned(), |url| without_secrets(&url))
+    }
+
     /// `Retry-After`: seconds, or a date.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let said = self.header(header::RETRY_AFTER)?.trim();
@@ -238,6 +263,11 @@ impl Answer {
         let at = httpdate::parse_http_date(said).ok()?;
         Some(at.duration_since(std::time::SystemTime::now()).unwrap_or_default())
     }
+}
+
+/// The moment after this time; `None` if it is later than any clock can say.
+fn after(time: Duration) -> Option<Instant> {
+    Instant::now().checked_add(time)
 }
 
 /// `None` if the deadline came first.
@@ -258,15 +288,21 @@ fn too_late(address: &str) -> TransportError {
 }
 
 fn classify(address: &str, error: &reqwest::Error) -> TransportError {
+    let message = causes(error);
     let (kind, reached) = match () {
         () if is_tls(error) => (TransportKind::Tls, false),
+        () if message.ends_with(HEAD_TOO_LARGE) => (TransportKind::TooLarge, true),
         () if error.is_connect() && error.is_timeout() => (TransportKind::Timeout, false),
         () if error.is_connect() => (TransportKind::Connect, false),
         () if error.is_timeout() => (TransportKind::Timeout, true),
         () => (TransportKind::Cut, true),
     };
-    TransportError { kind, url: address.to_owned(), message: causes(error), reached }
+    TransportError { kind, url: address.to_owned(), message, reached }
 }
+
+/// hyper's words for a status line and headers of more than about 400 kB, or more than 100 headers. Its own test for that
+/// would need hyper as a dependency, whose features are those of the server here.
+const HEAD_TOO_LARGE: &str = "message head is too large";
 
 fn is_tls(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
@@ -299,14 +335,6 @@ fn causes(error: &reqwest::Error) -> String {
         true => "the request failed".to_owned(),
         false => said.join(": "),
     }
-}
-
-pub(crate) fn without_query(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    let _ = url.set_password(None);
-    url.into()
 }
 
 /// A header value from text that a user or a card gave.

@@ -64,8 +64,33 @@
 //!
 //! [`EventStream::task`] is what the events add up to. A lost connection is taken up again: behind the last event if the
 //! agent numbers its events, else with the task as it is then; an agent that cannot be subscribed to is asked for the task
-//! again and again. Events come once each. [`EventStream::ending`] tells a stream that ended from one that failed, whose last
-//! item is an error. [`Reconnects`] sets how long it tries.
+//! again and again, and so is one whose stream is silent for too long. Events come once each. [`EventStream::ending`] tells a
+//! stream that ended from one that failed, whose last item is an error. [`Reconnects`] sets how long it tries.
+//!
+//! An [`EventStream`] is a `Stream`, too, and goes on although its caller looks at something else in between:
+//!
+//! ```
+//! # async fn poet(turn: baton_server::Turn) -> Result<(), baton_server::AgentError> {
+//! #     let mut stream = turn.stream_text("poem");
+//! #     for word in ["Roses ", "are ", "red"] { stream.write(word).await?; }
+//! #     stream.finish().await
+//! # }
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = baton_server::Server::agent("poet", "Writes poems", poet).build().await?;
+//! # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! # let url = format!("http://{}", listener.local_addr()?);
+//! # tokio::spawn(server.serve_until(listener, std::future::pending()));
+//! use futures_util::{StreamExt as _, TryStreamExt as _};
+//!
+//! let client = baton_client::Client::connect(&url).await?;
+//! let mut events = client.stream("a poem, please").await?;
+//! let seen: Vec<_> = events.by_ref().try_filter_map(async |event| Ok(event.id)).try_collect().await?;
+//! assert!(!seen.is_empty());
+//! assert!(events.task().is_some() && events.ending().is_some());
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+//! ```
 //!
 //! A state that this library does not know (`TASK_STATE_UNSPECIFIED`, or one of a later version) is neither an end nor a
 //! question: the task counts as working, waits go on, and the name is in [`StreamEvent::unknown_state`] and
@@ -156,7 +181,14 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! What is sent again, and when, is in [`Retries`]; bounds and timeouts are in [`SizeLimits`] and [`Timeouts`].
+//! What is sent again, and when, is in [`Retries`]; bounds and timeouts are in [`SizeLimits`] and [`Timeouts`]. Each begins with
+//! its defaults:
+//!
+//! ```
+//! let mut timeouts = baton_client::Timeouts::default();
+//! timeouts.send = Some(std::time::Duration::from_secs(300));
+//! let builder = baton_client::Client::builder().timeouts(timeouts);
+//! ```
 //!
 //! # Credentials
 //!
@@ -165,6 +197,10 @@
 //! use baton_client::{Client, Credential, OAuthClient, Origin};
 //!
 //! let by_token = Client::builder().bearer("token").connect("https://agent.example").await?;
+//! let by_changing_token = Client::builder()
+//!     .bearer_from(|| async { Ok::<_, std::io::Error>(std::fs::read_to_string("/run/token")?.trim().to_owned()) })
+//!     .connect("https://agent.example")
+//!     .await?;
 //! let by_user = Client::builder().password("ann", "open sesame").connect("https://agent.example").await?;
 //! let app = OAuthClient::new("my-app").secret("…").trust(Origin::parse("https://id.example")?);
 //! let by_oauth = Client::builder().credential(Credential::OAuth(app)).connect("https://agent.example").await?;
@@ -179,10 +215,16 @@
 //!
 //! [`Builder::verify_card`] checks the signatures of a card with keys that the user trusts.
 //!
+//! # Webhooks
+//!
+//! An agent can call a webhook when a task changes ([`Client::create_push_config`]). [`WebhookVerifier`] checks who calls, and
+//! reads what is said, in the generation that the webhook was created in.
+//!
 //! The library reads no environment and no configuration: [`Proxies`] are given to it.
 
 #![warn(missing_docs)]
 
+mod address;
 mod builder;
 mod choose;
 mod client;
@@ -195,6 +237,7 @@ mod operations;
 mod options;
 mod origin;
 mod outgoing;
+mod page_tokens;
 mod pages;
 mod raw;
 mod retry;
@@ -202,12 +245,13 @@ mod signature;
 mod stream;
 mod tls;
 mod transport;
+mod webhook;
 
 pub use builder::Builder;
 pub use choose::{Binding, Interface, NoInterface, Preference, choose};
 pub use client::Client;
-pub use credentials::Credential;
-pub use credentials::oauth::{Flow, OAuthClient, Prompt, Token};
+pub use credentials::oauth::{Flow, OAuthClient, Prompt, Token, TokenStore};
+pub use credentials::{Credential, TokenProvider};
 pub use discover::{CardCache, Discovered, Reference};
 pub use error::{AgentError, CardError, Error, TransportError, TransportKind};
 pub use observe::Observed;
@@ -215,10 +259,13 @@ pub use operations::{Answered, PushConfigPage};
 pub use options::{Reconnects, Retries, SizeLimits, Timeouts};
 pub use origin::Origin;
 pub use outgoing::{Outgoing, message};
+pub use page_tokens::{EndlessList, PageTokens};
 pub use pages::TaskPages;
+pub use raw::RawStream;
 pub use signature::{CardKeys, CardTrust};
 pub use stream::{Ending, EventStream, StreamEvent};
 pub use tls::{Proxies, TlsOptions};
+pub use webhook::{Notification, Webhook, WebhookError, WebhookVerifier};
 
 /// The protocol's own types.
 pub use baton_protocol as protocol;

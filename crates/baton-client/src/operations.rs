@@ -80,14 +80,8 @@ impl Client {
         if is_settled(&task) {
             return Ok(task);
         }
-        let mut events = self.follow(task.clone());
-        while let Some(event) = events.next().await {
-            event?;
-            if let Some(task) = events.task().filter(|task| is_settled(task)) {
-                return Ok(task.clone());
-            }
-        }
-        Ok(events.task().cloned().unwrap_or(task))
+        let settled = self.follow(task.clone()).until_settled().await?;
+        Ok(settled.unwrap_or(task))
     }
 
     /// The events of a task that is still at work, up to its end or its next question. Unlike

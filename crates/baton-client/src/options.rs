@@ -1,18 +1,20 @@
-//! Bounds and timeouts, with their defaults.
+//! Bounds and timeouts, with their defaults. More may be added: begin with `default()` and change what should differ.
 
 use std::time::Duration;
 
 /// How long things may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// For a connection, TLS included. Default: 10 seconds.
     pub connect: Duration,
-    /// The longest silence in the middle of an answer or a stream; comments of a stream end it, too. A silent stream
-    /// counts as cut and is resumed. Default: 2 minutes.
+    /// The longest silence in the middle of an answer or a stream; comments of a stream end it, too. After it, the
+    /// task of a silent stream is read, and the stream opened again. Also the longest wait for the beginning of a stream, and for the answer to a message
+    /// that is not to be waited for. Default: 2 minutes.
     pub idle: Duration,
     /// A whole call, except sends and streams. Default: 1 minute.
     pub call: Duration,
-    /// A whole send, which waits for the agent's work. Default: none.
+    /// A whole send, which waits for the agent's work; or the wait for the beginning of its stream. Default: none.
     pub send: Option<Duration>,
 }
 
@@ -29,11 +31,14 @@ impl Default for Timeouts {
 
 /// The largest things that are accepted, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SizeLimits {
     /// An agent card. Default: 1 MiB.
     pub card: usize,
     /// An answer that is no stream. Default: 64 MiB.
     pub reply: usize,
+    /// The task that the events of a stream add up to, as JSON. Default: 64 MiB.
+    pub task: usize,
     /// One event of a stream. Default: 16 MiB.
     pub event: usize,
     /// An answer of an authorization server. Default: 256 KiB.
@@ -42,7 +47,7 @@ pub struct SizeLimits {
 
 impl Default for SizeLimits {
     fn default() -> Self {
-        SizeLimits { card: 1 << 20, reply: 64 << 20, event: 16 << 20, token: 256 << 10 }
+        SizeLimits { card: 1 << 20, reply: 64 << 20, task: 64 << 20, event: 16 << 20, token: 256 << 10 }
     }
 }
 
@@ -56,6 +61,7 @@ impl Default for SizeLimits {
 /// | the connection broke, or a timeout, after the request left | if the operation only reads, cancels or deletes; a send or a new webhook only with [`uncertain`](Self::uncertain) |
 /// | any other error | never |
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retries {
     /// How often, in addition to the first time. Default: 3.
     pub most: u32,
@@ -88,6 +94,7 @@ impl Retries {
 
 /// How a stream that was cut is taken up again.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reconnects {
     /// How many tries in a row may bring no event. Default: 8; 0 turns it off.
     pub most: u32,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use reqwest::Url;
 
+use crate::address;
 use crate::error::Error;
 
 /// Scheme, host and port of an address.
@@ -17,8 +18,9 @@ pub struct Origin {
 impl Origin {
     /// The origin of an http or https address.
     pub fn parse(url: &str) -> Result<Self, Error> {
-        let parsed = Url::parse(url).map_err(|error| Error::Invalid(format!("{url:?}: {error}")))?;
-        Self::of(&parsed).ok_or_else(|| Error::Invalid(format!("{url:?} is not an http or https address")))
+        let shown = address::typed(url);
+        let parsed = Url::parse(url).map_err(|error| Error::Invalid(format!("{shown:?}: {error}")))?;
+        Self::of(&parsed).ok_or_else(|| Error::Invalid(format!("{shown:?} is not an http or https address")))
     }
 
     pub(crate) fn of(url: &Url) -> Option<Self> {
@@ -35,6 +37,13 @@ impl Origin {
             host: host.to_owned(),
             port: url.port_or_known_default()?,
         })
+    }
+
+    /// Whether what is meant for this origin may go to the other: it is the same, or the same host by https where this is
+    /// http, both at their usual ports. It is then as private as it would have been, and who answers is checked.
+    pub fn covers(&self, other: &Origin) -> bool {
+        let is_upgrade = (self.port, other.port) == (80, 443) && !self.is_secure() && other.is_secure();
+        self == other || (is_upgrade && self.host == other.host)
     }
 
     /// Whether the connection is encrypted.
@@ -58,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_ports_and_loopback_names_are_the_same_origin() {
+    fn p09_default_ports_and_loopback_names_are_the_same_origin() {
         for (one, other, same) in [
             ("https://a.example", "https://a.example:443/x?y", true),
             ("http://127.0.0.1:3000", "http://localhost:3000/a", true),
@@ -70,6 +79,18 @@ mod tests {
             ("https://a.example@b.example", "https://a.example", false),
         ] {
             assert_eq!(Origin::parse(one).unwrap() == Origin::parse(other).unwrap(), same, "{one} {other}");
+        }
+        for (one, other, covered) in [
+            ("https://a.example", "https://a.example/x", true),
+            ("http://a.example", "https://a.example", true),
+            ("https://a.example", "http://a.example", false),
+            ("http://a.example:3000", "https://a.example", false),
+            ("http://a.example", "https://a.example:8443", false),
+            ("http://a.example:443", "https://a.example", false),
+            ("http://a.example", "https://b.example", false),
+        ] {
+            let (one, other) = (Origin::parse(one).unwrap(), Origin::parse(other).unwrap());
+            assert_eq!(one.covers(&other), covered, "{one} {other}");
         }
         assert!(Origin::parse("file:///etc/passwd").is_err());
         assert!(Origin::parse("a.example").is_err());

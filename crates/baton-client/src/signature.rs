@@ -95,7 +95,7 @@ impl CardKeys {
         self
     }
 
-    pub(crate) async fn check(&self, discovered: &Discovered, caller: Caller<'_>) -> CardTrust {
+    pub(crate) async fn check(&self, discovered: &Discovered, caller: &Caller) -> CardTrust {
         let signatures = &discovered.card.signatures;
         if signatures.is_empty() {
             return CardTrust::Absent;
@@ -121,7 +121,7 @@ impl CardKeys {
         &self,
         signature: &CardSignature,
         payload: &[u8],
-        caller: Caller<'_>,
+        caller: &Caller,
     ) -> Result<ReadSignature, String> {
         let read = read_signature(signature).map_err(|error| error.to_string())?;
         let input = signing_input(&signature.protected, payload);
@@ -144,7 +144,7 @@ impl CardKeys {
         }
     }
 
-    async fn fetch(&self, url: &str, caller: Caller<'_>) -> Result<Vec<Key>, String> {
+    async fn fetch(&self, url: &str, caller: &Caller) -> Result<Vec<Key>, String> {
         let parsed = Url::parse(url).map_err(|error| format!("its key address cannot be read: {error}"))?;
         let origin = Origin::of(&parsed).ok_or("its key address is not http or https")?;
         if !self.servers.contains(&origin) {

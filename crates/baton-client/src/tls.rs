@@ -73,8 +73,10 @@ impl fmt::Debug for TlsOptions {
 }
 
 /// Proxies, as the usual environment variables give them. The library does not read the environment: a program passes
-/// the values of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+/// the values of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`. A proxy is reached by `http://`, `https://`,
+/// `socks4://`, `socks5://` (names are looked up here) or `socks5h://` (by the proxy).
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Proxies {
     /// For `http` addresses.
     pub http: Option<String>,

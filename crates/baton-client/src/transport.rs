@@ -2,7 +2,8 @@
 //! the codecs of `baton-protocol`, which the server uses, too.
 
 use baton_protocol::Generation;
-use baton_protocol::operation::{Call, Operation, Reply};
+use baton_protocol::domain::{JsonText, TaskId};
+use baton_protocol::operation::{Call, Reply};
 use baton_protocol::wire::dialect::AnswerFacts;
 use baton_protocol::wire::http_json;
 use baton_protocol::wire::jsonrpc::{self, Response, RpcId};
@@ -98,17 +99,55 @@ fn below(base: &Url, path_and_query: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
+/// A reply, and the JSON that it was read from.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) reply: FromPeer<Reply>,
+    pub(crate) json: Bytes,
+}
+
 /// Reads the answer of a call that does not stream.
 pub(crate) async fn read_reply(
     interface: &Interface,
-    operation: Operation,
+    call: &Call,
     id: &RpcId,
     answer: &mut Answer,
     limit: usize,
-) -> Result<FromPeer<Reply>, Error> {
+) -> Result<Received, Error> {
     let body = answer.bytes(limit).await?;
     let text = result_of(interface, id, answer, &body)?;
-    interface.dialect().read_reply(operation, text).map_err(|error| answer.malformed(error.to_string()))
+    let reply = interface.dialect().read_reply(call.operation(), text);
+    let reply = reply.map_err(|error| answer.malformed(error.to_string()))?;
+    if let Reply::Task(task) | Reply::SentTask(task) = &reply.value {
+        check_task(call, task.id.as_str(), answer)?;
+    }
+    // A missing result is read as `null`, which is not in the body.
+    let json = match body.as_ptr_range().contains(&text.as_ptr()) {
+        true => body.slice_ref(text.as_bytes()),
+        false => Bytes::copy_from_slice(text.as_bytes()),
+    };
+    Ok(Received { reply, json })
+}
+
+/// The task that a call is about.
+pub(crate) fn task_of(call: &Call) -> Option<&TaskId> {
+    match call {
+        Call::GetTask(get) => Some(&get.id),
+        Call::CancelTask(cancel) => Some(&cancel.id),
+        Call::SubscribeToTask(subscribe) => Some(&subscribe.id),
+        Call::SendMessage(send) | Call::SendStreamingMessage(send) => send.message.task_id.as_ref(),
+        _ => None,
+    }
+}
+
+/// Refuses an answer about another task than the one that was asked about.
+pub(crate) fn check_task(call: &Call, got: &str, answer: &Answer) -> Result<(), Error> {
+    match task_of(call) {
+        Some(asked) if asked.as_str() != got => {
+            Err(answer.malformed(format!("it is not about task {asked}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The result in an answer's body, without its envelope; or the error.
@@ -120,7 +159,7 @@ pub(crate) fn result_of<'a>(
 ) -> Result<&'a str, Error> {
     let status = answer.status();
     if (300..400).contains(&status) {
-        let to = answer.header(header::LOCATION).unwrap_or("nowhere");
+        let to = answer.redirect_target();
         return Err(answer.fail(TransportKind::Redirected, format!("to {to}; calls are not redirected")));
     }
     let generation = interface.generation;
@@ -135,7 +174,7 @@ pub(crate) fn result_of<'a>(
                     Some(said) if !is_same_id(&said, id) => {
                         Err(answer.malformed("it answers another request"))
                     }
-                    _ => Ok(result),
+                    _ => bounded(result, answer),
                 };
             }
             Err(error) if status < 300 => return Err(answer.malformed(error.to_string())),
@@ -146,7 +185,15 @@ pub(crate) fn result_of<'a>(
     if status >= 300 {
         return Err(agent_error(answer, PeerError::of_http(generation, Some(status), text)).into());
     }
-    Ok(text)
+    bounded(text, answer)
+}
+
+/// Refuses nesting without end: the codecs skip members that they do not know, however deep, and raw results have them.
+pub(crate) fn bounded<'a>(text: &'a str, answer: &Answer) -> Result<&'a str, Error> {
+    match JsonText::check_answer_depth(text) {
+        Ok(()) => Ok(text),
+        Err(refused) => Err(answer.malformed(refused.to_string())),
+    }
 }
 
 /// Some servers answer the number 1 with the text "1".

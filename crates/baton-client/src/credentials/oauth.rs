@@ -1,11 +1,13 @@
 //! Tokens of authorization servers: OAuth 2.0 and OpenID Connect.
 //!
 //! The card says where tokens come from. A card is not trusted with secrets, though: the client secret goes to origins that
-//! the user named, a refresh token to the origin it came from, and everything by https unless the server is on this machine.
+//! the user named, a refresh token to the origin it came from, the code of a login to the server that issued it, and
+//! everything by https unless the server is on this machine.
 
 mod browser;
 mod device;
 mod endpoints;
+mod store;
 mod token_request;
 
 use std::fmt;
@@ -13,9 +15,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
+use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use self::endpoints::Endpoints;
+use self::endpoints::{Endpoints, Purpose};
+pub use self::store::TokenStore;
 use self::token_request::Grant;
 use crate::error::Error;
 use crate::http::Http;
@@ -29,7 +33,9 @@ pub struct OAuthClient {
     secret: Option<SecretString>,
     scopes: Option<Vec<String>>,
     trusted: Vec<Origin>,
-    token: Option<Token>,
+    only_to: Option<Vec<Origin>>,
+    token: Option<Box<Token>>,
+    store: Option<Arc<dyn TokenStore>>,
     on_token: Option<Arc<Keep>>,
 }
 
@@ -44,7 +50,9 @@ impl OAuthClient {
             secret: None,
             scopes: None,
             trusted: Vec::new(),
+            only_to: None,
             token: None,
+            store: None,
             on_token: None,
         }
     }
@@ -61,19 +69,35 @@ impl OAuthClient {
         self
     }
 
-    /// An authorization server that may have the client's secret.
+    /// An authorization server that may have the client's secret. A login that begins at one server and ends at another
+    /// needs both of them named, or the one whose description (OpenID Connect, RFC 8414) names the endpoints.
     pub fn trust(mut self, origin: Origin) -> Self {
         self.trusted.push(origin);
         self
     }
 
-    /// A token from an earlier login.
-    pub fn token(mut self, token: Token) -> Self {
-        self.token = Some(token);
+    /// Sends tokens to agents at these origins and to no other, whatever else is trusted. For a token of an earlier login: a
+    /// card file may have been changed since.
+    pub fn only_to(mut self, origins: impl IntoIterator<Item = Origin>) -> Self {
+        self.only_to = Some(origins.into_iter().collect());
         self
     }
 
-    /// Called with each new token, so that it can be kept.
+    /// A token from an earlier login.
+    pub fn token(mut self, token: Token) -> Self {
+        self.token = Some(Box::new(token));
+        self
+    }
+
+    /// Keeps the token for other clients and processes: only one of them renews it, and the others take the new one. The
+    /// token of the store is used, unless [`token`](Self::token) gives another.
+    pub fn token_store(mut self, store: impl TokenStore + 'static) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Called with each new token, so that it can be kept. If several processes use the same token, give a
+    /// [`token_store`](Self::token_store) instead: a server may accept a refresh token only once.
     pub fn on_token(mut self, keep: impl Fn(&Token) + Send + Sync + 'static) -> Self {
         self.on_token = Some(Arc::new(keep));
         self
@@ -153,11 +177,11 @@ pub enum Prompt {
 }
 
 /// What requests to an authorization server need.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Caller<'a> {
-    pub(crate) http: &'a Http,
-    pub(crate) timeouts: &'a Timeouts,
-    pub(crate) limits: &'a SizeLimits,
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) http: Arc<Http>,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) limits: SizeLimits,
 }
 
 /// The tokens of one scheme of the card.
@@ -183,28 +207,46 @@ impl TokenSource {
         TokenSource {
             scopes: client.scopes.clone().unwrap_or_else(|| required.to_vec()),
             trusted: trusted.iter().chain(&client.trusted).cloned().collect(),
-            token: RwLock::new(client.token.clone()),
+            token: RwLock::new(client.token.as_deref().cloned().or_else(|| client.store.as_ref()?.load())),
             requesting: tokio::sync::Mutex::default(),
             client: client.clone(),
             scheme: scheme.clone(),
         }
     }
 
+    /// Whether an agent at this address may have the tokens.
+    pub(crate) fn may_go_to(&self, url: &Url) -> bool {
+        let Some(allowed) = &self.client.only_to else { return true };
+        Origin::of(url).is_some_and(|origin| allowed.iter().any(|allowed| allowed.covers(&origin)))
+    }
+
     /// A token that can be used, from the server if need be. Never asks the user.
-    pub(crate) async fn token(&self, caller: Caller<'_>) -> Result<SecretString, Error> {
+    pub(crate) async fn token(self: &Arc<Self>, caller: &Caller) -> Result<SecretString, Error> {
         if let Some(token) = self.usable() {
             return Ok(token);
         }
+        // In a task of its own: the server may have replaced the refresh token already when a caller gives up waiting, and
+        // the new one must not be lost.
+        let (source, caller) = (Arc::clone(self), caller.clone());
+        let renewed = tokio::spawn(async move { source.renew(&caller).await }).await;
+        renewed.unwrap_or_else(|error| Err(Error::Credentials(format!("the token was not renewed: {error}"))))
+    }
+
+    async fn renew(&self, caller: &Caller) -> Result<SecretString, Error> {
         let _one = self.requesting.lock().await;
         if let Some(token) = self.usable() {
             return Ok(token);
         }
-        let endpoints = Endpoints::find(&self.scheme, caller).await?;
+        let _no_other = self.lock_store(caller.timeouts.call).await;
+        self.read_store();
+        if let Some(token) = self.usable() {
+            return Ok(token);
+        }
         let known = self.token.read().unwrap_or_else(PoisonError::into_inner).clone();
         let refresh = known.as_ref().and_then(|token| Some((token.refresh.as_ref()?, &token.issued_by)));
         let token = match refresh {
-            Some((refresh, issued_by)) => self.refresh(caller, &endpoints, refresh, issued_by).await?,
-            None if self.client.secret.is_some() => self.client_credentials(caller, &endpoints).await?,
+            Some((refresh, issued_by)) => self.refresh(caller, refresh, issued_by).await?,
+            None if self.client.secret.is_some() => self.client_credentials(caller).await?,
             None => {
                 return Err(Error::Credentials("there is no token for this agent: log in first".to_owned()));
             }
@@ -229,38 +271,49 @@ impl TokenSource {
     /// Obtains a token in one of the flows, with the user's help where the flow needs it.
     pub(crate) async fn log_in(
         &self,
-        caller: Caller<'_>,
+        caller: &Caller,
         flow: Flow,
         prompt: &(dyn Fn(Prompt) + Send + Sync),
     ) -> Result<Token, Error> {
-        let endpoints = Endpoints::find(&self.scheme, caller).await?;
         let token = match flow {
-            Flow::ClientCredentials => self.client_credentials(caller, &endpoints).await?,
-            Flow::DeviceCode => device::log_in(self, caller, &endpoints, prompt).await?,
-            Flow::AuthorizationCode => browser::log_in(self, caller, &endpoints, prompt).await?,
+            Flow::ClientCredentials => self.client_credentials(caller).await?,
+            Flow::DeviceCode => {
+                let endpoints = self.endpoints(caller, Purpose::LogIn(flow)).await?;
+                device::log_in(self, caller, &endpoints, prompt).await?
+            }
+            Flow::AuthorizationCode => {
+                let endpoints = self.endpoints(caller, Purpose::LogIn(flow)).await?;
+                browser::log_in(self, caller, &endpoints, prompt).await?
+            }
         };
         self.keep(token.clone());
         Ok(token)
     }
 
-    async fn client_credentials(&self, caller: Caller<'_>, endpoints: &Endpoints) -> Result<Token, Error> {
-        self.request(caller, endpoints.token()?, Grant::ClientCredentials).await
+    async fn endpoints(&self, caller: &Caller, purpose: Purpose<'_>) -> Result<Endpoints, Error> {
+        Endpoints::find(&self.scheme, purpose, &self.client.trusted, caller).await
+    }
+
+    async fn client_credentials(&self, caller: &Caller) -> Result<Token, Error> {
+        let endpoints = self.endpoints(caller, Purpose::LogIn(Flow::ClientCredentials)).await?;
+        self.request(caller, &endpoints.token, Grant::ClientCredentials).await
     }
 
     async fn refresh(
         &self,
-        caller: Caller<'_>,
-        endpoints: &Endpoints,
+        caller: &Caller,
         refresh: &SecretString,
         issued_by: &Origin,
     ) -> Result<Token, Error> {
-        let url = endpoints.refresh()?;
-        if Origin::of(url).as_ref() != Some(issued_by) {
+        let endpoints = self.endpoints(caller, Purpose::Renew(issued_by)).await?;
+        let origin = Origin::of(&endpoints.token);
+        let is_known = |origin: &Origin| origin == issued_by || self.client.trusted.contains(origin);
+        if !origin.as_ref().is_some_and(is_known) {
             return Err(Error::Credentials(format!(
                 "the token is of {issued_by}, and the card now names another server: log in again"
             )));
         }
-        let mut token = self.request(caller, url, Grant::Refresh(refresh)).await?;
+        let mut token = self.request(caller, &endpoints.token, Grant::Refresh(refresh)).await?;
         // Servers may leave it out if it does not change.
         token.refresh = token.refresh.or_else(|| Some(refresh.clone()));
         Ok(token)
@@ -272,6 +325,9 @@ impl TokenSource {
     }
 
     fn keep(&self, token: Token) {
+        if let Some(store) = &self.client.store {
+            store.save(&token);
+        }
         if let Some(keep) = &self.client.on_token {
             keep(&token);
         }

@@ -8,7 +8,7 @@ use http::HeaderName;
 use secrecy::SecretString;
 
 use super::oauth::{self, TokenSource};
-use super::{Credential, Credentials, DEFAULT_KEY_HEADER};
+use super::{Credential, Credentials, DEFAULT_KEY_HEADER, TokenProvider};
 use crate::origin::Origin;
 
 /// What is done to each request.
@@ -26,6 +26,7 @@ pub(super) enum Step {
     Query(String, SecretString),
     Cookie(String, SecretString),
     Bearer(SecretString),
+    BearerFrom(TokenProvider),
     Basic { user: String, password: SecretString },
     Digest { user: String, password: SecretString },
     OAuth(Arc<TokenSource>),
@@ -38,6 +39,7 @@ impl std::fmt::Debug for Step {
             Self::Query(..) => "Query",
             Self::Cookie(..) => "Cookie",
             Self::Bearer(_) => "Bearer",
+            Self::BearerFrom(_) => "BearerFrom",
             Self::Basic { .. } => "Basic",
             Self::Digest { .. } => "Digest",
             Self::OAuth(_) => "OAuth",
@@ -129,11 +131,12 @@ fn step(credential: &Credential, scheme: &SecurityScheme, asked: Asked<'_>) -> O
             ApiKeyLocation::Query => Step::Query(name.clone(), key.clone()),
             ApiKeyLocation::Cookie => Step::Cookie(name.clone(), key.clone()),
         }),
-        (Credential::Bearer(token), SchemeKind::OAuth2 { .. } | SchemeKind::OpenIdConnect { .. }) => {
-            Some(Step::Bearer(token.clone()))
-        }
-        (Credential::Bearer(token), SchemeKind::Http { scheme, .. }) => {
-            scheme.eq_ignore_ascii_case("bearer").then(|| Step::Bearer(token.clone()))
+        (
+            Credential::Bearer(_) | Credential::BearerFrom(_),
+            SchemeKind::OAuth2 { .. } | SchemeKind::OpenIdConnect { .. },
+        ) => usual(credential),
+        (Credential::Bearer(_) | Credential::BearerFrom(_), SchemeKind::Http { scheme, .. }) => {
+            usual(credential).filter(|_| scheme.eq_ignore_ascii_case("bearer"))
         }
         (Credential::Password { user, password }, SchemeKind::Http { scheme, .. }) => {
             let (user, password) = (user.clone(), password.clone());
@@ -152,6 +155,7 @@ pub(super) fn usual(credential: &Credential) -> Option<Step> {
     Some(match credential.clone() {
         Credential::ApiKey(key) => Step::Header(DEFAULT_KEY_HEADER, key),
         Credential::Bearer(token) => Step::Bearer(token),
+        Credential::BearerFrom(provider) => Step::BearerFrom(provider),
         Credential::Password { user, password } => Step::Basic { user, password },
         // Without a card nobody knows where tokens come from.
         Credential::OAuth(_) => return None,

@@ -38,6 +38,10 @@ impl CardCache {
         cards.insert(url.clone(), stored);
     }
 
+    pub(super) fn remove(&self, url: &Url) {
+        self.cards().remove(url);
+    }
+
     fn cards(&self) -> std::sync::MutexGuard<'_, HashMap<Url, Stored>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

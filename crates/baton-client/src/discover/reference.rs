@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
+use crate::address;
 use crate::error::Error;
 
 /// What a user gave to name an agent.
@@ -44,7 +45,8 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        let invalid = |problem: &str| Error::Invalid(format!("{text:?} does not name an agent: {problem}"));
+        let shown = address::typed(text);
+        let invalid = |problem: &str| Error::Invalid(format!("{shown:?} does not name an agent: {problem}"));
         if text.is_empty() {
             return Err(invalid("it is empty"));
         }
@@ -114,8 +116,17 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Reference>().unwrap(), expected, "{text}");
         }
-        for text in ["", "ftp://a.example", "https://user:pw@a.example", "https://"] {
-            assert!(text.parse::<Reference>().is_err(), "{text}");
+        for text in [
+            "",
+            "ftp://a.example?key=s3cret",
+            "https://user:s3cret@a.example",
+            "user:s3cret@a.example",
+            "https://user:s3/cret@a.example",
+            "https://user:s3cret@",
+            "https://",
+        ] {
+            let error = text.parse::<Reference>().unwrap_err().to_string();
+            assert!(!error.contains("s3"), "{error}");
         }
     }
 

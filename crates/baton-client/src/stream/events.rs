@@ -9,7 +9,7 @@ use baton_protocol::wire::sse::{SseEvent, SseParser};
 use crate::choose::{Binding, Interface};
 use crate::error::Error;
 use crate::http::Answer;
-use crate::transport::{agent_error, is_same_id, result_of};
+use crate::transport::{agent_error, bounded, is_same_id, result_of};
 
 /// An open connection.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct Events {
     limit: usize,
     /// Reported after the events that came before it.
     failed: Option<Error>,
-    /// The answer was one JSON document, and this is its item.
-    single: Option<FromPeer<StreamItem>>,
+    /// The answer was one JSON document, and this is its event.
+    single: Option<Frame>,
     is_stream: bool,
 }
 
@@ -35,12 +35,15 @@ pub(crate) struct Frame {
     pub(crate) item: StreamItem,
     /// The name of its state, if that is none of the eight.
     pub(crate) unknown_state: Option<String>,
+    /// What it was read from.
+    pub(crate) json: String,
 }
 
 impl Frame {
-    pub(crate) fn new(id: Option<String>, retry: Option<u64>, item: FromPeer<StreamItem>) -> Self {
+    /// An event without an id.
+    pub(crate) fn new(item: FromPeer<StreamItem>, json: String) -> Self {
         let unknown_state = item.unknown_state().map(str::to_owned);
-        Frame { id, retry, item: item.value, unknown_state }
+        Frame { id: None, retry: None, item: item.value, unknown_state, json }
     }
 }
 
@@ -55,12 +58,15 @@ impl Events {
     ) -> Result<Self, Error> {
         let is_stream = answer.status() < 300 && answer.media_type() == "text/event-stream";
         let mut single = None;
-        if !is_stream {
+        if is_stream {
+            answer.has_no_deadline();
+        } else {
             let body = answer.bytes(reply_limit).await?;
             let text = result_of(&interface, &id, &answer, &body)?;
             // Some servers answer a stream that has one event with just that.
             let item = interface.dialect().read_stream_item(text);
-            single = Some(item.map_err(|error| answer.malformed(error.to_string()))?);
+            let item = item.map_err(|error| answer.malformed(error.to_string()))?;
+            single = Some(Frame::new(item, text.to_owned()));
         }
         let parser = SseParser::new(event_limit);
         Ok(Events { interface, id, answer, parser, limit: event_limit, failed: None, single, is_stream })
@@ -69,7 +75,7 @@ impl Events {
     /// The next event; `None` when the agent has closed the stream. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
         if !self.is_stream {
-            return Ok(self.single.take().map(|item| Frame::new(None, None, item)));
+            return Ok(self.single.take());
         }
         loop {
             if let Some(event) = self.parser.next_event() {
@@ -108,7 +114,8 @@ impl Events {
                 None => &data,
             },
         };
-        let item = self.interface.dialect().read_stream_item(text);
-        Ok(Frame::new(id, retry, item.map_err(|error| self.answer.malformed(error.to_string()))?))
+        let item = self.interface.dialect().read_stream_item(bounded(text, &self.answer)?);
+        let item = item.map_err(|error| self.answer.malformed(error.to_string()))?;
+        Ok(Frame { id, retry, ..Frame::new(item, text.to_owned()) })
     }
 }

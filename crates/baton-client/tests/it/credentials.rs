@@ -15,7 +15,7 @@ use baton_server::auth::{
     digest_password, hash_password,
 };
 
-use crate::harness::{TestServer, card_for, obedient, quick, serve, serve_router, with_agent};
+use crate::harness::{TestServer, card_for, obedient, options, quick, serve, serve_router, with_agent};
 
 const KEY: &str = "a-key-of-sixteen-characters";
 
@@ -85,6 +85,33 @@ async fn p09_bearer_and_basic() {
     calls(quick().bearer(KEY), &server).await.unwrap();
     is_refused(calls(quick().bearer("wrong"), &server).await, true);
     is_refused(calls(quick(), &server).await, false);
+    server.stop().await;
+}
+
+/// A token of which only the newest is good; a client lives longer than one.
+#[tokio::test]
+async fn p09_a_bearer_token_may_change_under_a_client() {
+    let server = serve_with(Chain::new().scheme("token", BearerTokens::new(keys()))).await;
+    let now = Arc::new(Mutex::new(vec![KEY.to_owned()]));
+    let known = Arc::clone(&now);
+    let builder = quick().bearer_from(move || {
+        let mut known = known.lock().unwrap();
+        // The last one stays; the others are given once each.
+        let token = if known.len() > 1 { known.remove(0) } else { known[0].clone() };
+        async move { Ok::<_, std::convert::Infallible>(token) }
+    });
+    calls(builder.clone(), &server).await.unwrap();
+    // The provider finds out only by the refusal that its token is old.
+    for binding in [Binding::JsonRpc, Binding::HttpJson] {
+        let client = builder.clone().bindings([binding]).connect(&server.url).await.unwrap();
+        *now.lock().unwrap() = vec!["an-old-key-of-that-length".to_owned(), KEY.to_owned()];
+        client.send("hello").await.unwrap();
+        *now.lock().unwrap() = vec!["a-wrong-key-of-that-length".to_owned()];
+        assert!(client.send("hello").await.unwrap_err().agent().unwrap().credentials_sent());
+    }
+    let none = quick().bearer_from(|| async { Err::<String, _>("the vault is closed") });
+    let error = none.connect(&server.url).await.unwrap().send("hello").await.unwrap_err();
+    assert!(matches!(&error, Error::Credentials(why) if why.contains("the vault is closed")), "{error}");
     server.stop().await;
 }
 
@@ -184,6 +211,26 @@ async fn p09_a_card_cannot_send_credentials_to_another_origin() {
     );
 }
 
+/// The user named `http://agent.example`, whose card leads to the same host by https. A proxy stands in for the network.
+#[tokio::test]
+async fn p09_credentials_may_go_from_http_to_https_on_the_same_host() {
+    for (interface, withheld) in [
+        ("https://agent.example/rpc", false),
+        ("https://other.example/rpc", true),
+        ("https://agent.example:8443/rpc", true),
+    ] {
+        let card = card_for(interface);
+        let proxy = serve_router(Router::new().fallback(get(move || async move { card }))).await;
+        let proxies = options(|it: &mut baton_client::Proxies| it.http = Some(proxy));
+        let builder = quick().proxies(proxies);
+        for builder in [builder.clone().bearer("secret"), builder.clone().header("x-mine", "secret")] {
+            let client = builder.connect("http://agent.example").await.unwrap();
+            assert_eq!(client.withholds_credentials(), withheld, "{interface}");
+        }
+        assert!(!builder.connect("http://agent.example").await.unwrap().withholds_credentials());
+    }
+}
+
 #[tokio::test]
 async fn p09_calls_are_not_redirected() {
     let (elsewhere, seen) = recorder().await;
@@ -196,6 +243,102 @@ async fn p09_calls_are_not_redirected() {
     assert_eq!(transport.kind(), baton_client::TransportKind::Redirected);
     assert!(transport.message().contains(&elsewhere), "{error}");
     assert!(seen.lock().unwrap().is_empty());
+}
+
+/// Agents refuse with statuses and codes of their own.
+#[tokio::test]
+async fn p09_every_refusal_tells_whether_credentials_were_sent() {
+    use axum::http::StatusCode;
+    let rpc = |code: i32| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"no"}}}}"#);
+    for (status, body) in [
+        (StatusCode::UNAUTHORIZED, String::new()),
+        (StatusCode::UNAUTHORIZED, rpc(-32603)),
+        (StatusCode::FORBIDDEN, String::new()),
+        (StatusCode::OK, rpc(-32099)),
+    ] {
+        let answer = body.clone();
+        let url = serve_router(Router::new().route("/", post(move || async move { (status, answer) }))).await;
+        for (builder, sent) in [
+            (quick(), false),
+            (quick().header("x-trace", "1"), false),
+            (quick().bearer("secret"), true),
+            (quick().header("Authorization", "Custom secret"), true),
+        ] {
+            let error = crate::harness::scripted_client(builder, &url).send("hello").await.unwrap_err();
+            assert_eq!(error.agent().unwrap().credentials_sent(), sent, "{status} {body} {error}");
+        }
+    }
+}
+
+/// A card that takes an API key in the query, or has one in its address.
+fn card_with_query(url: &str) -> String {
+    let scheme = r#"{"key":{"apiKeySecurityScheme":{"location":"query","name":"tenant"}}}"#;
+    let more = format!(
+        r#""securitySchemes":{scheme},"securityRequirements":[{{"schemes":{{"key":{{"list":[]}}}}}}],"name""#
+    );
+    card_for(&format!("{url}/?own=s3cret")).replacen(r#""name""#, &more, 1)
+}
+
+/// Servers repeat the query in the address that they redirect to.
+#[tokio::test]
+async fn p09_errors_do_not_show_what_is_in_the_query() {
+    let moved = |uri: Uri| async move {
+        (axum::http::StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, format!("/moved{uri}"))])
+    };
+    let url = serve_router(Router::new().route("/", post(moved))).await;
+    let card = baton_client::Discovered::from_json(card_with_query(&url)).unwrap();
+    let client = quick().api_key("s3cret").with_card(card.clone()).unwrap();
+    let error = client.send("hello").await.unwrap_err();
+    assert_eq!(error.transport().unwrap().kind(), baton_client::TransportKind::Redirected);
+    assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+    // A stream that ends before it has said anything.
+    let silent = || async { [(header::CONTENT_TYPE, "text/event-stream")] };
+    let url = serve_router(Router::new().route("/", post(silent))).await;
+    let card = baton_client::Discovered::from_json(card_with_query(&url)).unwrap();
+    let client = quick().api_key("s3cret").with_card(card).unwrap();
+    let mut events = client.stream("hello").await.unwrap();
+    let error = events.next().await.unwrap().unwrap_err();
+    assert_eq!(error.transport().unwrap().url(), format!("{url}/"), "{error}");
+}
+
+/// What a server repeats comes in pieces, and may be cut anywhere.
+#[tokio::test]
+async fn p09_an_observer_sees_whole_bodies_and_events_without_credentials() {
+    use axum::body::{Body, Bytes};
+    use baton_client::Observed;
+    for (media_type, pieces, expected) in [
+        (
+            "application/json",
+            &["{\"said\": \"s3c", "ret-of-", "ann\"}"][..],
+            &["{\"said\": \"[redacted]\"}"][..],
+        ),
+        (
+            "text/event-stream; charset=utf-8",
+            // Comments, so that the stream goes on.
+            &[": s3cret", "-of-ann\n", "\n: 2\r\n\r", "\n: s3cret-of-", "ann"],
+            &[": [redacted]\n\n", ": 2\r\n\r\n", ": [redacted]"],
+        ),
+    ] {
+        let answer = move || async move {
+            let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from(*piece)));
+            ([(header::CONTENT_TYPE, media_type)], Body::from_stream(futures_util::stream::iter(pieces)))
+        };
+        let url = serve_router(Router::new().route("/", post(answer))).await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&seen);
+        let builder = quick().reconnects(options(|it: &mut baton_client::Reconnects| it.most = 0));
+        let builder = builder.observe(move |observed| {
+            if let Observed::Body(bytes) = observed {
+                tell.lock().unwrap().push(String::from_utf8_lossy(bytes).into_owned());
+            }
+        });
+        let client = crate::harness::scripted_client(builder.bearer("s3cret-of-ann"), &url);
+        match client.stream("hello").await {
+            Ok(mut events) => while events.next().await.is_some_and(|event| event.is_ok()) {},
+            Err(error) => assert!(error.transport().is_some(), "{error}"),
+        }
+        assert_eq!(*seen.lock().unwrap(), expected);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use axum::routing::get;
 use baton_client::protocol::Generation;
 use baton_client::{CardCache, CardError, Client, Error, SizeLimits, TransportKind};
 
-use crate::harness::{card_for, obedient, quick, serve, serve_bytes, serve_router, with_agent};
+use crate::harness::{card_for, obedient, options, quick, serve, serve_bytes, serve_router, with_agent};
 
 const NEW: &str = "/.well-known/agent-card.json";
 const OLD: &str = "/.well-known/agent.json";
@@ -29,6 +29,7 @@ async fn p09_a_card_is_found_by_agent_by_card_and_in_a_file() {
     std::fs::write(&file, &found.json).unwrap();
     let from_file = Client::builder().discover(file.to_str().unwrap()).await.unwrap();
     assert_eq!(from_file.card, found.card);
+    assert_eq!(from_file.file, Some(file.canonicalize().unwrap()));
     let client = Client::builder().connect(file.to_str().unwrap()).await.unwrap();
     client.send("hello").await.unwrap();
     server.stop().await;
@@ -108,6 +109,25 @@ async fn p09_a_card_for_some_gets_the_credentials() {
     assert!(matches!(*card, CardError::NotFound { status: Some(401), .. }), "{card}");
 }
 
+/// Clones of a builder share its cache, whatever credentials they are given afterwards.
+#[tokio::test]
+async fn p09_a_card_for_some_is_not_cached_for_all() {
+    async fn card(headers: HeaderMap) -> impl axum::response::IntoResponse {
+        let caching = [(header::ETAG, "\"v1\""), (header::CACHE_CONTROL, "max-age=60")];
+        match headers.contains_key(header::AUTHORIZATION) {
+            true => (StatusCode::OK, caching, card_for("http://127.0.0.1:1")),
+            false => (StatusCode::UNAUTHORIZED, caching, String::new()),
+        }
+    }
+    let url = serve_router(Router::new().route(NEW, get(card))).await;
+    let nobody = Client::builder();
+    let ann = nobody.clone().bearer("secret");
+    for _ in 0..2 {
+        assert_eq!(ann.discover(&url).await.unwrap().card.name, "scripted");
+        nobody.discover(&url).await.unwrap_err();
+    }
+}
+
 #[tokio::test]
 async fn p09_what_is_no_card_is_told() {
     let large = format!("{{\"name\":\"{}\"}}", "x".repeat(2 << 20));
@@ -127,12 +147,16 @@ async fn p09_what_is_no_card_is_told() {
         assert_eq!(matches!(**card, CardError::Invalid { .. }), is_json, "{card}");
         assert_eq!(matches!(**card, CardError::NotFound { status: Some(200), .. }), !is_json, "{card}");
     }
+    let is_invalid = |error: &Error| match error {
+        Error::Card(card) => matches!(**card, CardError::Invalid { .. }),
+        _ => false,
+    };
     let error = builder.discover(&format!("{url}/large.json")).await.unwrap_err();
-    assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
-    let small = Client::builder().size_limits(SizeLimits { card: 10, ..SizeLimits::default() });
+    assert!(is_invalid(&error), "{error}");
+    let small = Client::builder().size_limits(options(|it: &mut SizeLimits| it.card = 10));
     let (endless, _) = serve_bytes("HTTP/1.1 200 OK\r\n\r\n{\"name\":\"a longer one\"").await;
     let error = small.discover(&endless).await.unwrap_err();
-    assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
+    assert!(is_invalid(&error), "{error}");
     let error = builder.discover("http://127.0.0.1:1").await.unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::Connect, "{error}");
     assert!(!error.transport().unwrap().may_have_reached());

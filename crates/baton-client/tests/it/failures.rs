@@ -9,11 +9,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use baton_client::protocol::ErrorKind;
-use baton_client::protocol::domain::{TaskId, TaskState};
-use baton_client::{Client, Retries, SizeLimits, Timeouts, TransportKind};
+use baton_client::protocol::domain::{PushConfigId, TaskId, TaskState};
+use baton_client::protocol::operation::{Call, GetTask, HistoryLength, ListTasks, SendMessage};
+use baton_client::{Client, Observed, Retries, SizeLimits, Timeouts, TransportKind};
 use tokio::net::TcpListener;
 
-use crate::harness::{obedient, quick, scripted_client, serve, serve_bytes, serve_router, with_agent};
+use crate::harness::{
+    obedient, options, quick, scripted_client, serve, serve_bytes, serve_router, with_agent,
+};
 
 /// The bodies that came, and how many are refused first.
 #[derive(Clone, Default)]
@@ -87,7 +90,7 @@ async fn p09_a_send_of_unknown_fate_is_not_repeated() {
     for (uncertain, connections) in [(false, 1), (true, 4)] {
         let (url, counted) = serve_bytes(partial).await;
         let wait = Duration::from_millis(1);
-        let retries = Retries { uncertain, first_wait: wait, ..Retries::default() };
+        let retries = options(|it: &mut Retries| (it.uncertain, it.first_wait) = (uncertain, wait));
         let client = scripted_client(quick().retries(retries), &url);
         let error = client.send("hello").await.unwrap_err();
         assert_eq!(error.transport().unwrap().kind(), TransportKind::Cut, "{error}");
@@ -115,12 +118,11 @@ async fn p09_an_agent_that_starts_late_is_reached() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let url = format!("http://{address}");
-    let retries = Retries {
-        most: 200,
-        first_wait: Duration::from_millis(20),
-        longest_wait: Duration::from_millis(50),
-        ..Retries::default()
-    };
+    let retries = options(|it: &mut Retries| {
+        it.most = 200;
+        it.first_wait = Duration::from_millis(20);
+        it.longest_wait = Duration::from_millis(50);
+    });
     let client = scripted_client(Client::builder().retries(retries), &url);
     let sending = tokio::spawn(async move { client.send("hello").await });
     let listener = TcpListener::bind(address).await.unwrap();
@@ -149,7 +151,7 @@ async fn p09_a_silent_agent_runs_into_the_timeouts() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let short = Duration::from_millis(50);
-    let timeouts = Timeouts { call: short, send: Some(short), ..Timeouts::default() };
+    let timeouts = options(|it: &mut Timeouts| (it.call, it.send) = (short, Some(short)));
     let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url);
     for error in [
         client.send("hello").await.unwrap_err(),
@@ -160,6 +162,124 @@ async fn p09_a_silent_agent_runs_into_the_timeouts() {
         assert_eq!(transport.kind(), TransportKind::Timeout, "{error}");
         assert!(transport.may_have_reached());
     }
+}
+
+/// Without a limit for sends, the beginning of a stream has one nevertheless; and whoever watches is told.
+#[tokio::test]
+async fn p09_a_stream_that_does_not_begin_runs_into_the_idle_timeout() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&told);
+    let observe = move |observed: &Observed<'_>| {
+        if let Observed::Failed(why) = observed {
+            noted.lock().unwrap().push((*why).to_owned());
+        }
+    };
+    let timeouts = options(|it: &mut Timeouts| it.idle = Duration::from_millis(50));
+    assert_eq!(timeouts.send, None);
+    let client = scripted_client(quick().timeouts(timeouts).observe(observe), &url);
+    let opening = tokio::time::timeout(crate::harness::TEST_TIMEOUT, client.stream("hello"));
+    let error = opening.await.unwrap().unwrap_err();
+    assert_eq!(error.transport().unwrap().kind(), TransportKind::Timeout, "{error}");
+    let told = told.lock().unwrap();
+    assert!(told.len() == 1 && told[0].contains("timeout"), "{told:?}");
+}
+
+/// Its packets go nowhere: the queue for connections is full, and nobody takes one out of it.
+#[tokio::test]
+async fn p09_the_next_interface_is_used_when_the_first_does_not_answer() {
+    let server = serve(with_agent(obedient)).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(1).unwrap();
+    let address = full.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(Ok(open)) =
+        tokio::time::timeout(Duration::from_millis(200), tokio::net::TcpStream::connect(address)).await
+    {
+        waiting.push(open);
+        assert!(waiting.len() < 100, "the queue has no end");
+    }
+    let mut found = Client::builder().discover(&server.url).await.unwrap();
+    found.card.interfaces[0].url = format!("http://{address}/");
+    let timeouts = options(|it: &mut Timeouts| it.connect = Duration::from_millis(100));
+    let client = quick().timeouts(timeouts).retries(Retries::none()).with_card(found).unwrap();
+    client.send("hello").await.unwrap();
+    assert!(client.interface().url().starts_with(&server.url));
+    server.stop().await;
+}
+
+/// Where no limit is set: neither the head of a stream nor an answer that is not to be waited for takes for ever.
+#[tokio::test]
+async fn p09_a_silent_agent_is_given_up_without_a_limit_of_the_user_s() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let timeouts = options(|it: &mut Timeouts| it.idle = Duration::from_millis(50));
+    let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url);
+    let message = baton_client::message(vec![baton_client::protocol::domain::Part::text("hello")]);
+    let at_once = SendMessage { return_immediately: true, ..SendMessage::new(message) };
+    for error in [client.stream("hello").await.unwrap_err(), client.send(at_once).await.unwrap_err()] {
+        assert_eq!(error.transport().unwrap().kind(), TransportKind::Timeout, "{error}");
+    }
+}
+
+/// An answer about another task is not the answer.
+#[tokio::test]
+async fn p09_only_the_task_that_was_asked_for_is_taken() {
+    async fn another(body: String) -> Response {
+        let task = r#"{"id":"t-9","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}"#;
+        let id = member(&body, "id");
+        if body.contains("SubscribeToTask") {
+            let event =
+                format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"task\":{task}}}}}\n\n");
+            return ([(header::CONTENT_TYPE, "text/event-stream")], event).into_response();
+        }
+        let result =
+            if body.contains("SendMessage") { format!(r#"{{"task":{task}}}"#) } else { task.to_owned() };
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_response()
+    }
+    let url = serve_router(Router::new().route("/", post(another))).await;
+    let client = scripted_client(quick(), &url);
+    let id = TaskId::parse("t-1").unwrap();
+    let mut answer = baton_client::message(vec![baton_client::protocol::domain::Part::text("hello")]);
+    answer.task_id = Some(id.clone());
+    let get = Call::GetTask(GetTask { id: id.clone(), history_length: HistoryLength::All });
+    let mut subscribed = client.subscribe(&id).await.unwrap();
+    for error in [
+        client.get(&id).await.unwrap_err(),
+        client.cancel(&id).await.unwrap_err(),
+        client.send(answer).await.unwrap_err(),
+        client.call_raw(&get).await.unwrap_err(),
+        subscribed.next().await.unwrap().unwrap_err(),
+    ] {
+        assert_eq!(error.transport().unwrap().kind(), TransportKind::Malformed, "{error}");
+    }
+}
+
+/// Some SDKs answer the removal of a webhook with neither a result nor an error, or with nothing at all.
+#[tokio::test]
+async fn p09_a_reply_without_a_result_is_enough_where_none_is_needed() {
+    async fn nothing(body: String) -> Response {
+        format!(r#"{{"jsonrpc":"2.0","id":{}}}"#, member(&body, "id")).into_response()
+    }
+    let url = serve_router(Router::new().route("/", post(nothing))).await;
+    let (task, hook) = (TaskId::parse("t").unwrap(), PushConfigId::parse("h").unwrap());
+    scripted_client(quick(), &url).delete_push_config(&task, &hook).await.unwrap();
+}
+
+#[tokio::test]
+async fn p09_a_list_of_empty_pages_has_an_end() {
+    async fn empty(body: String) -> Response {
+        let id = member(&body, "id");
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tasks":[],"nextPageToken":"{id}"}}}}"#)
+            .into_response()
+    }
+    let url = serve_router(Router::new().route("/", post(empty))).await;
+    let mut tasks = scripted_client(quick(), &url).tasks(ListTasks::default());
+    let error = tasks.next().await.unwrap().unwrap_err();
+    assert_eq!(error.transport().unwrap().kind(), TransportKind::Malformed, "{error}");
+    assert!(tasks.next().await.is_none());
 }
 
 /// The head comes, and a part of the body; the rest does not.
@@ -177,7 +297,7 @@ async fn p09_a_stalled_answer_runs_into_the_idle_timeout() {
             open.push(socket);
         }
     });
-    let timeouts = Timeouts { idle: Duration::from_millis(50), ..Timeouts::default() };
+    let timeouts = options(|it: &mut Timeouts| it.idle = Duration::from_millis(50));
     let client = scripted_client(quick().timeouts(timeouts).retries(Retries::none()), &url);
     let error = client.send("hello").await.unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::Timeout, "{error}");
@@ -206,7 +326,7 @@ async fn p09_answers_are_bounded_and_checked() {
         (String::new(), TransportKind::Cut),
     ] {
         let (url, _) = serve_bytes(answer.clone()).await;
-        let limits = SizeLimits { reply: 1000, ..SizeLimits::default() };
+        let limits = options(|it: &mut SizeLimits| it.reply = 1000);
         let client = scripted_client(quick().size_limits(limits).retries(Retries::none()), &url);
         let error = client.send("hello").await.unwrap_err();
         let kind = error.transport().unwrap_or_else(|| panic!("{error}")).kind();
@@ -234,13 +354,55 @@ async fn p09_a_proxy_is_used_where_it_is_wanted() {
     let url = serve_router(Router::new().fallback(proxy)).await;
     // `host:port` is usual, too.
     for address in [url.clone(), url.strip_prefix("http://").unwrap().to_owned()] {
-        let proxies = Proxies { http: Some(address), ..Proxies::default() };
+        let proxies = options(|it: &mut Proxies| it.http = Some(address));
         let client = quick().proxies(proxies).connect("http://agent.invalid").await.unwrap();
         client.send("hello").await.unwrap();
     }
-    let except = Proxies { all: Some(url), no_proxy: Some("127.0.0.1".to_owned()), ..Proxies::default() };
+    let except = options(|it: &mut Proxies| {
+        (it.all, it.no_proxy) = (Some(url), Some("127.0.0.1".to_owned()));
+    });
     let server = serve(with_agent(obedient)).await;
     let client = quick().proxies(except).connect(&server.url).await.unwrap();
     client.send("hello").await.unwrap();
+    server.stop().await;
+}
+
+/// Speaks as much of SOCKS 5 (RFC 1928) as a client without a password needs.
+async fn serve_socks() -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+    use tokio::net::{TcpListener, TcpStream};
+    async fn forward(mut client: TcpStream) -> std::io::Result<()> {
+        let mut head = [0; 2];
+        client.read_exact(&mut head).await?;
+        let mut methods = vec![0; head[1].into()];
+        client.read_exact(&mut methods).await?;
+        client.write_all(&[5, 0]).await?;
+        // Version, command, zero, an IPv4 address and a port.
+        let mut wanted = [0; 10];
+        client.read_exact(&mut wanted).await?;
+        assert_eq!(wanted[..4], [5, 1, 0, 1]);
+        let address = std::net::Ipv4Addr::new(wanted[4], wanted[5], wanted[6], wanted[7]);
+        let mut server = TcpStream::connect((address, u16::from_be_bytes([wanted[8], wanted[9]]))).await?;
+        client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+        copy_bidirectional(&mut client, &mut server).await.map(drop)
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(forward(client));
+        }
+    });
+    format!("socks5://{address}")
+}
+
+#[tokio::test]
+async fn p09_a_socks_proxy_is_used() {
+    let server = serve(with_agent(obedient)).await;
+    let proxies = |address: &str| options(|it: &mut baton_client::Proxies| it.all = Some(address.to_owned()));
+    let client = quick().proxies(proxies(&serve_socks().await)).connect(&server.url).await.unwrap();
+    client.send("hello").await.unwrap();
+    // Where there is no proxy, nothing goes around it.
+    quick().proxies(proxies("socks5://127.0.0.1:1")).connect(&server.url).await.unwrap_err();
     server.stop().await;
 }

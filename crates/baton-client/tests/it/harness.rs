@@ -92,15 +92,20 @@ pub(crate) fn stepwise(steps: usize) -> (impl baton_server::Agent, Arc<Semaphore
     (agent, permits)
 }
 
+/// Options with some changes.
+pub(crate) fn options<T: Default>(change: impl FnOnce(&mut T)) -> T {
+    let mut options = T::default();
+    change(&mut options);
+    options
+}
+
 /// A client that does not wait long.
 pub(crate) fn quick() -> baton_client::Builder {
     let wait = Duration::from_millis(10);
-    Client::builder().retries(Retries { first_wait: wait, ..Retries::default() }).reconnects(Reconnects {
-        first_wait: wait,
-        longest_wait: wait,
-        poll: wait,
-        ..Reconnects::default()
-    })
+    let builder = Client::builder().retries(options(|it: &mut Retries| it.first_wait = wait));
+    builder.reconnects(options(|it: &mut Reconnects| {
+        (it.first_wait, it.longest_wait, it.poll) = (wait, wait, wait);
+    }))
 }
 
 pub(crate) async fn next(stream: &mut EventStream) -> Option<StreamEvent> {

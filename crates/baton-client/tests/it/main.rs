@@ -6,6 +6,8 @@
 
 /// A server, a proxy that cuts connections, and servers that do as they are told.
 mod harness;
+/// An agent that answers as a test wants, and remembers what it was asked.
+mod scripted;
 
 /// Credentials, and where they go.
 mod credentials;
@@ -17,10 +19,13 @@ mod failures;
 mod oauth;
 /// Every operation in every binding and generation.
 mod operations;
+/// Streams that are lost, silent, refused or odd, and their endings.
+mod recovery;
 /// Signed cards.
 mod signatures;
-/// Streams: cut, resumed, polled; every event once.
+/// States that are none of the eight.
 mod states;
+/// Streams: cut, resumed, polled; every event once.
 mod streams;
 /// TLS: whom the client trusts, and who it is.
 mod tls;

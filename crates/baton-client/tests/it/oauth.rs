@@ -11,10 +11,14 @@ use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use baton_client::protocol::ErrorKind;
-use baton_client::{Builder, Client, Credential, Error, Flow, OAuthClient, Origin, Prompt, Token};
+use baton_client::{
+    Builder, Client, Credential, Discovered, Error, Flow, OAuthClient, Origin, Prompt, Token, TokenStore,
+};
+use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
 
-use crate::harness::{quick, serve_router};
+use crate::harness::{TEST_TIMEOUT, quick, serve_router};
 
 #[derive(Default)]
 struct Inner {
@@ -28,6 +32,14 @@ struct Inner {
     polls: u32,
     /// Forms that came to the token endpoint.
     forms: Vec<HashMap<String, String>>,
+    /// The token endpoint waits before it answers.
+    hold: Option<Arc<Hold>>,
+}
+
+#[derive(Default)]
+struct Hold {
+    came: Notify,
+    answer: Notify,
 }
 
 type Shared = Arc<Mutex<Inner>>;
@@ -42,7 +54,18 @@ fn refuse(error: &str) -> Response {
         .into_response()
 }
 
+/// An answer that breaks off in its body.
+fn lost_connection() -> Response {
+    let broken = futures_util::stream::once(async { Err::<String, _>(std::io::Error::other("lost")) });
+    (StatusCode::OK, axum::body::Body::from_stream(broken)).into_response()
+}
+
 async fn token(State(shared): State<Shared>, headers: HeaderMap, body: String) -> Response {
+    let hold = shared.lock().unwrap().hold.clone();
+    if let Some(hold) = hold {
+        hold.came.notify_one();
+        hold.answer.notified().await;
+    }
     let mut inner = shared.lock().unwrap();
     let form = parse(&body);
     inner.forms.push(form.clone());
@@ -58,8 +81,11 @@ async fn token(State(shared): State<Shared>, headers: HeaderMap, body: String) -
         }
         "urn:ietf:params:oauth:grant-type:device_code" => {
             inner.polls += 1;
-            if inner.polls < 3 {
-                return refuse("authorization_pending");
+            match inner.polls {
+                1 => return refuse("authorization_pending"),
+                2 => return (StatusCode::BAD_GATEWAY, "<h1>Bad gateway</h1>").into_response(),
+                3 => return lost_connection(),
+                _ => {}
             }
             is_public && form["device_code"] == "the device"
         }
@@ -79,8 +105,10 @@ async fn token(State(shared): State<Shared>, headers: HeaderMap, body: String) -
 }
 
 async fn device(body: String) -> String {
-    assert_eq!(parse(&body)["client_id"], "my:app");
-    r#"{"device_code":"the device","user_code":"WXYZ-1234","verification_uri":"https://id.example/device","interval":0}"#
+    assert!(matches!(body.as_str(), "client_id=my%3Aapp" | "scope=read+write&client_id=my%3Aapp"), "{body}");
+    // More than any clock can add.
+    r#"{"device_code":"the device","user_code":"WXYZ-1234","verification_uri":"https://id.example/device","interval":0,
+        "expires_in":18446744073709551615}"#
         .to_owned()
 }
 
@@ -195,6 +223,80 @@ async fn p09_client_credentials_are_obtained_used_and_renewed() {
     assert_eq!(shared.lock().unwrap().issued, 3);
 }
 
+/// A store in memory that two clients share, as two processes share a file.
+#[derive(Clone, Default)]
+struct SharedStore {
+    token: Arc<Mutex<Option<Token>>>,
+    lock: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl TokenStore for SharedStore {
+    fn try_lock(&self) -> Option<Box<dyn std::any::Any + Send>> {
+        Some(Box::new(Arc::clone(&self.lock).try_lock_owned().ok()?))
+    }
+
+    fn load(&self) -> Option<Token> {
+        self.token.lock().unwrap().clone()
+    }
+
+    fn save(&self, token: &Token) {
+        *self.token.lock().unwrap() = Some(token.clone());
+    }
+}
+
+/// An expired token of the authorization server that the agents' card names.
+fn expired(authorization: &str, shared: &Shared) -> Token {
+    shared.lock().unwrap().refresh = Some("refresh".to_owned());
+    Token {
+        access: "old".into(),
+        refresh: Some("refresh".into()),
+        expires_at: Some(std::time::SystemTime::UNIX_EPOCH),
+        issued_by: Origin::parse(authorization).unwrap(),
+    }
+}
+
+/// Servers accept a refresh token once: whoever comes second takes what the first got.
+#[tokio::test]
+async fn p09_clients_that_share_a_token_renew_it_once() {
+    let (url, authorization, shared) = serve(client_credentials).await;
+    let store = SharedStore::default();
+    store.save(&expired(&authorization, &shared));
+    let mut calls = Vec::new();
+    for _ in 0..4 {
+        let client = with(OAuthClient::new("my:app").token_store(store.clone())).connect(&url).await.unwrap();
+        calls.push(tokio::spawn(async move { client.send("hello").await }));
+    }
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(shared.lock().unwrap().forms.len(), 1, "one renewal for all");
+    assert_eq!(store.load().unwrap().access.expose_secret(), "token-1");
+}
+
+/// The server has replaced the refresh token when its answer is on the way: it must be kept, although nobody waits for it.
+#[tokio::test]
+async fn p09_a_call_that_is_given_up_does_not_lose_the_new_token() {
+    let (url, authorization, shared) = serve(client_credentials).await;
+    let (kept, mut keeps) = tokio::sync::mpsc::channel(1);
+    let app = OAuthClient::new("my:app")
+        .token(expired(&authorization, &shared))
+        .on_token(move |token| kept.try_send(token.clone()).unwrap());
+    let client = with(app).connect(&url).await.unwrap();
+    let hold = Arc::<Hold>::default();
+    shared.lock().unwrap().hold = Some(Arc::clone(&hold));
+    {
+        let mut call = std::pin::pin!(client.send("hello"));
+        // The server has the request, and then the call is dropped.
+        tokio::select! {
+            _ = &mut call => panic!("the server does not answer yet"),
+            () = hold.came.notified() => {}
+        }
+    }
+    hold.answer.notify_one();
+    let token = tokio::time::timeout(TEST_TIMEOUT, keeps.recv()).await.unwrap().unwrap();
+    assert_eq!(token.refresh.unwrap().expose_secret(), "refresh-1");
+}
+
 #[tokio::test]
 async fn p09_a_token_that_stays_refused_is_an_error() {
     let (url, authorization, shared) = serve(client_credentials).await;
@@ -233,6 +335,56 @@ async fn p09_a_card_cannot_collect_the_client_secret() {
     assert!(shared.lock().unwrap().forms.is_empty());
 }
 
+/// A card file may have been changed, or be another one of the same name.
+#[tokio::test]
+async fn p09_a_token_goes_to_the_agents_it_is_for() {
+    let (url, authorization, shared) = serve(client_credentials).await;
+    let found = quick().discover(&url).await.unwrap();
+    shared.lock().unwrap().valid = Some("mine".to_owned());
+    let mut token = expired(&authorization, &shared);
+    (token.access, token.expires_at) = ("mine".into(), None);
+    let app = OAuthClient::new("my:app").token(token);
+    let connect = |allowed: &str| {
+        let app = app.clone().only_to([Origin::parse(allowed).unwrap()]);
+        with(app).with_card(Discovered::from_json(&*found.json).unwrap()).unwrap()
+    };
+    let client = connect("https://elsewhere.example");
+    assert!(client.withholds_credentials());
+    let error = client.send("hello").await.unwrap_err();
+    assert!(!error.agent().unwrap().credentials_sent(), "{error}");
+    let client = connect(&url);
+    assert!(!client.withholds_credentials());
+    client.send("hello").await.unwrap();
+}
+
+/// The user confirms at the real server, and the card's own address would be given the code.
+#[tokio::test]
+async fn p09_a_card_cannot_collect_the_codes_of_a_login() {
+    let (_, real, real_shared) = serve(client_credentials).await;
+    let (_, collector, collected) = serve(client_credentials).await;
+    let ends = |flow: &str, start: &str| {
+        format!(
+            r#"{{"oauth2SecurityScheme":{{"flows":{{"{flow}":{{"{start}":"{real}/{}","tokenUrl":"{collector}/token","scopes":{{}}}}}}}}}}"#,
+            if flow == "deviceCode" { "device" } else { "authorize" }
+        )
+    };
+    for (flow, scheme) in [
+        (Flow::DeviceCode, ends("deviceCode", "deviceAuthorizationUrl")),
+        (Flow::AuthorizationCode, ends("authorizationCode", "authorizationUrl")),
+    ] {
+        let (url, _, _) = serve(|_| scheme.clone()).await;
+        let client = with(OAuthClient::new("my:app")).connect(&url).await.unwrap();
+        let error = client.log_in(flow, nobody).await.unwrap_err();
+        assert!(matches!(&error, Error::Credentials(why) if why.contains("trust both")), "{error}");
+    }
+    assert!(collected.lock().unwrap().forms.is_empty() && real_shared.lock().unwrap().forms.is_empty());
+    // The user says that they belong together.
+    let (url, _, _) = serve(|_| ends("deviceCode", "deviceAuthorizationUrl")).await;
+    let origin = |url: &str| Origin::parse(url).unwrap();
+    let app = OAuthClient::new("my:app").trust(origin(&real)).trust(origin(&collector));
+    with(app).connect(&url).await.unwrap().log_in(Flow::DeviceCode, |_| ()).await.unwrap();
+}
+
 #[tokio::test]
 async fn p09_openid_connect_in_all_three_flows() {
     let (url, authorization, shared) = serve(openid).await;
@@ -249,7 +401,7 @@ async fn p09_openid_connect_in_all_three_flows() {
     };
     assert_eq!((page.as_str(), code.as_str()), ("https://id.example/device", "WXYZ-1234"));
     client.send("hello").await.unwrap();
-    assert_eq!(shared.lock().unwrap().polls, 3);
+    assert_eq!(shared.lock().unwrap().polls, 4);
     // In a browser, which here is an HTTP client that follows the redirect.
     let client = with(app()).connect(&url).await.unwrap();
     let browse = |prompt| {

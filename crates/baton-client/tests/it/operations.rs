@@ -56,7 +56,11 @@ async fn p09_streams_end_with_the_whole_task() {
         let task = stream.task().unwrap();
         assert_eq!(task.status.state, TaskState::Completed, "{face:?}");
         assert_eq!(texts(task), ["one two three"], "{face:?}");
-        let numbers: Vec<u64> = events.iter().map(|it| it.id.as_deref().unwrap().parse().unwrap()).collect();
+        // Only what was read has no number: in 0.1 the task at the end, since no event tells its context.
+        let read = events.iter().filter(|event| event.id.is_none()).count();
+        assert_eq!(read, usize::from(face.1 == Generation::V0_1), "{face:?}: {events:?}");
+        let ids = events.iter().filter_map(|event| event.id.as_deref());
+        let numbers: Vec<u64> = ids.map(|id| id.parse().unwrap()).collect();
         assert!(numbers.is_sorted(), "{face:?}: {numbers:?}");
     }
     server.stop().await;
@@ -208,13 +212,8 @@ async fn p09_webhooks_are_refused_by_name_where_there_are_none() {
     for face in FACES {
         let client = client(&server, face).await;
         let task = client.send("hello").await.unwrap().task().unwrap().clone();
-        let config = PushConfig {
-            id: None,
-            task_id: Some(task.id.clone()),
-            url: "https://hook.example.org".to_owned(),
-            token: None,
-            authentication: None,
-        };
+        let config =
+            PushConfig { task_id: Some(task.id.clone()), ..PushConfig::new("https://hook.example.org") };
         let error = client.create_push_config(config).await.unwrap_err();
         assert_eq!(error.kind(), Some(ErrorKind::PushNotSupported), "{face:?} {error}");
         assert_eq!(error.agent().unwrap().name(), Some("PushNotificationNotSupportedError"));

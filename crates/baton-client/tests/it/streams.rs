@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
-use baton_client::protocol::domain::TaskState;
+use baton_client::protocol::domain::{Part, TaskState};
+use baton_client::protocol::operation::{Call, SendMessage};
 use baton_client::protocol::wire::StreamItem;
 use baton_client::protocol::{ErrorKind, Generation};
 use baton_client::{Binding, Ending, Reconnects, Retries, SizeLimits, StreamEvent, TransportKind};
@@ -16,8 +17,8 @@ use baton_server::store::memory::MemoryStore;
 use tokio::net::TcpListener;
 
 use crate::harness::{
-    CuttingProxy, next, obedient, quick, rest, scripted_client, serve, serve_on, serve_router, stepwise,
-    texts, with_agent,
+    CuttingProxy, next, obedient, options, quick, rest, scripted_client, serve, serve_on, serve_router,
+    stepwise, texts, with_agent,
 };
 
 fn artifact(event: &StreamEvent) -> Option<String> {
@@ -276,7 +277,9 @@ async fn p09_a_stream_gives_up_at_last() {
     let (agent, _permits) = stepwise(1);
     let server = serve(with_agent(agent).drain(std::time::Duration::ZERO)).await;
     let wait = std::time::Duration::from_millis(1);
-    let reconnects = Reconnects { most: 3, first_wait: wait, longest_wait: wait, poll: wait };
+    let reconnects = options(|it: &mut Reconnects| {
+        (it.most, it.first_wait, it.longest_wait, it.poll) = (3, wait, wait, wait);
+    });
     let client = quick().reconnects(reconnects).connect(&server.url).await.unwrap();
     let mut stream = client.stream("go").await.unwrap();
     next(&mut stream).await.unwrap();
@@ -303,12 +306,11 @@ async fn p09_a_message_is_sent_again_only_if_the_user_allows_it() {
             Script { calls: Arc::clone(&calls), on_send: &[], on_subscribe: Err(-32004), on_get: GOT };
         let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
         let wait = std::time::Duration::from_millis(1);
-        let builder = quick().retries(Retries { uncertain, ..Retries::default() }).reconnects(Reconnects {
-            most: 3,
-            first_wait: wait,
-            longest_wait: wait,
-            poll: wait,
+        let reconnects = options(|it: &mut Reconnects| {
+            (it.most, it.first_wait, it.longest_wait, it.poll) = (3, wait, wait, wait);
         });
+        let retries = options(|it: &mut Retries| it.uncertain = uncertain);
+        let builder = quick().retries(retries).reconnects(reconnects);
         let client = scripted_client(builder, &url);
         let mut stream = client.stream("go").await.unwrap();
         let error = stream.next().await.unwrap().unwrap_err();
@@ -349,10 +351,46 @@ async fn p09_events_are_bounded() {
         ([(header::CONTENT_TYPE, "text/event-stream")], large).into_response()
     }
     let url = serve_router(Router::new().route("/", post(too_much)).with_state(large)).await;
-    let limits = SizeLimits { event: 1000, ..SizeLimits::default() };
+    let limits = options(|it: &mut SizeLimits| it.event = 1000);
     let mut stream = scripted_client(quick().size_limits(limits), &url).stream("go").await.unwrap();
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
+}
+
+/// Each event is small, but they add up.
+#[tokio::test]
+async fn p09_what_events_add_up_to_is_bounded() {
+    const MORE: &str = r#"{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"artifact":{"artifactId":"a","parts":[{"text":"some text"}]}}}"#;
+    let calls = Arc::new(Calls::default());
+    let script = Script {
+        calls,
+        on_send: &[TASK, MORE, MORE, MORE, MORE, MORE, MORE, MORE, MORE],
+        on_subscribe: Err(-32004),
+        on_get: GOT,
+    };
+    let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+    let limits = options(|it: &mut SizeLimits| it.task = 200);
+    let mut stream = scripted_client(quick().size_limits(limits), &url).stream("go").await.unwrap();
+    let error = loop {
+        match stream.next().await.unwrap() {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.transport().unwrap().kind(), TransportKind::TooLarge, "{error}");
+    assert!(stream.next().await.is_none());
+}
+
+/// What the agent sent, and what this library does not know of it.
+#[tokio::test]
+async fn p09_events_have_the_json_that_came() {
+    const ODD: &str = r#"{"statusUpdate":{"taskId":"t","contextId":"c","x":1.0,"status":{"state":"TASK_STATE_DREAMING"}},"y":[ ]}"#;
+    let calls = Arc::new(Calls::default());
+    let script = Script { calls, on_send: &[TASK, ODD], on_subscribe: Err(-32004), on_get: GOT };
+    let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+    let mut stream = scripted_client(quick(), &url).stream("go").await.unwrap();
+    let shown: Vec<String> = rest(&mut stream).await.into_iter().map(|event| event.json).collect();
+    assert_eq!(shown, [TASK, ODD, &format!("{{\"task\":{GOT}}}")]);
 }
 
 const ONE: &str = r#"id=2 {"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"one","name":"one","parts":[{"text":"one"}]}}}"#;
@@ -391,4 +429,49 @@ async fn p09_events_come_once_and_none_is_lost_whatever_the_agent_resumes() {
         assert_eq!(stream.ending(), Some(Ending::Terminal), "{name}");
         assert_eq!(calls.gets.load(Ordering::Relaxed), gets, "{name}");
     }
+}
+
+/// One connection as it is, for programs that watch the agent itself.
+#[tokio::test]
+async fn p09_a_raw_stream_leaves_nothing_out() {
+    let script = Script {
+        calls: Arc::default(),
+        on_send: &[FIRST, ONE, ONE, ENDED, ENDED],
+        on_subscribe: Err(-32004),
+        on_get: WHOLE,
+    };
+    let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+    let client = scripted_client(quick(), &url);
+    let send = SendMessage::new(baton_client::message(vec![Part::text("go")]));
+    let mut stream = client.stream_raw(Call::SendStreamingMessage(send.clone()), None).await.unwrap();
+    let mut ids = Vec::new();
+    while let Some(event) = stream.next().await.unwrap() {
+        ids.push(event.id.unwrap());
+    }
+    assert_eq!(ids, ["1", "2", "2", "4", "4"]);
+    // A call is made in the one way that it has.
+    let error = client.stream_raw(Call::SendMessage(send.clone()), None).await.unwrap_err();
+    assert!(error.to_string().contains("no stream"), "{error}");
+    let error = client.call(Call::SendStreamingMessage(send)).await.unwrap_err();
+    assert!(error.to_string().contains("stream"), "{error}");
+}
+
+/// The log of the agent may have numbers without an event: nothing was missed, and nothing is shown again.
+#[tokio::test]
+async fn p09_a_hole_in_the_numbers_is_looked_at_and_not_shown() {
+    let calls = Arc::new(Calls::default());
+    let script = Script {
+        calls: Arc::clone(&calls),
+        on_send: &[FIRST, ONE],
+        on_subscribe: Ok(&[
+            r#"id=7 {"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"two","name":"two","parts":[{"text":"two"}]}}}"#,
+            LATER,
+        ]),
+        on_get: WHOLE,
+    };
+    let url = serve_router(Router::new().route("/", post(answer)).with_state(script)).await;
+    let mut stream = scripted_client(quick(), &url).stream("go").await.unwrap();
+    let ids: Vec<_> = rest(&mut stream).await.into_iter().map(|event| event.id).collect();
+    assert_eq!(ids, ["1", "2", "7", "9"].map(|id| Some(id.to_owned())));
+    assert_eq!(calls.gets.load(Ordering::Relaxed), 1);
 }

@@ -122,12 +122,12 @@ async fn p09_webhooks_are_made_read_listed_and_removed() {
         let config = PushConfig {
             id: Some(PushConfigId::parse("hook/1").unwrap()),
             task_id: Some(task_id.clone()),
-            url: "https://hook.example.org/?a=b".to_owned(),
             token: Some("token".to_owned()),
             authentication: Some(PushAuthentication {
                 scheme: "Bearer".to_owned(),
                 credentials: Some("secret".to_owned()),
             }),
+            ..PushConfig::new("https://hook.example.org/?a=b")
         };
         // A slash in a resource name of 0.3 would be a path.
         let config = match version {
@@ -169,9 +169,7 @@ async fn p09_webhooks_of_0_3_are_sent_in_the_form_that_the_server_reads() {
     let config = PushConfig {
         id: Some(PushConfigId::parse("hook-1").unwrap()),
         task_id: Some(TaskId::parse("t-1").unwrap()),
-        url: "https://hook.example.org".to_owned(),
-        token: None,
-        authentication: None,
+        ..PushConfig::new("https://hook.example.org")
     };
     for requests in [2, 3] {
         assert_eq!(client.create_push_config(config.clone()).await.unwrap(), config);

@@ -22,7 +22,7 @@ const LONGEST_HEAD: usize = 16 * 1024;
 
 pub(super) async fn log_in(
     source: &TokenSource,
-    caller: Caller<'_>,
+    caller: &Caller,
     endpoints: &Endpoints,
     prompt: &(dyn Fn(Prompt) + Send + Sync),
 ) -> Result<Token, Error> {
@@ -32,7 +32,7 @@ pub(super) async fn log_in(
     let port = listener.local_addr().map_err(no_port)?.port();
     let redirect_uri = format!("http://127.0.0.1:{port}/callback");
     let (state, verifier) = (random()?, random()?);
-    let mut url = endpoints.authorization()?;
+    let mut url = endpoints.start()?.clone();
     let scopes = source.scopes.join(" ");
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
     let pairs = [
@@ -53,7 +53,7 @@ pub(super) async fn log_in(
         .await
         .map_err(|_| Error::Credentials("the browser did not come back in time".to_owned()))??;
     let grant = Grant::Code { code: &code, redirect_uri: &redirect_uri, verifier: &verifier };
-    source.request(caller, endpoints.token()?, grant).await
+    source.request(caller, &endpoints.token, grant).await
 }
 
 /// 256 random bits as text.

@@ -1,30 +1,175 @@
 //! The addresses of an authorization server: from the card, or from the server's own description.
+//!
+//! A card may name any address, so that a code which the user's own server issues could be made to go to somebody else. One
+//! login therefore uses the endpoints of one flow, and they are of one server unless the user says that several belong
+//! together.
 
-use baton_protocol::domain::security::{OAuthFlow, SchemeKind, SecurityScheme};
+use baton_protocol::domain::security::{OAuthFlow, OAuthFlows, SchemeKind, SecurityScheme};
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::Caller;
+use super::{Caller, Flow};
+use crate::address;
 use crate::error::Error;
 use crate::http::Request;
 use crate::origin::Origin;
 
-/// Where the steps of a login are. Each is checked when it is used.
-#[derive(Debug, Default)]
+/// What the endpoints are wanted for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose<'a> {
+    LogIn(Flow),
+    /// Renew a token that this server issued.
+    Renew(&'a Origin),
+}
+
+/// Where a login begins and ends.
+#[derive(Debug)]
 pub(super) struct Endpoints {
+    /// Where the user's part begins; a program's own login has none.
+    start: Option<Url>,
+    pub(super) token: Url,
+    /// Who the server says it is.
+    pub(super) issuer: Option<String>,
+}
+
+impl Endpoints {
+    /// `named` are the origins that the user takes for authorization servers.
+    pub(super) async fn find(
+        scheme: &SecurityScheme,
+        purpose: Purpose<'_>,
+        named: &[Origin],
+        caller: &Caller,
+    ) -> Result<Self, Error> {
+        let stated = match &scheme.kind {
+            SchemeKind::OpenIdConnect { url } => described(url, named, caller).await?,
+            SchemeKind::OAuth2 { flows, metadata_url } => {
+                let stated = Stated::on_card(flows, purpose);
+                match metadata_url {
+                    // The description is asked only for what the card does not say.
+                    Some(url) if !stated.is_enough(purpose) => described(url, named, caller).await?,
+                    _ => stated,
+                }
+            }
+            _ => return Err(Error::Credentials("this scheme has no authorization server".to_owned())),
+        };
+        stated.read(purpose, named)
+    }
+
+    pub(super) fn start(&self) -> Result<&Url, Error> {
+        self.start.as_ref().ok_or_else(|| lacking("endpoint for users"))
+    }
+}
+
+/// The endpoints as they were found, not yet looked at.
+#[derive(Debug, Default)]
+struct Stated {
     token: Option<String>,
     refresh: Option<String>,
     authorization: Option<String>,
     device: Option<String>,
-    /// Who the server says it is.
-    pub(super) issuer: Option<String>,
-    parsed: Parsed,
+    issuer: Option<String>,
+    /// A server that the user named described itself: it knows where its endpoints are.
+    is_vouched_for: bool,
 }
 
-#[derive(Debug, Default)]
-struct Parsed {
-    token: Option<Url>,
-    refresh: Option<Url>,
+impl Stated {
+    /// The flow that is used for this purpose, and no other.
+    fn on_card(flows: &OAuthFlows, purpose: Purpose<'_>) -> Self {
+        let OAuthFlows { authorization_code, client_credentials, device_code, .. } = flows;
+        let flow = match purpose {
+            Purpose::LogIn(Flow::ClientCredentials) => client_credentials.as_ref(),
+            Purpose::LogIn(Flow::DeviceCode) => device_code.as_ref(),
+            Purpose::LogIn(Flow::AuthorizationCode) => authorization_code.as_ref(),
+            // Whichever the token was obtained with is of the server that issued it.
+            Purpose::Renew(issued_by) => {
+                let all = || [authorization_code, device_code, client_credentials].into_iter().flatten();
+                let is_of_issuer = |flow: &&OAuthFlow| {
+                    let urls = [&flow.refresh_url, &flow.token_url];
+                    urls.into_iter()
+                        .flatten()
+                        .any(|url| Origin::parse(url).is_ok_and(|origin| origin == *issued_by))
+                };
+                all().find(is_of_issuer).or_else(|| all().next())
+            }
+        };
+        let Some(flow) = flow.cloned() else { return Stated::default() };
+        Stated {
+            token: flow.token_url,
+            refresh: flow.refresh_url,
+            authorization: flow.authorization_url,
+            device: flow.device_authorization_url,
+            ..Stated::default()
+        }
+    }
+
+    fn start(&self, purpose: Purpose<'_>) -> Option<&str> {
+        match purpose {
+            Purpose::LogIn(Flow::AuthorizationCode) => self.authorization.as_deref(),
+            Purpose::LogIn(Flow::DeviceCode) => self.device.as_deref(),
+            Purpose::LogIn(Flow::ClientCredentials) | Purpose::Renew(_) => None,
+        }
+    }
+
+    fn is_enough(&self, purpose: Purpose<'_>) -> bool {
+        self.token.is_some() && (start_name(purpose).is_none() || self.start(purpose).is_some())
+    }
+
+    fn read(self, purpose: Purpose<'_>, named: &[Origin]) -> Result<Endpoints, Error> {
+        let start = match (self.start(purpose), start_name(purpose)) {
+            (Some(start), _) => Some(safe(start)?),
+            (None, Some(name)) => return Err(lacking(name)),
+            (None, None) => None,
+        };
+        let token = match purpose {
+            Purpose::Renew(_) => self.refresh.as_deref().or(self.token.as_deref()),
+            Purpose::LogIn(_) => self.token.as_deref(),
+        };
+        let token = safe(token.ok_or_else(|| lacking("token endpoint"))?)?;
+        if let (Some(start), false) = (&start, self.is_vouched_for) {
+            belong_together(start, &token, named)?;
+        }
+        Ok(Endpoints { start, token, issuer: self.issuer })
+    }
+}
+
+/// What a login of users begins with.
+fn start_name(purpose: Purpose<'_>) -> Option<&'static str> {
+    match purpose {
+        Purpose::LogIn(Flow::AuthorizationCode) => Some("authorization endpoint"),
+        Purpose::LogIn(Flow::DeviceCode) => Some("device authorization endpoint"),
+        Purpose::LogIn(Flow::ClientCredentials) | Purpose::Renew(_) => None,
+    }
+}
+
+/// The code that one endpoint issues goes to the other.
+fn belong_together(start: &Url, token: &Url, named: &[Origin]) -> Result<(), Error> {
+    let both = [Origin::of(start), Origin::of(token)];
+    if both[0] == both[1] || both.iter().flatten().all(|origin| named.contains(origin)) {
+        return Ok(());
+    }
+    let both: Vec<String> = both.iter().flatten().map(Origin::to_string).collect();
+    Err(Error::Credentials(format!(
+        "the login would begin at one server and end at another ({}): trust both origins if both are of your \
+         authorization server",
+        both.join(", ")
+    )))
+}
+
+fn lacking(what: &str) -> Error {
+    Error::Credentials(format!("neither the card nor the authorization server names a {what} for this login"))
+}
+
+/// Encrypted, or on this machine.
+fn safe(url: &str) -> Result<Url, Error> {
+    let shown = address::typed(url);
+    let bad =
+        |problem: &str| Error::Credentials(format!("the authorization server's address {shown:?} {problem}"));
+    let parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
+    let origin = Origin::of(&parsed).ok_or_else(|| bad("is not http or https"))?;
+    if !origin.is_secure() && !origin.is_loopback() {
+        return Err(bad("is not encrypted"));
+    }
+    Ok(parsed)
 }
 
 /// RFC 8414 and OpenID Connect Discovery have the same members.
@@ -36,73 +181,7 @@ struct Metadata {
     device_authorization_endpoint: Option<String>,
 }
 
-impl Endpoints {
-    pub(super) async fn find(scheme: &SecurityScheme, caller: Caller<'_>) -> Result<Self, Error> {
-        let mut found = match &scheme.kind {
-            SchemeKind::OpenIdConnect { url } => described(url, caller).await?,
-            SchemeKind::OAuth2 { flows, metadata_url } => {
-                let flows = [&flows.authorization_code, &flows.device_code, &flows.client_credentials];
-                let mut found = Endpoints::default();
-                flows.into_iter().flatten().for_each(|flow| found.add(flow));
-                match metadata_url {
-                    // The card already has the addresses; the description is asked only for what lacks.
-                    Some(url) if found.token.is_none() => described(url, caller).await?,
-                    _ => found,
-                }
-            }
-            _ => return Err(Error::Credentials("this scheme has no authorization server".to_owned())),
-        };
-        found.parsed.token = found.token.as_deref().map(safe).transpose()?;
-        found.parsed.refresh = found.refresh.as_deref().map(safe).transpose()?;
-        Ok(found)
-    }
-
-    fn add(&mut self, flow: &OAuthFlow) {
-        let fill = |place: &mut Option<String>, value: &Option<String>| {
-            if place.is_none() {
-                place.clone_from(value);
-            }
-        };
-        fill(&mut self.token, &flow.token_url);
-        fill(&mut self.refresh, &flow.refresh_url);
-        fill(&mut self.authorization, &flow.authorization_url);
-        fill(&mut self.device, &flow.device_authorization_url);
-    }
-
-    pub(super) fn token(&self) -> Result<&Url, Error> {
-        self.parsed.token.as_ref().ok_or_else(|| lacking("token endpoint"))
-    }
-
-    pub(super) fn refresh(&self) -> Result<&Url, Error> {
-        self.parsed.refresh.as_ref().map_or_else(|| self.token(), Ok)
-    }
-
-    pub(super) fn authorization(&self) -> Result<Url, Error> {
-        safe(self.authorization.as_deref().ok_or_else(|| lacking("authorization endpoint"))?)
-    }
-
-    pub(super) fn device(&self) -> Result<Url, Error> {
-        safe(self.device.as_deref().ok_or_else(|| lacking("device authorization endpoint"))?)
-    }
-}
-
-fn lacking(what: &str) -> Error {
-    Error::Credentials(format!("neither the card nor the authorization server names a {what}"))
-}
-
-/// Encrypted, or on this machine.
-fn safe(url: &str) -> Result<Url, Error> {
-    let bad =
-        |problem: &str| Error::Credentials(format!("the authorization server's address {url:?} {problem}"));
-    let parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
-    let origin = Origin::of(&parsed).ok_or_else(|| bad("is not http or https"))?;
-    if !origin.is_secure() && !origin.is_loopback() {
-        return Err(bad("is not encrypted"));
-    }
-    Ok(parsed)
-}
-
-async fn described(url: &str, caller: Caller<'_>) -> Result<Endpoints, Error> {
+async fn described(url: &str, named: &[Origin], caller: &Caller) -> Result<Stated, Error> {
     let url = safe(url)?;
     let request = Request::get(url.clone(), caller.timeouts.call, caller.timeouts.idle);
     let mut answer = caller.http.send(request).await?;
@@ -116,17 +195,18 @@ async fn described(url: &str, caller: Caller<'_>) -> Result<Endpoints, Error> {
     })?;
     // A description may speak only for its own server.
     let issuer = metadata.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
-    if issuer.as_ref().and_then(Origin::of) != Origin::of(&url) {
+    let origin = Origin::of(&url);
+    if issuer.as_ref().and_then(Origin::of) != origin {
         let message = "the authorization server's description is of another server";
         return Err(Error::Credentials(message.to_owned()));
     }
-    Ok(Endpoints {
+    Ok(Stated {
         token: metadata.token_endpoint,
         refresh: None,
         authorization: metadata.authorization_endpoint,
         device: metadata.device_authorization_endpoint,
         issuer: metadata.issuer,
-        parsed: Parsed::default(),
+        is_vouched_for: origin.is_some_and(|origin| named.contains(&origin)),
     })
 }
 
@@ -146,5 +226,60 @@ mod tests {
         ] {
             assert_eq!(safe(url).is_ok(), expected, "{url}");
         }
+    }
+
+    fn flow(start: &str, token: &str, refresh: Option<&str>) -> OAuthFlow {
+        OAuthFlow {
+            authorization_url: Some(start.to_owned()),
+            device_authorization_url: Some(start.to_owned()),
+            token_url: Some(token.to_owned()),
+            refresh_url: refresh.map(str::to_owned),
+            ..OAuthFlow::default()
+        }
+    }
+
+    /// Cards of 0.3 have several flows in one scheme.
+    #[test]
+    fn p09_a_login_uses_the_endpoints_of_its_own_flow() {
+        let flows = OAuthFlows {
+            authorization_code: Some(flow("https://a.example/go", "https://a.example/token", None)),
+            device_code: Some(flow("https://b.example/go", "https://b.example/token", None)),
+            client_credentials: Some(flow(
+                "https://c.example",
+                "https://c.example/token",
+                Some("https://c.example/again"),
+            )),
+            ..OAuthFlows::default()
+        };
+        let issuer = |name: &str| Origin::parse(&format!("https://{name}.example")).unwrap();
+        let (b, c) = (issuer("b"), issuer("c"));
+        for (purpose, expected) in [
+            (Purpose::LogIn(Flow::AuthorizationCode), "https://a.example/token"),
+            (Purpose::LogIn(Flow::DeviceCode), "https://b.example/token"),
+            (Purpose::LogIn(Flow::ClientCredentials), "https://c.example/token"),
+            (Purpose::Renew(&b), "https://b.example/token"),
+            (Purpose::Renew(&c), "https://c.example/again"),
+        ] {
+            let found = Stated::on_card(&flows, purpose).read(purpose, &[]).unwrap();
+            assert_eq!(found.token.as_str(), expected, "{purpose:?}");
+        }
+    }
+
+    #[test]
+    fn p09_the_endpoints_of_a_login_are_of_one_server_or_named() {
+        let origin = |url: &str| Origin::parse(url).unwrap();
+        let both = [origin("https://a.example"), origin("https://b.example")];
+        let mixed = || Stated {
+            token: Some("https://b.example/token".to_owned()),
+            device: Some("https://a.example/device".to_owned()),
+            ..Stated::default()
+        };
+        let purpose = Purpose::LogIn(Flow::DeviceCode);
+        for (named, allowed) in
+            [(&both[..0], false), (&both[..1], false), (&both[1..], false), (&both[..], true)]
+        {
+            assert_eq!(mixed().read(purpose, named).is_ok(), allowed, "{named:?}");
+        }
+        assert!(Stated { is_vouched_for: true, ..mixed() }.read(purpose, &[]).is_ok());
     }
 }

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{Caller, Token, TokenSource};
+use crate::address::without_secrets;
 use crate::error::Error;
-use crate::http::{Request, without_query};
+use crate::http::Request;
 use crate::origin::Origin;
 
 /// What a token is given for.
@@ -41,6 +42,11 @@ pub(super) struct Refusal {
     error_description: Option<String>,
 }
 
+impl Refusal {
+    /// The name of RFC 6749 for a server that has a problem of its own.
+    pub(super) const SERVER_ERROR: &'static str = "server_error";
+}
+
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         let Refusal { error, error_description } = refusal;
@@ -50,19 +56,14 @@ impl From<Refusal> for Error {
 }
 
 impl TokenSource {
-    pub(super) async fn request(
-        &self,
-        caller: Caller<'_>,
-        url: &Url,
-        grant: Grant<'_>,
-    ) -> Result<Token, Error> {
+    pub(super) async fn request(&self, caller: &Caller, url: &Url, grant: Grant<'_>) -> Result<Token, Error> {
         self.try_request(caller, url, grant).await?.map_err(Error::from)
     }
 
     /// The inner error is a refusal, which some flows wait out.
     pub(super) async fn try_request(
         &self,
-        caller: Caller<'_>,
+        caller: &Caller,
         url: &Url,
         grant: Grant<'_>,
     ) -> Result<Result<Token, Refusal>, Error> {
@@ -114,7 +115,7 @@ impl TokenSource {
     /// Posts a form as this client, and reads the answer.
     pub(super) async fn post<T: DeserializeOwned>(
         &self,
-        caller: Caller<'_>,
+        caller: &Caller,
         url: &Url,
         form: &[(&str, &str)],
     ) -> Result<Result<T, Refusal>, Error> {
@@ -136,6 +137,7 @@ impl TokenSource {
             url: url.clone(),
             headers,
             body: Some(form_of(&pairs).into()),
+            secret_query: Vec::new(),
             with_certificate: false,
             total: Some(caller.timeouts.call),
             idle: caller.timeouts.idle,
@@ -145,9 +147,16 @@ impl TokenSource {
         if answer.status() == 200 {
             return serde_json::from_str(&text).map(Ok).map_err(|error| unreadable(url, &error.to_string()));
         }
-        serde_json::from_str(&text)
-            .map(Err)
-            .map_err(|_| unreadable(url, &format!("it answered {}", answer.status())))
+        let answered = format!("it answered {}", answer.status());
+        match serde_json::from_str(&text) {
+            Ok(refusal) => Ok(Err(refusal)),
+            // A page of a gateway, for example.
+            Err(_) if answer.status() >= 500 => Ok(Err(Refusal {
+                error: Refusal::SERVER_ERROR.to_owned(),
+                error_description: Some(answered),
+            })),
+            Err(_) => Err(unreadable(url, &answered)),
+        }
     }
 
     /// The address comes from a card, which might be made to collect secrets.
@@ -156,14 +165,14 @@ impl TokenSource {
             Some(origin) if self.trusted.contains(&origin) => Ok(()),
             _ => Err(Error::Credentials(format!(
                 "the card names {} as authorization server; trust its origin to send it the client secret",
-                without_query(url)
+                without_secrets(url)
             ))),
         }
     }
 }
 
 fn unreadable(url: &Url, problem: &str) -> Error {
-    Error::Credentials(format!("the answer of {} cannot be read: {problem}", without_query(url)))
+    Error::Credentials(format!("the answer of {} cannot be read: {problem}", without_secrets(url)))
 }
 
 /// `application/x-www-form-urlencoded`, by way of a query.

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, btree_map};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use baton_server::a2a::{MessageId, TaskId, Timestamp};
+use baton_server::a2a::{MessageId, PushConfigId, TaskId, Timestamp};
 use baton_server::store::{
-    Append, Appended, Brief, Bytes, Detail, EVENTS_BYTES, HASH_DIGEST, Head, ListPage, ListQuery, Listed,
-    Loaded, MessageHash, MessageRecord, NewRequest, OpenTask, OwnerUsage, PendingRequest, ReplicaId,
-    RequestId, Requested, Scope, Store, StoreResult, StoredCredential, StoredEvent, StoredSnapshot, TaskKey,
-    Work, said,
+    Append, Appended, Brief, Bytes, Detail, EVENTS_BYTES, FailedWebhook, HASH_DIGEST, Head, ListPage,
+    ListQuery, Listed, Loaded, MessageHash, MessageRecord, NewRequest, NewWebhook, OpenTask, OpenWebhook,
+    OwnerUsage, PendingRequest, PutWebhook, ReplicaId, RequestId, Requested, Scope, Store, StoreResult,
+    StoredCredential, StoredEvent, StoredSnapshot, StoredWebhook, TaskKey, WebhookCursor, WebhookState, Work,
+    said,
 };
 use baton_server::{AgentError, Server, StartError, Turn, async_trait};
 
@@ -26,6 +27,8 @@ struct Rows {
     secrets: BTreeMap<String, Vec<u8>>,
     notes: BTreeMap<String, String>,
     credentials: BTreeMap<String, Bytes>,
+    webhooks: BTreeMap<(TaskKey, PushConfigId), StoredWebhook>,
+    failed_webhooks: BTreeMap<(TaskKey, PushConfigId), FailedWebhook>,
     /// Of tasks and of requests: it only rises.
     last_number: u64,
 }
@@ -72,6 +75,24 @@ impl Rows {
     fn fresh_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
+    }
+
+    fn webhooks_of(&self, key: TaskKey) -> impl Iterator<Item = &StoredWebhook> {
+        self.webhooks.iter().filter(move |((task, _), _)| *task == key).map(|(_, webhook)| webhook)
+    }
+
+    fn has_open_webhook(&self, key: TaskKey) -> bool {
+        self.webhooks_of(key).any(|webhook| webhook.cursor.state == WebhookState::Open)
+    }
+
+    /// All open webhooks, sorted by key and id.
+    fn open_webhooks(&self) -> impl Iterator<Item = OpenWebhook> {
+        let is_open = |webhook: &StoredWebhook| webhook.cursor.state == WebhookState::Open;
+        self.webhooks.iter().filter(move |(_, webhook)| is_open(webhook)).filter_map(|((key, _), webhook)| {
+            let ((scope, task), row) = self.tasks.iter().find(|(_, row)| row.head.key == *key)?;
+            let (scope, task, version) = (scope.clone(), task.clone(), row.head.version);
+            Some(OpenWebhook { key: *key, scope, task, version, webhook: webhook.clone() })
+        })
     }
 
     fn recorded(&self, scope: &Scope, message: Option<&MessageRecord>) -> Option<MessageRecord> {
@@ -145,6 +166,10 @@ impl Store for OwnStore {
         }
         let written = row.head.key;
         rows.record(scope, append.message);
+        if let Some(NewWebhook { id, record, .. }) = append.webhook {
+            let webhook = StoredWebhook { id: id.clone(), record, cursor: WebhookCursor::after(0) };
+            rows.webhooks.insert((written, id), webhook);
+        }
         Ok(Appended::Written(written))
     }
 
@@ -270,6 +295,10 @@ impl Store for OwnStore {
         Ok(open)
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        Ok(self.rows().secrets.get(name).cloned())
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         Ok(self.rows().secrets.entry(name.to_owned()).or_insert(fresh).clone())
     }
@@ -322,35 +351,143 @@ impl Store for OwnStore {
             let snapshot = row.snapshot.iter().map(StoredSnapshot::record);
             let records = row.events.iter().map(StoredEvent::record).chain(requests).chain(snapshot);
             usage.tasks += 1;
-            usage.bytes += records.map(|record| record.len() as u64).sum::<u64>();
+            let webhooks = rows.webhooks_of(row.head.key).map(|webhook| &webhook.record);
+            usage.bytes += records.chain(webhooks).map(|record| record.len() as u64).sum::<u64>();
         }
         let records = rows.records.iter().filter(|((scope, ..), _)| &*scope.owner == owner);
         usage.bytes += records.map(|(_, record)| record.counted_bytes()).sum::<u64>();
         Ok(usage)
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
         let mut rows = self.rows();
-        let told = |row: &Row| row.snapshot.as_ref().map_or(0, StoredSnapshot::version);
-        let foldable = rows
-            .tasks
-            .values_mut()
-            .filter(|row| row.ended_before(before) && told(row) > row.head.folded_through);
-        let folded = foldable.take(limit as usize).map(|row| {
-            row.head.folded_through = told(row);
-            row.events.retain(|event| event.number > row.head.folded_through);
-        });
-        Ok(folded.count() as u64)
+        let Some(row) = rows.tasks.get(&(scope.clone(), task.clone())) else {
+            return Ok(PutWebhook::NotFound);
+        };
+        let Head { key, version, current, .. } = row.head.clone();
+        let mut cursor = match rows.webhooks.get(&(key, new.id.clone())) {
+            Some(StoredWebhook { cursor, .. }) => {
+                WebhookCursor { revision: cursor.revision + 1, ..WebhookCursor::after(cursor.done) }
+            }
+            None if rows.webhooks_of(key).count() >= new.most as usize => return Ok(PutWebhook::Full),
+            None => WebhookCursor::after(version),
+        };
+        if current.state.is_terminal() && cursor.done >= version {
+            cursor.state = WebhookState::Finished;
+        }
+        let webhook = StoredWebhook { id: new.id.clone(), record: new.record, cursor };
+        rows.webhooks.insert((key, new.id), webhook.clone());
+        Ok(PutWebhook::Stored { key, webhook })
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        let rows = self.rows();
+        let row = rows.tasks.get(&(scope.clone(), task.clone()));
+        Ok(row.map(|row| rows.webhooks_of(row.head.key).cloned().collect()).unwrap_or_default())
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
         let mut rows = self.rows();
-        let ended = rows.tasks.iter().filter(|(_, row)| row.ended_before(before));
+        let key = rows.tasks.get(&(scope.clone(), task.clone())).map(|row| row.head.key);
+        Ok(key.is_some_and(|key| rows.webhooks.remove(&(key, id.clone())).is_some()))
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        let mut rows = self.rows();
+        let known = rows.webhooks.get_mut(&(task, id.clone()));
+        let Some(known) = known.filter(|known| known.cursor.revision == revision) else { return Ok(false) };
+        known.cursor = WebhookCursor { revision: revision + 1, ..cursor };
+        Ok(true)
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        let rows = self.rows();
+        let is_after = |open: &OpenWebhook| {
+            after.as_ref().is_none_or(|(key, id)| (open.key, &open.webhook.id) > (*key, id))
+        };
+        Ok(rows.open_webhooks().filter(is_after).take(limit as usize).collect())
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        Ok(self.rows().open_webhooks().filter(|open| open.key == task).collect())
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        let mut rows = self.rows();
+        let failed_webhooks = &mut rows.failed_webhooks;
+        failed_webhooks.insert((failed.key, failed.id.clone()), failed);
+        while failed_webhooks.len() > most as usize {
+            let oldest =
+                failed_webhooks.values().map(|failed| (failed.at, failed.key, failed.id.clone())).min();
+            let Some((_, key, id)) = oldest else { break };
+            failed_webhooks.remove(&(key, id));
+        }
+        Ok(())
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        let position = |failed: &FailedWebhook| (failed.at, failed.key, failed.id.clone());
+        let mut failed: Vec<_> = self.rows().failed_webhooks.values().cloned().collect();
+        failed.retain(|failed| after.as_ref().is_none_or(|after| position(failed) < *after));
+        failed.sort_by_key(|failed| std::cmp::Reverse(position(failed)));
+        failed.truncate(limit as usize);
+        Ok(failed)
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        Ok(self.rows().failed_webhooks.remove(&(task, id.clone())).is_some())
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let mut rows = self.rows();
+        let told = |row: &Row| row.snapshot.as_ref().map_or(0, StoredSnapshot::version);
+        let may_go = |row: &Row| row.ended_before(despite_webhooks) || !rows.has_open_webhook(row.head.key);
+        let foldable = rows.tasks.iter().filter(|(_, row)| {
+            row.ended_before(before) && told(row) > row.head.folded_through && may_go(row)
+        });
+        let foldable: Vec<_> = foldable.take(limit as usize).map(|(of, _)| of.clone()).collect();
+        for of in &foldable {
+            let Some(row) = rows.tasks.get_mut(of) else { continue };
+            row.head.folded_through = told(row);
+            row.events.retain(|event| event.number > row.head.folded_through);
+        }
+        Ok(foldable.len() as u64)
+    }
+
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let mut rows = self.rows();
+        let may_go = |row: &Row| row.ended_before(despite_webhooks) || !rows.has_open_webhook(row.head.key);
+        let ended = rows.tasks.iter().filter(|(_, row)| row.ended_before(before) && may_go(row));
         let mut ended: Vec<_> = ended.map(|(of, row)| (row.head.current.status_at, of.clone())).collect();
         ended.sort();
         ended.truncate(limit as usize);
         for (_, of) in &ended {
-            rows.tasks.remove(of);
+            let Some(row) = rows.tasks.remove(of) else { continue };
+            rows.webhooks.retain(|(key, _), _| *key != row.head.key);
         }
         Ok(ended.len() as u64)
     }

@@ -9,8 +9,8 @@ pub use baton_protocol::domain::security::{
 pub use baton_protocol::domain::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, Artifact,
     ArtifactId, ArtifactUpdate, CardSignature, ContextId, JsonObject, JsonText, Message, MessageId, Part,
-    PartContent, Role, SendDetails, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp, TraceContext,
-    Transition,
+    PartContent, PushConfigId, Role, SendDetails, Status, StatusUpdate, Task, TaskId, TaskState, Timestamp,
+    TraceContext, Transition,
 };
 pub use baton_protocol::error::FieldViolation;
 pub use baton_protocol::generation::Generations;

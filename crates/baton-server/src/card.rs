@@ -17,7 +17,7 @@ use baton_protocol::{Error, Generation};
 use http::HeaderMap;
 
 pub(crate) use self::extended::ExtendedCard;
-pub(crate) use self::mounted::mounted;
+pub(crate) use self::mounted::{Features, mounted};
 pub(crate) use self::security::Enforced;
 use crate::mount::Place;
 use crate::net::{IpRange, forwarded_base};
@@ -49,6 +49,7 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
                 card.capabilities.state_transition_history.get_or_insert(false);
             }
             card.capabilities.streaming.get_or_insert(false);
+            card.capabilities.push_notifications.get_or_insert(false);
             card
         })
     };

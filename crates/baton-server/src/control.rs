@@ -43,7 +43,7 @@ impl Control {
         let service = self.agent(agent)?;
         let skills = self.site.engine().skills(agent);
         let enforced = Enforced::by(&**self.site.authenticator());
-        let card = card::mounted(card, skills, &enforced, service.has_extended_card());
+        let card = card::mounted(card, skills, &enforced, service.features());
         let card = card.map_err(StartError::Card)?;
         self.site.engine().card_replaced(agent, &card);
         service.card().replace(card, self.site.engine().now());

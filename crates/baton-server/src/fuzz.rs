@@ -17,6 +17,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("requests", crate::binding::fuzz::requests),
     ("authorization", crate::auth::fuzz::authorization),
     ("digest", crate::auth::fuzz::digest),
+    ("webhook_url", crate::push::target::fuzz::webhook_url),
 ];
 
 /// A card file. `card::read` accepts every card that `read_any` accepts.
@@ -40,6 +41,6 @@ fn card_file(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     baton_fuzz::tests!(
-        super::TARGETS: page_token last_event_id records card_file requests authorization digest
+        super::TARGETS: page_token last_event_id records card_file requests authorization digest webhook_url
     );
 }

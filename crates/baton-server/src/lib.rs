@@ -255,6 +255,7 @@ mod media;
 mod mount;
 mod net;
 mod public_url;
+mod push;
 mod routing;
 mod secrets;
 mod server;
@@ -278,6 +279,7 @@ pub use engine::{
 };
 pub use local_client::{Answer, LocalClient, LocalStream};
 pub use mount::{Mount, MountError, SkillEntry};
+pub use push::options::PushOptions;
 pub use secrets::SecretsError;
 #[cfg(feature = "master-key")]
 pub use secrets::{BadMasterKey, MasterKey, MasterKeys};

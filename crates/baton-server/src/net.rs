@@ -7,7 +7,8 @@ use http::{HeaderValue, StatusCode};
 
 pub(crate) use baton_net::{
     Application, Asker, BadSetting, ClientCertificates, Connections, Cors, Customer, IpRange, Network,
-    NoRoom, Observer, SMALL, Settings, Share, forwarded_base, forwarded_for, is_forwarded, one_customer,
+    NoRoom, Observer, SMALL, Settings, Share, TooManyRequests, forwarded_base, forwarded_for, is_forwarded,
+    one_customer,
 };
 
 #[cfg(feature = "tls")]

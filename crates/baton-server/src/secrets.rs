@@ -8,6 +8,8 @@
 //! nothing; its key for wrapping and its id are derived from it. A value without such a line is stored as it is.
 
 #[cfg(feature = "master-key")]
+mod guessable;
+#[cfg(feature = "master-key")]
 mod master_key;
 #[cfg(not(feature = "master-key"))]
 mod no_master_key;
@@ -36,6 +38,15 @@ const LINE: usize = MARK.len() + VERSION.len() + ID + 1;
 
 /// The name of the store's own id, which is no secret: it is never wrapped.
 const STORE_ID: &str = "store-id";
+
+/// Signs page tokens.
+pub(crate) const CURSOR: &str = "cursor";
+/// Makes the pseudonyms of callers in the log.
+pub(crate) const CALLERS: &str = "callers";
+/// Makes the ids of events that webhooks get.
+pub(crate) const WEBHOOK_IDS: &str = "webhook-ids";
+/// All that [`Secrets::get`] is asked for.
+const NAMES: [&str; 3] = [CURSOR, CALLERS, WEBHOOK_IDS];
 
 /// Why the secrets of the store cannot be used. Master keys are named by their ids, which are not secret.
 #[derive(Debug, thiserror::Error)]
@@ -102,12 +113,25 @@ pub(crate) enum StoredAs {
 }
 
 impl Wrapping {
+    /// Writes nothing before it is known that all secrets in the store can be read. Otherwise a start without the master key
+    /// could store a secret in plain text beside wrapped ones, and then refuse.
     async fn open(store: &dyn Store, keys: Option<MasterKeys>) -> Result<Self, SecretsError> {
-        let store_id = match keys {
-            Some(_) => store.secret(STORE_ID, random_bytes::<16>()?.to_vec()).await?,
-            None => Vec::new(),
+        let store_id = match (&keys, store.find_secret(STORE_ID).await?) {
+            (None, _) => Vec::new(),
+            (Some(_), Some(kept)) => kept,
+            (Some(_), None) => random_bytes::<16>()?.to_vec(),
         };
-        Ok(Wrapping { keys, store_id: store_id.into() })
+        let mut wrapping = Wrapping { keys, store_id: store_id.into() };
+        for name in NAMES {
+            if let Some(stored) = store.find_secret(name).await? {
+                wrapping.unwrap(name, &stored)?;
+            }
+        }
+        if wrapping.keys.is_some() {
+            // Another replica may have made it meanwhile.
+            wrapping.store_id = store.secret(STORE_ID, wrapping.store_id.to_vec()).await?.into();
+        }
+        Ok(wrapping)
     }
 
     /// The form in which the value is stored under this name. Without a master key that is the value itself.
@@ -168,6 +192,7 @@ impl Secrets {
 
     /// The secret with this name; the first start makes it. If it is not wrapped as it should be now, it is wrapped again.
     pub(crate) async fn get(&mut self, name: &str) -> Result<Vec<u8>, SecretsError> {
+        debug_assert!(NAMES.contains(&name), "`{name}` was not looked for when the secrets were opened");
         let fresh = self.wrapping.wrap(name, &random_bytes::<32>()?)?;
         let stored = self.store.secret(name, fresh).await?;
         let Unwrapped { value, stored_as } = self.wrapping.unwrap(name, &stored)?;
@@ -180,6 +205,11 @@ impl Secrets {
         let wrapped = self.wrapping.wrap(name, &value)?;
         *count += u32::from(self.store.replace_secret(name, &stored, wrapped).await?);
         Ok(value)
+    }
+
+    /// For values that are not the server's own.
+    pub(crate) fn wrapping(&self) -> Wrapping {
+        self.wrapping.clone()
     }
 
     /// Logs what was wrapped.

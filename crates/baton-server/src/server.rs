@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator, Chain};
 use crate::binding::{self, App};
-use crate::card::{self, Address, Enforced, ServedCard};
+use crate::card::{self, Address, Enforced, Features, ServedCard};
 use crate::control::Control;
 use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
@@ -27,9 +27,11 @@ use crate::local_client::{Answer, LocalClient, LocalStream};
 use crate::mount::{Mount, MountError, SkillEntry};
 use crate::net::{self, Connections, Cors, IpRange, Observer};
 use crate::public_url::PublicUrl;
+use crate::push::options::PushOptions;
+use crate::push::{Parts, Push};
 #[cfg(feature = "master-key")]
 use crate::secrets::MasterKeys;
-use crate::secrets::Secrets;
+use crate::secrets::{CALLERS, CURSOR, Secrets, WEBHOOK_IDS};
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
@@ -57,6 +59,7 @@ pub struct Builder {
     drain: Duration,
     metrics: MetricsAccess,
     log_requests: bool,
+    push: Option<PushOptions>,
     #[cfg(feature = "tls")]
     tls: Option<TlsOptions>,
     #[cfg(feature = "master-key")]
@@ -107,6 +110,7 @@ impl Server {
             drain: Duration::from_secs(30),
             metrics: MetricsAccess::default(),
             log_requests: false,
+            push: None,
             #[cfg(feature = "tls")]
             tls: None,
             #[cfg(feature = "master-key")]
@@ -449,6 +453,13 @@ impl Builder {
         self
     }
 
+    /// Calls webhooks that clients register for their tasks. By default there are none: they make the server call addresses
+    /// that clients choose, so think about who may call it.
+    pub fn push(mut self, options: PushOptions) -> Self {
+        self.push = Some(options);
+        self
+    }
+
     /// Lets web pages of other origins call the server.
     pub fn cors(mut self, cors: Cors) -> Self {
         self.net.cors = Some(cors);
@@ -486,7 +497,8 @@ impl Builder {
         for mut mount in self.agents {
             mount.check()?;
             let card = std::mem::replace(&mut mount.card, AgentCard::new("", "", ""));
-            let card = card::mounted(card, &mount.skills, &enforced, mount.extended.is_some());
+            let features = Features { extended_card: mount.extended.is_some(), push: self.push.is_some() };
+            let card = card::mounted(card, &mount.skills, &enforced, features);
             mount.card = card.map_err(StartError::Card)?;
             if mount.extended.is_some() && matches!(enforced, Enforced::Nothing) {
                 let line = "capabilities.extendedAgentCard: an extended card is for authenticated callers, but this \
@@ -527,12 +539,24 @@ impl Builder {
         #[cfg(feature = "master-key")]
         let master_keys = self.master_keys;
         let mut secrets = Secrets::open(Arc::clone(&self.store), master_keys).await?;
-        let cursors = Cursors::new(secrets.get("cursor").await?);
-        let callers = Callers::new(secrets.get("callers").await?);
+        let cursors = Cursors::new(secrets.get(CURSOR).await?);
+        let callers = Callers::new(secrets.get(CALLERS).await?);
+        let (id_key, wrapping) = (secrets.get(WEBHOOK_IDS).await?, secrets.wrapping());
         secrets.finish();
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
+        let clock = Arc::clone(&self.clock);
         let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
+        let parts = Parts {
+            registry: Arc::clone(engine.webhooks()),
+            store: engine.store().clone(),
+            clock,
+            wrapping,
+            id_key,
+            stopping: engine.stopping().clone(),
+        };
+        let push =
+            self.push.map(|options| Push::new(options, parts)).transpose().map_err(StartError::Push)?;
         // All agents share one limit on streams.
         let Connections { max_streams, max_streams_per_owner, .. } = *network.connections();
         let streams = StreamSlots::new(max_streams, max_streams_per_owner);
@@ -546,7 +570,8 @@ impl Builder {
             let card = ServedCard::new(mount.card, address, engine.now());
             let (cursors, limits) = (cursors.clone(), mount.limits);
             let (id, streams, extended) = (mount.id, streams.clone(), mount.extended);
-            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams, extended)
+            let push = push.clone();
+            Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams, extended, push)
         });
         let services = services.collect();
         let site =
@@ -554,6 +579,12 @@ impl Builder {
         let site = Arc::new(site?);
         // Last: tasks of an earlier process are recovered only once nothing else can keep this server from starting.
         engine.recover().await?;
+        if let Some(push) = &push {
+            let open = push.start().await?;
+            if open > 0 {
+                tracing::info!(webhooks = open, "delivering webhooks of unfinished tasks");
+            }
+        }
         Ok(Server {
             site,
             network,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use baton_protocol::domain::security::SecurityScheme;
+use baton_protocol::{Error, ErrorKind};
 
 use super::challenge::Challenge;
 use super::principal::Principal;
@@ -19,6 +20,12 @@ pub trait Authenticator: Send + Sync + fmt::Debug + 'static {
     fn authorize(&self, principal: &Principal, access: &Access<'_>) -> Result<(), Challenge> {
         let _ = (principal, access);
         Ok(())
+    }
+
+    /// The answer to a caller whose credential has expired or been revoked since it was verified.
+    fn no_longer_valid(&self, principal: &Principal) -> Challenge {
+        let _ = principal;
+        Challenge::new(Error::new(ErrorKind::Unauthenticated, "The credential was refused: no longer valid"))
     }
 
     /// The schemes that this authenticator knows, by name, for the cards. With `Some`, every card declares only schemes that

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use super::authorization::{self, Found};
 use super::passwords::{HashCost, PasswordError, StoredPassword};
 use super::principal::Scopes;
+use super::record::CredentialRecord;
 use super::request::AuthRequest;
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
 use super::users::{self, BadUser, Realm, StoredUser};
@@ -89,7 +91,7 @@ pub enum BasicError {
 pub struct Basic {
     options: Arc<BasicOptions>,
     realm: Realm,
-    users: Arc<Users>,
+    users: Arc<ArcSwap<Users>>,
     queue: HashQueue,
 }
 
@@ -98,16 +100,26 @@ impl Basic {
     pub fn new(users: Vec<StoredUser>, options: BasicOptions) -> Result<Self, BasicError> {
         Ok(Basic {
             realm: Realm::new(&options.realm)?,
-            users: Arc::new(Users::new(users, &options)?),
+            users: Arc::new(ArcSwap::from_pointee(Users::new(users, &options)?)),
             queue: HashQueue::new(options.hashes_at_once, options.max_waiting),
             options: Arc::new(options),
         })
     }
 
+    /// Replaces all users. What is open of users with the same password, owner and scopes as before goes on; what is open of
+    /// the others is ended at once. An error changes nothing.
+    pub fn set_users(&self, users: Vec<StoredUser>) -> Result<(), BasicError> {
+        let new = Users::new(users, &self.options)?;
+        let before = self.users.rcu(|known| new.with_known(known));
+        // Not left to the last reference: a password that is just being hashed holds the old users.
+        before.end_unless_in(&self.users.load());
+        Ok(())
+    }
+
     async fn check(&self, request: &AuthRequest<'_>, header: Header) -> Verdict {
-        let users = &self.users;
-        let tag = users.tag(&header.value);
+        let users = &self.users.load_full();
         let known = users.by_name.get(&header.user).map(|at| &users.all[*at]);
+        let tag = tag(known.map_or(&users.key, |user| &user.key), &header.value);
         let verified = known.and_then(|user| user.verified_since(&tag));
         if let (Some(user), Some(since)) = (known, verified)
             && since.elapsed() < self.options.remember
@@ -204,17 +216,22 @@ impl Header {
     }
 }
 
+#[derive(Clone)]
 struct Users {
     by_name: HashMap<String, usize>,
-    all: Vec<User>,
+    all: Vec<Arc<User>>,
+    /// For what unknown users send.
     key: Hmac<Sha256>,
 }
 
 struct User {
     identity: Identity,
-    /// What was verified is valid as long as this exists: until the chain has another scheme in the place of this one.
-    _record: Arc<()>,
+    /// What was verified is valid until this ends: when the user is removed or changed.
+    record: CredentialRecord,
     password: StoredPassword,
+    /// For the user's headers. A user whose password is changed has another one: a header that is just being verified for the
+    /// old password must not pass for the new one.
+    key: Hmac<Sha256>,
     /// The header that was last verified. A user has one password, so it is the only one that can be.
     verified: Mutex<Option<(Tag, Instant)>>,
 }
@@ -234,20 +251,36 @@ impl Users {
             users::check(&user, &owner, options.max_user)?;
             let password = StoredPassword::parse(password.expose_secret(), cost)
                 .map_err(|error| BasicError::Password { user: user.clone(), error })?;
-            let record = Arc::new(());
+            let record = CredentialRecord::new();
             let identity = Identity::new(owner, Scopes::of(scopes), user.as_str()).while_exists(&record);
             if by_name.insert(user.clone(), all.len()).is_some() {
                 return Err(BadUser::Twice(user).into());
             }
-            all.push(User { identity, _record: record, password, verified: Mutex::default() });
+            let (key, verified) = (users::random_key(), Mutex::default());
+            all.push(Arc::new(User { identity, record, password, key, verified }));
         }
         Ok(Users { by_name, all, key: users::random_key() })
     }
 
-    fn tag(&self, value: &SecretString) -> Tag {
-        let mut mac = self.key.clone();
-        mac.update(value.expose_secret().as_bytes());
-        mac.finalize().into_bytes().into()
+    /// These users, with what is known of those who have not changed.
+    fn with_known(&self, known: &Users) -> Self {
+        let mut users = self.clone();
+        for (name, at) in &users.by_name {
+            if let Some(before) = known.by_name.get(name).map(|at| &known.all[*at])
+                && before.identity == users.all[*at].identity
+                && before.password == users.all[*at].password
+            {
+                users.all[*at] = Arc::clone(before);
+            }
+        }
+        users
+    }
+
+    /// Ends what was verified of users who are not in `now`.
+    fn end_unless_in(&self, now: &Users) {
+        for user in self.all.iter().filter(|user| !now.all.iter().any(|stays| Arc::ptr_eq(stays, user))) {
+            user.record.end();
+        }
     }
 
     /// Whose stored password is hashed for this user. An unknown one costs what one of the known ones does, always the
@@ -262,6 +295,12 @@ impl Users {
         let chosen = u64::from_be_bytes(*mac.finalize().into_bytes().first_chunk()?);
         usize::try_from(chosen.checked_rem(self.all.len() as u64)?).ok()
     }
+}
+
+fn tag(key: &Hmac<Sha256>, header: &SecretString) -> Tag {
+    let mut mac = key.clone();
+    mac.update(header.expose_secret().as_bytes());
+    mac.finalize().into_bytes().into()
 }
 
 impl User {

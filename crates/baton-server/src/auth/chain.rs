@@ -16,6 +16,7 @@ use super::audit;
 use super::authenticator::Authenticator;
 use super::challenge::Challenge;
 use super::principal::Principal;
+use super::record::CredentialRecord;
 use super::request::{Access, AuthRequest};
 use super::requirement::{Met, met};
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
@@ -30,7 +31,8 @@ const RETRY_AFTER: u32 = 5;
 /// What an agent requires is on its card: one of its requirements must be met, with all of its schemes and their scopes.
 /// A card without requirements gets one for each scheme of the chain.
 ///
-/// A serving chain can be replaced by one whose schemes have other secrets, users or options:
+/// The schemes of the library can change their secrets and users while they serve ([`KeySet::set_chosen`](super::KeySet),
+/// [`Basic::set_users`](super::Basic), …); what the others have open goes on. For other options the serving chain is replaced:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -56,10 +58,26 @@ pub struct Chain {
 /// The schemes of a chain at one time.
 #[derive(Clone)]
 struct Schemes {
-    list: Vec<(String, Arc<dyn Scheme>)>,
+    list: Vec<Member>,
     throttle: Arc<Throttle>,
     /// Made once, since many requests need it.
     anonymous: Principal,
+}
+
+/// A scheme of a chain.
+#[derive(Clone)]
+struct Member {
+    name: String,
+    scheme: Arc<dyn Scheme>,
+    /// What the scheme has verified is valid until this ends: when another scheme takes its place.
+    record: CredentialRecord,
+}
+
+impl Member {
+    /// The same scheme, not only an equal one.
+    fn is(&self, other: &Member) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.scheme), Arc::as_ptr(&other.scheme))
+    }
 }
 
 /// A chain can only be replaced by one with the same names in the same order, each declared in the same way: cards name the
@@ -71,7 +89,7 @@ pub struct OtherSchemes;
 
 impl fmt::Debug for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.current.load().list.iter().map(|(name, _)| name)).finish()
+        f.debug_list().entries(self.current.load().list.iter().map(|member| &member.name)).finish()
     }
 }
 
@@ -105,20 +123,34 @@ impl Chain {
     #[must_use]
     pub fn shared_scheme(self, name: &str, scheme: Arc<dyn Scheme>) -> Self {
         let mut schemes = self.into_schemes();
+        let member = Member { name: name.to_owned(), scheme, record: CredentialRecord::new() };
         match schemes.place(name) {
-            Some(at) => schemes.list[at].1 = scheme,
-            None => schemes.list.push((name.to_owned(), scheme)),
+            Some(at) => schemes.list[at] = member,
+            None => schemes.list.push(member),
         }
         Self::of(schemes)
     }
 
-    /// Takes over the schemes and the throttle of `other`, from the next request on. What a scheme has verified is invalid
-    /// once the last reference to it is dropped; so open streams of its callers end, unless `other` shares the scheme.
+    /// Takes over the schemes and the throttle of `other`, from the next request on. What the earlier schemes have verified is
+    /// no longer valid, and open streams and calls of their callers are ended, unless `other` shares the scheme.
     pub fn replace(&self, other: Chain) -> Result<(), OtherSchemes> {
         if self.schemes() != other.schemes() {
             return Err(OtherSchemes);
         }
-        self.current.store(other.current.into_inner());
+        let other = other.into_schemes();
+        let before = self.current.rcu(|current| {
+            let mut new = other.clone();
+            for member in &mut new.list {
+                if let Some(same) = current.list.iter().find(|old| old.is(member)) {
+                    member.record = same.record.clone();
+                }
+            }
+            new
+        });
+        // Said here and not left to the last reference: a request that is still being verified holds the old schemes.
+        for old in before.list.iter().filter(|old| !other.list.iter().any(|member| member.is(old))) {
+            old.record.end();
+        }
         Ok(())
     }
 
@@ -133,13 +165,13 @@ impl Chain {
 
 impl Schemes {
     fn place(&self, name: &str) -> Option<usize> {
-        self.list.iter().position(|(known, _)| known == name)
+        self.list.iter().position(|member| member.name == name)
     }
 
     /// The challenge of RFC 6750 that names the scopes a token needs; other kinds of credentials have none.
     fn more_scopes(&self, principal: &Principal, scopes: &str) -> Option<HeaderValue> {
         let (at, _) = principal.identities().first()?;
-        let own = self.list[*at].1.challenge(None)?;
+        let own = self.list[*at].scheme.challenge(None)?;
         let own = own.to_str().ok().filter(|own| own.starts_with("Bearer"))?;
         let comma = if own.contains(' ') { ", " } else { " " };
         HeaderValue::from_str(&format!("{own}{comma}error=\"insufficient_scope\", scope=\"{scopes}\"")).ok()
@@ -174,7 +206,7 @@ impl Schemes {
     fn count_failures(&self, request: &AuthRequest<'_>, refused: &[(usize, Refusal)]) -> Option<Duration> {
         let (mut wait, mut counted) = (None, Vec::new());
         for (at, refusal) in refused {
-            audit::refused(&self.list[*at].0, refusal, request.client.or(request.peer));
+            audit::refused(&self.list[*at].name, refusal, request.client.or(request.peer));
             // One credential may be refused by several schemes, and is one failure.
             if refusal.is_failure && !counted.contains(&&refusal.credential) {
                 counted.push(&refusal.credential);
@@ -193,7 +225,7 @@ impl Schemes {
             return false;
         }
         let has = |requirement: &SecurityRequirement, at: usize| {
-            requirement.schemes.iter().any(|(name, _)| *name == self.list[at].0)
+            requirement.schemes.iter().any(|(name, _)| *name == self.list[at].name)
         };
         let together =
             |requirement: &SecurityRequirement| verified.iter().all(|(at, _)| has(requirement, *at));
@@ -226,7 +258,7 @@ impl Schemes {
         let mut challenge = Challenge::new(error);
         for at in named {
             let refusal = refused.iter().find(|(place, _)| *place == at).map(|(_, refusal)| refusal);
-            if let Some(value) = self.list[at].1.challenge(refusal) {
+            if let Some(value) = self.list[at].scheme.challenge(refusal) {
                 challenge = challenge.with_header(WWW_AUTHENTICATE, value);
             }
         }
@@ -239,7 +271,7 @@ impl Schemes {
         }
         let (mut verified, mut refused, mut unavailable) = (Vec::new(), Vec::new(), None);
         let mut token_is_verified = false;
-        for (at, (name, scheme)) in self.list.iter().enumerate() {
+        for (at, Member { name, scheme, record }) in self.list.iter().enumerate() {
             if token_is_verified && scheme.takes_bearer_tokens() {
                 continue;
             }
@@ -253,7 +285,12 @@ impl Schemes {
                 }
                 Verdict::Verified(identity) => {
                     token_is_verified |= scheme.takes_bearer_tokens();
-                    verified.push((at, identity.verified_by(scheme)));
+                    let identity = identity.verified_by(record);
+                    // It may have been revoked while it was verified, which can take seconds.
+                    match identity.is_still_valid() {
+                        true => verified.push((at, identity)),
+                        false => refused.push((at, over(&identity))),
+                    }
                 }
                 Verdict::Refused(refusal) => refused.push((at, refusal)),
                 Verdict::Unavailable(why) => unavailable = Some(format!("{name}: {why}")),
@@ -291,6 +328,11 @@ impl Schemes {
     }
 }
 
+/// Why a credential is refused that was valid before.
+fn over(identity: &Identity) -> Refusal {
+    Refusal::new("no longer valid").of(&*identity.credential).not_a_failure()
+}
+
 /// Whether a web page of another origin caused the request. Browsers say so in `Sec-Fetch-Site`; older ones send `Origin` at
 /// least with everything but GET and HEAD. Other clients send neither.
 fn is_of_foreign_page(request: &AuthRequest<'_>) -> bool {
@@ -326,9 +368,15 @@ impl Authenticator for Chain {
         schemes.allow(principal, access.requirements, access.agent, access.operation.facts().v1)
     }
 
+    fn no_longer_valid(&self, principal: &Principal) -> Challenge {
+        let over = |(at, identity): &(usize, Identity)| (*at, over(identity));
+        let refused: Vec<_> = principal.identities().iter().map(over).collect();
+        self.current.load().challenge([].into_iter(), &refused)
+    }
+
     fn schemes(&self) -> Option<Vec<(String, SecurityScheme)>> {
         let schemes = self.current.load();
-        Some(schemes.list.iter().map(|(name, scheme)| (name.clone(), scheme.declared())).collect())
+        Some(schemes.list.iter().map(|member| (member.name.clone(), member.scheme.declared())).collect())
     }
 
     fn enforces(&self) -> bool {

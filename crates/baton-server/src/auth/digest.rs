@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
 use http::HeaderValue;
@@ -18,6 +19,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::authorization::{self, Found};
 use super::principal::Scopes;
+use super::record::CredentialRecord;
 use super::request::AuthRequest;
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
 use super::users::{self, BadUser, Realm, StoredUser};
@@ -83,21 +85,33 @@ pub enum DigestError {
 pub struct Digest {
     options: Arc<DigestOptions>,
     realm: Realm,
-    users: Arc<Users>,
+    users: Arc<ArcSwap<Users>>,
+    nonces: Arc<Nonces>,
 }
 
 impl Digest {
     /// Fails if a user is there twice or a stored password is not one.
     pub fn new(users: Vec<StoredUser>, options: DigestOptions) -> Result<Self, DigestError> {
+        let nonces = Nonces::new(options.nonce_lifetime);
         Ok(Digest {
             realm: Realm::new(&options.realm)?,
-            users: Arc::new(Users::new(users, &options)?),
+            users: Arc::new(ArcSwap::from_pointee(Users::new(users, &options, &nonces)?)),
             options: Arc::new(options),
+            nonces: Arc::new(nonces),
         })
     }
 
+    /// Replaces all users. What is open of users with the same password, owner and scopes as before goes on; what is open of
+    /// the others is ended at once. An error changes nothing.
+    pub fn set_users(&self, users: Vec<StoredUser>) -> Result<(), DigestError> {
+        let new = Users::new(users, &self.options, &self.nonces)?;
+        let before = self.users.rcu(|known| new.with_known(known));
+        before.end_unless_in(&self.users.load());
+        Ok(())
+    }
+
     fn check(&self, request: &AuthRequest<'_>, response: &Response<'_>) -> Verdict {
-        let users = &self.users;
+        let users = self.users.load();
         let known = users.by_name.get(response.user.as_ref());
         let refused = |reason| {
             let refusal = Refusal::new(reason).of(response.user.as_ref());
@@ -115,7 +129,7 @@ impl Digest {
         let is_right: bool = expected.as_bytes().ct_eq(response.response.as_bytes()).into();
         let Some(user) = known.filter(|_| is_right) else { return refused(WRONG) };
         // Last, so that only who knows the password takes room in the list of used nonces.
-        match users.nonces.open(response.nonce) {
+        match self.nonces.open(response.nonce) {
             Some(nonce) if user.used.take(nonce, response.count) => Verdict::Verified(user.identity.clone()),
             _ => Verdict::Refused(Refusal::new(STALE).of(response.user.as_ref()).not_a_failure()),
         }
@@ -150,7 +164,7 @@ impl Scheme for Digest {
     }
 
     fn challenge(&self, refused: Option<&Refusal>) -> Option<HeaderValue> {
-        let nonce = self.users.nonces.fresh();
+        let nonce = self.nonces.fresh();
         let stale = if refused.is_some_and(|refused| refused.reason == STALE) { ", stale=true" } else { "" };
         let realm = &self.realm;
         HeaderValue::try_from(format!(
@@ -160,18 +174,17 @@ impl Scheme for Digest {
     }
 }
 
-/// They have nonces of their own, because it is forgotten with them which nonces were used.
+#[derive(Clone)]
 struct Users {
-    by_name: HashMap<String, User>,
-    nonces: Nonces,
+    by_name: HashMap<String, Arc<User>>,
     /// Stands for the stored password of unknown users.
     nobody: SecretString,
 }
 
 struct User {
     identity: Identity,
-    /// What was verified is valid as long as this exists: until the chain has another scheme in the place of this one.
-    _record: Arc<()>,
+    /// What was verified is valid until this ends: when the user is removed or changed.
+    record: CredentialRecord,
     stored: SecretString,
     used: UsedNonces,
 }
@@ -183,7 +196,7 @@ impl fmt::Debug for Users {
 }
 
 impl Users {
-    fn new(users: Vec<StoredUser>, options: &DigestOptions) -> Result<Self, DigestError> {
+    fn new(users: Vec<StoredUser>, options: &DigestOptions, nonces: &Nonces) -> Result<Self, DigestError> {
         let mut by_name = HashMap::new();
         for StoredUser { user, owner, scopes, password } in users {
             users::check(&user, &owner, options.max_user)?;
@@ -192,16 +205,43 @@ impl Users {
             if !response::is_hash(stored.expose_secret()) {
                 return Err(DigestError::Password(user));
             }
-            let record = Arc::new(());
+            let record = CredentialRecord::new();
             let identity = Identity::new(owner, Scopes::of(scopes), user.as_str()).while_exists(&record);
-            let used = UsedNonces::new(options.max_nonces);
-            if by_name.insert(user.clone(), User { identity, _record: record, stored, used }).is_some() {
+            // Which earlier nonces a user of this name has used is not known any more.
+            let used = UsedNonces::after(nonces.last(), options.max_nonces);
+            let new = User { identity, record, stored, used };
+            if by_name.insert(user.clone(), Arc::new(new)).is_some() {
                 return Err(BadUser::Twice(user).into());
             }
         }
         let nobody = [uuid::Uuid::new_v4().simple().to_string(), uuid::Uuid::new_v4().simple().to_string()];
-        let nonces = Nonces::new(options.nonce_lifetime);
-        Ok(Users { by_name, nonces, nobody: nobody.concat().into() })
+        Ok(Users { by_name, nobody: nobody.concat().into() })
+    }
+
+    /// These users, with what is known of those who have not changed.
+    fn with_known(&self, known: &Users) -> Self {
+        let mut users = self.clone();
+        for (name, user) in &mut users.by_name {
+            if let Some(before) = known.by_name.get(name).filter(|before| before.is_same(user)) {
+                *user = Arc::clone(before);
+            }
+        }
+        users
+    }
+
+    /// Ends what was verified of users who are not in `now`.
+    fn end_unless_in(&self, now: &Users) {
+        for (name, user) in &self.by_name {
+            if !now.by_name.get(name).is_some_and(|stays| Arc::ptr_eq(stays, user)) {
+                user.record.end();
+            }
+        }
+    }
+}
+
+impl User {
+    fn is_same(&self, other: &User) -> bool {
+        self.identity == other.identity && self.stored.expose_secret() == other.stored.expose_secret()
     }
 }
 

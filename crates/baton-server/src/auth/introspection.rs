@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use baton_protocol::domain::JsonObject;
 use baton_protocol::domain::security::SecurityScheme;
+use baton_protocol::wire::http_json::encode_form;
 use http::{HeaderValue, StatusCode};
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -148,13 +149,12 @@ impl Introspection {
         let (authorization, form_end) = match &options.client {
             ClientAuth::Basic { id, secret } => {
                 // RFC 6749, section 2.3.1: both are form-encoded first.
-                let pair = format!("{}:{}", encoded(id), encoded(secret.expose_secret()));
+                let pair = format!("{}:{}", encode_form(id), encode_form(secret.expose_secret()));
                 (Some(header(&format!("Basic {}", STANDARD.encode(pair)))?), String::new())
             }
             ClientAuth::Post { id, secret } => {
-                let end =
-                    format!("&client_id={}&client_secret={}", encoded(id), encoded(secret.expose_secret()));
-                (None, end)
+                let (id, secret) = (encode_form(id), encode_form(secret.expose_secret()));
+                (None, format!("&client_id={id}&client_secret={secret}"))
             }
         };
         if options.max_requests == 0 {
@@ -226,11 +226,11 @@ impl Shared {
         let _permit = self.requests.acquire().await;
         let form = format!(
             "token={}&token_type_hint=access_token{}",
-            encoded(token.expose_secret()),
+            encode_form(token.expose_secret()),
             self.form_end.expose_secret()
         );
         let answer = self.fetcher.post(&self.url, form, self.authorization.as_ref()).await;
-        let answer = answer.map_err(|why| Failure::Unavailable(format!("{} {why}", self.url)))?;
+        let answer = answer.map_err(Failure::Unavailable)?;
         let claims = object(&answer.body);
         let checked = match (answer.status, &claims) {
             (StatusCode::OK, Some(claims)) => self.check(claims),
@@ -241,7 +241,7 @@ impl Shared {
             (StatusCode::OK, None) => {
                 return Err(Failure::Unavailable(format!("{} sent no JSON object", self.url)));
             }
-            _ => return Err(Failure::Unavailable(format!("{} {}", self.url, answer.unexpected()))),
+            _ => return Err(Failure::Unavailable(answer.unexpected(&self.url))),
         };
         match checked {
             Ok((identity, valid_for)) => {
@@ -312,18 +312,6 @@ fn header(text: &str) -> Result<HeaderValue, BadTokenOption> {
     Ok(value)
 }
 
-/// As a value in a form.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte as char),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 #[async_trait]
 impl Scheme for Introspection {
     fn declared(&self) -> SecurityScheme {
@@ -347,10 +335,7 @@ impl Scheme for Introspection {
             Ok(token) => token,
             Err(reason) => return Verdict::Refused(Refusal::new(reason)),
         };
-        match self.shared.ask(token, name).await {
-            Ok(identity) => Verdict::Verified(identity),
-            Err(failure) => failure.into(),
-        }
+        self.shared.ask(token, name).await.into()
     }
 
     fn challenge(&self, refused: Option<&Refusal>) -> Option<HeaderValue> {

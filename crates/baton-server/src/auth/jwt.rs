@@ -121,6 +121,12 @@ impl Jwt {
         self.keys.fetch().await
     }
 
+    /// Replaces the keys of [`KeysFrom::Set`]; false if the keys are fetched. What is open of tokens that were signed with a
+    /// key that stays goes on; what is open of the others is ended at once.
+    pub fn set_keys(&self, text: &str) -> Result<bool, BadTokenOption> {
+        self.keys.replace(text)
+    }
+
     async fn check(&self, text: Credentials<'_>, name: TokenDigest) -> Result<Identity, Failure> {
         let options = &self.options;
         let token = Token::parse(text.token68()?, &options.algorithms, &options.types)?;
@@ -142,7 +148,8 @@ impl Jwt {
             None => identity,
         };
         let keys = self.keys.find(kid, token.algorithm).await?;
-        keys.verify(kid, token.algorithm, token.message, &token.signature)?;
+        let signed = keys.verify(kid, token.algorithm, token.message, &token.signature)?;
+        let identity = identity.while_exists(signed);
         self.verified.insert(name, identity.clone(), keys.version, valid_for);
         Ok(identity)
     }
@@ -178,6 +185,12 @@ impl From<Failure> for Verdict {
             Failure::Refused(reason) => Verdict::Refused(Refusal::new(reason)),
             Failure::Unavailable(why) => Verdict::Unavailable(why),
         }
+    }
+}
+
+impl From<Result<Identity, Failure>> for Verdict {
+    fn from(checked: Result<Identity, Failure>) -> Self {
+        checked.map_or_else(Verdict::from, Verdict::Verified)
     }
 }
 
@@ -219,10 +232,7 @@ impl Scheme for Jwt {
         if let Some(identity) = self.verified.get(&name, self.keys.version()) {
             return Verdict::Verified(identity);
         }
-        match self.check(token, name).await {
-            Ok(identity) => Verdict::Verified(identity),
-            Err(failure) => failure.into(),
-        }
+        self.check(token, name).await.into()
     }
 
     fn challenge(&self, refused: Option<&Refusal>) -> Option<HeaderValue> {

@@ -3,18 +3,19 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use baton_protocol::domain::Timestamp;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use super::key_text::{self, KeyId};
 use super::principal::{ReservedOwner, Scopes, can_own};
 use super::random::{self, NoRandomNumbers};
+use super::record::CredentialRecord;
 use super::scheme::{Identity, Refusal};
 use crate::engine::clock::{Clock as _, SystemClock};
 use crate::store::record::IssuedKey;
@@ -46,7 +47,14 @@ struct Keys {
 #[derive(Clone)]
 struct Chosen {
     identity: Identity,
-    _record: Arc<()>,
+    record: CredentialRecord,
+}
+
+impl Chosen {
+    fn new(owner: &str, scopes: Scopes, name: &str) -> Self {
+        let record = CredentialRecord::new();
+        Chosen { identity: Identity::new(owner, scopes, name).while_exists(&record), record }
+    }
 }
 
 #[derive(Clone)]
@@ -56,13 +64,53 @@ struct Issued {
     revoked: bool,
     identity: Identity,
     /// What was verified with the key is valid as long as this exists: a changed key has another one.
-    _record: Arc<()>,
+    record: CredentialRecord,
+}
+
+impl Keys {
+    /// Ends what was verified with a key or secret that is not in `now`.
+    fn end_unless_in(&self, now: &Keys) {
+        let stays = |record: &CredentialRecord, now: Option<&CredentialRecord>| {
+            now.is_some_and(|now| now.is_same(record))
+        };
+        for (id, key) in &self.issued {
+            if !stays(&key.record, now.issued.get(id).map(|key| &key.record)) {
+                key.record.end();
+            }
+        }
+        for (hash, secret) in &self.chosen {
+            if !stays(&secret.record, now.chosen.get(hash).map(|secret| &secret.record)) {
+                secret.record.end();
+            }
+        }
+    }
 }
 
 impl Issued {
     fn is_same(&self, other: &Issued) -> bool {
         let parts = |key: &Issued| (key.sha256, key.expires_at, key.revoked);
         parts(self) == parts(other) && self.identity == other.identity
+    }
+}
+
+/// A secret that the operator chose, and whom it names.
+#[derive(Debug, Clone)]
+pub struct ChosenSecret {
+    secret: SecretString,
+    name: String,
+    owner: String,
+    scopes: Scopes,
+}
+
+impl ChosenSecret {
+    /// `name` is public: it names the secret in logs. `owner` is the owner of its bearer's tasks.
+    pub fn new(
+        secret: impl Into<SecretString>,
+        name: impl Into<String>,
+        owner: impl Into<String>,
+        scopes: Scopes,
+    ) -> Self {
+        ChosenSecret { secret: secret.into(), name: name.into(), owner: owner.into(), scopes }
     }
 }
 
@@ -103,6 +151,40 @@ impl KeySet {
         owner: &str,
         scopes: Scopes,
     ) -> Result<(), UnusableSecret> {
+        let hash = self.check_chosen(secret, owner)?;
+        if self.keys.load().chosen.contains_key(&hash) {
+            return Err(UnusableSecret::Twice);
+        }
+        let chosen = Chosen::new(owner, scopes, name);
+        self.change(|keys| {
+            keys.chosen.insert(hash, chosen.clone());
+        });
+        Ok(())
+    }
+
+    /// Replaces all secrets that the operator chose; issued keys stay. What is open of callers whose secret has the same name,
+    /// owner and scopes as before goes on; what is open of the others is ended at once. An error changes nothing.
+    pub fn set_chosen(&self, secrets: &[ChosenSecret]) -> Result<(), UnusableSecret> {
+        let mut chosen = HashMap::new();
+        for ChosenSecret { secret, name, owner, scopes } in secrets {
+            let hash = self.check_chosen(secret.expose_secret(), owner)?;
+            if chosen.insert(hash, Chosen::new(owner, scopes.clone(), name)).is_some() {
+                return Err(UnusableSecret::Twice);
+            }
+        }
+        self.change(|keys| {
+            let known = std::mem::replace(&mut keys.chosen, chosen.clone());
+            for (hash, secret) in &mut keys.chosen {
+                if let Some(known) = known.get(hash).filter(|known| known.identity == secret.identity) {
+                    *secret = known.clone();
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// The hash of a secret that can be used.
+    fn check_chosen(&self, secret: &str, owner: &str) -> Result<[u8; 32], UnusableSecret> {
         if secret.len() < SHORTEST {
             return Err(UnusableSecret::TooShort);
         }
@@ -115,53 +197,47 @@ impl KeySet {
         if !can_own(owner) {
             return Err(ReservedOwner.into());
         }
-        let (hash, record) = (self.hash_chosen(secret.as_bytes()), Arc::new(()));
-        let identity = Identity::new(owner, scopes, name).while_exists(&record);
-        let chosen = Chosen { identity, _record: record };
-        if self.keys.load().chosen.contains_key(&hash) {
-            return Err(UnusableSecret::Twice);
-        }
-        self.keys.rcu(|keys| {
-            let mut keys = Keys::clone(keys);
-            keys.chosen.insert(hash, chosen.clone());
-            keys
-        });
-        Ok(())
+        Ok(self.hash_chosen(secret.as_bytes()))
     }
 
-    /// Replaces all issued keys.
+    /// Replaces all issued keys. A key that has not changed keeps its record, so that what its callers have open goes on.
     pub(super) fn set_issued(&self, all: &[IssuedKey]) {
         let issued: HashMap<_, _> = all.iter().filter_map(issued).collect();
-        self.keys.rcu(|keys| {
-            let mut issued = issued.clone();
-            // A key that has not changed keeps its record, so that its open streams go on.
-            for (id, key) in &mut issued {
-                if let Some(known) = keys.issued.get(id).filter(|known| known.is_same(key)) {
+        self.change(|keys| {
+            let known = std::mem::replace(&mut keys.issued, issued.clone());
+            for (id, key) in &mut keys.issued {
+                if let Some(known) = known.get(id).filter(|known| known.is_same(key)) {
                     *key = known.clone();
                 }
             }
-            Keys { issued, chosen: keys.chosen.clone() }
         });
     }
 
     /// Adds an issued key, or replaces the one with the same id.
     pub(super) fn put_issued(&self, key: &IssuedKey) {
         let Some((id, issued)) = issued(key) else { return };
-        self.keys.rcu(|keys| {
-            let mut keys = Keys::clone(keys);
+        self.change(|keys| {
             keys.issued.insert(id, issued.clone());
-            keys
         });
     }
 
     /// Removes an issued key.
     pub(super) fn remove_issued(&self, id: &str) {
         let Ok(id) = KeyId::try_from(id.as_bytes()) else { return };
-        self.keys.rcu(|keys| {
-            let mut keys = Keys::clone(keys);
+        self.change(|keys| {
             keys.issued.remove(&id);
+        });
+    }
+
+    /// `change` may be called several times, if another thread changes the keys meanwhile.
+    fn change(&self, change: impl Fn(&mut Keys)) {
+        let before = self.keys.rcu(|keys| {
+            let mut keys = Keys::clone(keys);
+            change(&mut keys);
             keys
         });
+        // Not left to the last reference: a request that is just being verified may hold the old keys.
+        before.end_unless_in(&self.keys.load());
     }
 
     /// Who presents this secret.
@@ -219,7 +295,7 @@ fn refusal(reason: &'static str, id: &KeyId) -> Refusal {
 /// `None` if the id is not one that Baton issues: nobody could present such a key.
 fn issued(key: &IssuedKey) -> Option<(KeyId, Issued)> {
     let id = KeyId::try_from(key.id.as_bytes()).ok()?;
-    let record = Arc::new(());
+    let record = CredentialRecord::new();
     let identity = Identity::new(&*key.owner, Scopes::of(key.scopes.iter().map(String::as_str)), &*key.id);
     let mut identity = identity.while_exists(&record);
     if let Some(at) = key.expires_at {
@@ -227,7 +303,7 @@ fn issued(key: &IssuedKey) -> Option<(KeyId, Issued)> {
         identity = identity.until(SystemTime::UNIX_EPOCH + since);
     }
     let (sha256, expires_at, revoked) = (key.sha256, key.expires_at, key.revoked_at.is_some());
-    Some((id, Issued { sha256, expires_at, revoked, identity, _record: record }))
+    Some((id, Issued { sha256, expires_at, revoked, identity, record }))
 }
 
 impl fmt::Debug for KeySet {
@@ -307,6 +383,37 @@ mod tests {
         assert_eq!(twice, Err(UnusableSecret::Twice));
         assert_eq!(&*set.verify(b"sixteen-or-more!").unwrap().owner, "default");
         assert!(!format!("{set:?}").contains("sixteen"), "{set:?}");
+    }
+
+    #[test]
+    fn s16_secrets_that_stay_the_same_stay_valid_and_the_others_do_not() {
+        let set = KeySet::new().unwrap();
+        let (issued, text) = key(None);
+        set.put_issued(&issued);
+        let secret = |letter: &str, owner: &str, scope: &str| {
+            ChosenSecret::new(letter.repeat(16), letter, owner, Scopes::of([scope]))
+        };
+        set.set_chosen(&[
+            secret("a", "team", "read"),
+            secret("b", "team", "read"),
+            secret("c", "team", "read"),
+        ])
+        .unwrap();
+        let verify = |letter: &str| set.verify(letter.repeat(16).as_bytes());
+        let mut before: Vec<_> = ["a", "b", "c"].map(|letter| verify(letter).unwrap()).into();
+        before.push(set.verify(text.as_bytes()).unwrap());
+        set.set_chosen(&[
+            secret("c", "team", "read"),
+            secret("a", "other", "read"),
+            secret("b", "team", "write"),
+        ])
+        .unwrap();
+        let valid: Vec<_> = before.iter().map(Identity::is_still_valid).collect();
+        assert_eq!(valid, [false, false, true, true]);
+        assert_eq!(&*verify("a").unwrap().owner, "other");
+        set.set_chosen(&[]).unwrap();
+        assert_eq!((before[2].is_still_valid(), before[3].is_still_valid()), (false, true));
+        assert!(verify("c").is_err() && set.verify(text.as_bytes()).is_ok());
     }
 
     #[test]

@@ -31,11 +31,13 @@ mod permission;
 mod principal;
 mod proxy_user;
 mod random;
+mod record;
 mod request;
 mod requirement;
 mod scheme;
 mod throttle;
 mod users;
+mod withdrawn;
 
 pub use api_key::ApiKeys;
 pub use authenticator::{Anonymous, Authenticator};
@@ -45,17 +47,19 @@ pub use chain::{Chain, OtherSchemes};
 pub use challenge::Challenge;
 pub use digest::{Digest, DigestError, DigestOptions, digest_password};
 pub use issued_keys::{IssuedKeys, KeyError, MAX_KEYS, NewKey};
-pub use key_set::{KeySet, UnusableSecret};
+pub use key_set::{ChosenSecret, KeySet, UnusableSecret};
 #[cfg(feature = "tls")]
 pub use mutual_tls::{CertificateName, MutualTls, MutualTlsOptions};
 pub use passwords::{PasswordError, hash_password};
 pub use principal::{Principal, ReservedOwner, Scopes};
 pub use proxy_user::{ProxyUser, ProxyUserError, ProxyUserOptions};
 pub use random::NoRandomNumbers;
+pub use record::CredentialRecord;
 pub use request::{Access, AuthRequest, TlsPeer};
 pub use scheme::{Identity, Refusal, Scheme, Verdict};
 pub use throttle::{Throttle, ThrottleOptions};
 pub use users::{BadUser, StoredUser};
+pub use withdrawn::Withdrawn;
 
 pub(crate) use permission::SkillPermission;
 pub(crate) use principal::is_anonymous;

@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
 use http::HeaderValue;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::principal::Scopes;
+use super::record::CredentialRecord;
 use super::request::AuthRequest;
 use super::scheme::{Identity, Refusal, Scheme, Verdict};
 
@@ -64,16 +66,76 @@ impl Default for MutualTlsOptions {
 }
 
 /// Authenticates callers by their certificates. The listener has to ask for them: see
-/// [`TlsOptions::clients`](crate::tls::TlsOptions::clients).
-#[derive(Debug)]
+/// [`TlsOptions::clients`](crate::tls::TlsOptions::clients). Clones share the names.
+#[derive(Debug, Clone)]
 pub struct MutualTls {
-    options: MutualTlsOptions,
+    options: Arc<MutualTlsOptions>,
+    owners: Arc<ArcSwap<Owners>>,
+}
+
+/// The owners of certificates by their names.
+#[derive(Debug, Clone)]
+struct Owners {
+    by_name: HashMap<String, Listed>,
+    /// What was verified of names that are not listed is valid until this ends.
+    others: CredentialRecord,
+}
+
+#[derive(Debug, Clone)]
+struct Listed {
+    owner: Arc<str>,
+    /// What was verified is valid until this ends: when the name is removed, or has another owner.
+    record: CredentialRecord,
+}
+
+impl Owners {
+    fn new(owners: &HashMap<String, String>) -> Self {
+        let listed = |owner: &String| Listed { owner: Arc::from(&**owner), record: CredentialRecord::new() };
+        let by_name = owners.iter().map(|(name, owner)| (name.clone(), listed(owner))).collect();
+        Owners { by_name, others: CredentialRecord::new() }
+    }
+
+    /// These owners, with the records of those who have not changed.
+    fn with_known(&self, known: &Owners) -> Self {
+        let mut owners = self.clone();
+        for (name, listed) in &mut owners.by_name {
+            if let Some(before) = known.by_name.get(name).filter(|before| before.owner == listed.owner) {
+                *listed = before.clone();
+            }
+        }
+        // A name that is listed now has another owner than it had before. Which callers had it is not known.
+        if owners.by_name.keys().all(|name| known.by_name.contains_key(name)) {
+            owners.others = known.others.clone();
+        }
+        owners
+    }
+
+    /// Ends what was verified of names that are not in `now`, or have another owner there.
+    fn end_unless_in(&self, now: &Owners) {
+        for (name, listed) in &self.by_name {
+            if !now.by_name.get(name).is_some_and(|stays| stays.record.is_same(&listed.record)) {
+                listed.record.end();
+            }
+        }
+        if !self.others.is_same(&now.others) {
+            self.others.end();
+        }
+    }
 }
 
 impl MutualTls {
     /// With these options.
     pub fn new(options: MutualTlsOptions) -> Self {
-        MutualTls { options }
+        let owners = Arc::new(ArcSwap::from_pointee(Owners::new(&options.owners)));
+        MutualTls { options: Arc::new(options), owners }
+    }
+
+    /// Replaces the owners of certificates, by their names. What is open of names with the same owner as before goes on; what is
+    /// open of the others is ended at once. If a name is new, so is what is open of all names that were not listed.
+    pub fn set_owners(&self, owners: &HashMap<String, String>) {
+        let new = Owners::new(owners);
+        let before = self.owners.rcu(|known| new.with_known(known));
+        before.end_unless_in(&self.owners.load());
     }
 
     fn judge(&self, der: &[u8], now: SystemTime) -> Verdict {
@@ -88,14 +150,15 @@ impl MutualTls {
         {
             return Verdict::Refused(Refusal::new("the certificate has expired").of(name));
         }
-        let owner: Arc<str> = match self.options.owners.get(&name) {
-            Some(owner) => Arc::from(&**owner),
+        let owners = self.owners.load();
+        let (owner, record): (Arc<str>, _) = match owners.by_name.get(&name) {
+            Some(listed) => (Arc::clone(&listed.owner), &listed.record),
             None if self.options.only_listed => {
                 return Verdict::Refused(Refusal::new("the certificate's name is not known here").of(name));
             }
-            None => Arc::from(format!("{}{name}", self.options.prefix)),
+            None => (Arc::from(format!("{}{name}", self.options.prefix)), &owners.others),
         };
-        let identity = Identity::new(owner, self.options.scopes.clone(), name);
+        let identity = Identity::new(owner, self.options.scopes.clone(), name).while_exists(record);
         let not_after = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(u64::MAX);
         let until = UNIX_EPOCH.checked_add(Duration::from_secs(not_after));
         Verdict::Verified(until.map_or(identity.clone(), |until| identity.until(until)))

@@ -57,6 +57,7 @@ pub enum PasswordError {
 }
 
 /// A stored hash that was checked against the limits.
+#[derive(PartialEq, Eq)]
 pub(super) struct StoredPassword {
     params: Params,
     salt: Vec<u8>,

@@ -1,6 +1,9 @@
 //! Who is calling.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
 
 use baton_protocol::domain::AgentCard;
 
@@ -82,6 +85,50 @@ impl Principal {
     /// Whether none of the credentials has expired or been revoked since they were verified.
     pub(crate) fn is_still_valid(&self) -> bool {
         self.identities().iter().all(|(_, identity)| identity.is_still_valid())
+    }
+
+    /// Waits until one of the credentials is revoked. `None` if there are none.
+    pub(crate) fn until_revoked(&self) -> Option<impl Future<Output = ()> + Send + '_> {
+        if self.identities().is_empty() {
+            return None;
+        }
+        // Made when it is first polled: who does not have to wait needs no memory for it.
+        let mut each: Option<Vec<_>> = None;
+        Some(poll_fn(move |cx| {
+            let each = each.get_or_insert_with(|| {
+                self.identities().iter().map(|(_, identity)| Box::pin(identity.until_revoked())).collect()
+            });
+            let is_over = each.iter_mut().any(|one| one.as_mut().poll(cx).is_ready());
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        }))
+    }
+
+    /// Waits until one of the credentials is revoked or expires. `None` if there are none.
+    pub(crate) fn until_invalid(&self) -> Option<impl Future<Output = ()> + Send + '_> {
+        let revoked = self.until_revoked()?;
+        Some(async {
+            tokio::select! {
+                biased;
+                () = revoked => {}
+                () = self.until_expired() => {}
+            }
+        })
+    }
+
+    async fn until_expired(&self) {
+        while let Some(left) = self.expires_in() {
+            if left.is_zero() {
+                return;
+            }
+            // Timers have this precision: one that is too early would have to be set again.
+            tokio::time::sleep(left + Duration::from_millis(1)).await;
+        }
+        std::future::pending().await
+    }
+
+    /// How long until the first of the credentials expires, if any does.
+    pub(crate) fn expires_in(&self) -> Option<Duration> {
+        self.identities().iter().filter_map(|(_, identity)| identity.expires_in()).min()
     }
 
     /// Remembers that the requirements of this card are met.

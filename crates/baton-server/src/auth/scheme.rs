@@ -1,7 +1,7 @@
 //! One way to authenticate.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -9,6 +9,7 @@ use baton_protocol::domain::security::SecurityScheme;
 use http::HeaderValue;
 
 use super::principal::Scopes;
+use super::record::{CredentialRecord, Watched};
 use super::request::AuthRequest;
 
 /// One way to authenticate: finds its own credential in a request and verifies it.
@@ -62,10 +63,10 @@ pub struct Identity {
     pub credential: Arc<str>,
     /// When the credential expires.
     until: Option<SystemTime>,
-    /// The record of the credential. It is dropped when the credential is revoked or changed.
-    record: Option<Weak<()>>,
-    /// The scheme that verified it. It is dropped when another takes its place in the chain.
-    scheme: Option<Weak<dyn Scheme>>,
+    /// The record of the credential. It ends when the credential is revoked or changed.
+    record: Option<Watched>,
+    /// Its scheme in the chain. It ends when another one takes the scheme's place.
+    scheme: Option<Watched>,
 }
 
 /// How long each is valid makes no difference.
@@ -90,7 +91,7 @@ impl Identity {
         }
     }
 
-    /// Valid until then. A stream that is open at that time is ended.
+    /// Valid until then. A stream or call that is open at that time is ended.
     #[must_use]
     pub fn until(mut self, at: SystemTime) -> Self {
         self.until = Some(at);
@@ -106,24 +107,48 @@ impl Identity {
         }
     }
 
-    /// Valid as long as `record` exists. A stream that is open when it is dropped is ended.
+    /// Valid as long as `record` exists. A stream or call that is open when it ends is ended, too.
     #[must_use]
-    pub fn while_exists(mut self, record: &Arc<()>) -> Self {
-        self.record = Some(Arc::downgrade(record));
+    pub fn while_exists(mut self, record: &CredentialRecord) -> Self {
+        self.record = Some(record.watch());
         self
     }
 
-    /// Valid as long as this scheme is used.
-    pub(super) fn verified_by(mut self, scheme: &Arc<dyn Scheme>) -> Self {
-        self.scheme = Some(Arc::downgrade(scheme));
+    /// Valid as long as the scheme is part of its chain.
+    pub(super) fn verified_by(mut self, scheme: &CredentialRecord) -> Self {
+        self.scheme = Some(scheme.watch());
         self
     }
 
     /// Whether the credential has neither expired nor been revoked since it was verified, and its scheme is still used.
     pub fn is_still_valid(&self) -> bool {
-        self.record.as_ref().is_none_or(|record| record.strong_count() > 0)
-            && self.scheme.as_ref().is_none_or(|scheme| scheme.strong_count() > 0)
+        self.records().all(|record| !record.has_ended())
             && self.until.is_none_or(|until| SystemTime::now() < until)
+    }
+
+    /// How long until it expires, if it does.
+    pub(super) fn expires_in(&self) -> Option<Duration> {
+        self.until.map(|until| until.duration_since(SystemTime::now()).unwrap_or_default())
+    }
+
+    /// Waits until it is revoked or changed, or its scheme is no longer used.
+    pub(super) async fn until_revoked(&self) {
+        tokio::select! {
+            biased;
+            () = end_of(self.record.as_ref()) => {}
+            () = end_of(self.scheme.as_ref()) => {}
+        }
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Watched> {
+        self.record.iter().chain(&self.scheme)
+    }
+}
+
+async fn end_of(record: Option<&Watched>) {
+    match record {
+        Some(record) => record.ended().await,
+        None => std::future::pending().await,
     }
 }
 

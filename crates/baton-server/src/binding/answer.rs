@@ -89,6 +89,12 @@ pub(super) async fn response(
             wrap_json(&format.envelope, (b"", b""), json, share)
         }
         Outcome::Message(message) => reply(&format, &Reply::SentMessage(message), share, asker)?,
+        Outcome::PushConfig(config) => reply(&format, &Reply::PushConfig(config), share, asker)?,
+        Outcome::PushConfigs(configs) => {
+            let all = Reply::PushConfigs { configs, next_page_token: String::new() };
+            reply(&format, &all, share, asker)?
+        }
+        Outcome::PushConfigDeleted => reply(&format, &Reply::PushConfigDeleted, share, asker)?,
         Outcome::Card(card) => {
             let body = reply(&format, &Reply::Card(card), share, asker)?;
             let mut response = respond::json(StatusCode::OK, format.media_type, body);

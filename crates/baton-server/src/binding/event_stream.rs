@@ -7,16 +7,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use baton_protocol::Error;
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
 use baton_protocol::wire::{http_json, jsonrpc, sse};
+use baton_protocol::{Error, ErrorKind};
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, Version};
 use tracing::Instrument as _;
 
 use super::answer::{AnswerFormat, Envelope};
-use super::exchange;
 use super::request_log::StreamLog;
 use crate::auth::Principal;
 use crate::engine::{EventStream, Frame, from_store};
@@ -140,6 +139,9 @@ impl hyper::body::Body for EventBody {
     }
 }
 
+/// There is no event to write now.
+struct Quiet;
+
 struct Writer {
     stream: EventStream,
     dialect: Dialect,
@@ -184,13 +186,13 @@ impl Writer {
     }
 
     /// Ends the stream if the caller's credential has expired or been revoked. Asked before every write, so that nothing is
-    /// told after that; a quiet stream ends at its next keep-alive.
+    /// told after that.
     fn refuses(&mut self, out: &mut BytesMut) -> bool {
         if self.principal.is_still_valid() {
             return false;
         }
         self.refused = true;
-        self.put_error(out, &exchange::no_longer_valid());
+        self.put_error(out, &Error::new(ErrorKind::Unauthenticated, "The credential is no longer valid"));
         true
     }
 
@@ -215,12 +217,12 @@ impl Writer {
     async fn next_write(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
         while out.is_empty() {
-            let next = tokio::time::timeout(self.keep_alive, self.stream.next()).await;
+            let next = self.next_event().await;
             if !matches!(next, Ok(None)) && self.refuses(&mut out) {
                 break;
             }
             match next {
-                Err(_quiet) => sse::write_comment(&mut out, "keep-alive"),
+                Err(Quiet) => sse::write_comment(&mut out, "keep-alive"),
                 Ok(None) if self.stream.was_stopped() && !self.stop_notice_sent => {
                     self.stop_notice_sent = true;
                     sse::write_comment(&mut out, "the server is stopping; resume with Last-Event-ID");
@@ -232,6 +234,23 @@ impl Writer {
             }
         }
         Some(self.next_part(out))
+    }
+
+    /// The next event. An error if there is none for so long that it is time for a keep-alive, or if the caller's credential
+    /// has expired or been revoked.
+    async fn next_event(&mut self) -> Result<Option<Result<Frame, Error>>, Quiet> {
+        let patience = match self.principal.expires_in() {
+            // A timer may be a little early.
+            Some(left) => self.keep_alive.min(left + Duration::from_millis(1)),
+            None => self.keep_alive,
+        };
+        let next = tokio::time::timeout(patience, self.stream.next());
+        let Some(revoked) = self.principal.until_revoked() else { return next.await.map_err(|_| Quiet) };
+        tokio::select! {
+            biased;
+            next = next => next.map_err(|_| Quiet),
+            () = revoked => Err(Quiet),
+        }
     }
 
     /// Writes a frame and the ones after it that are ready.

@@ -2,13 +2,17 @@
 //! it, let the service execute the call, encode the outcome.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use axum::body::Body;
+use baton_protocol::domain::Scope;
 use baton_protocol::generation::AskedVersion;
 use baton_protocol::operation::{Call, Operation};
 use baton_protocol::wire::Decoded;
 use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
-use baton_protocol::{Error, ErrorKind, Generation};
+use baton_protocol::{Error, Generation};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 
@@ -16,29 +20,38 @@ use super::agent_card;
 use super::answer::{self, AnswerFormat, Envelope};
 use super::incoming;
 use super::request_log::RequestLog;
-use crate::auth::{Access, Challenge, Principal, SkillPermission};
+use crate::auth::{Access, Authenticator, Challenge, Principal, SkillPermission};
 use crate::engine::caller::Caller;
 use crate::service::{CallContext, Outcome, Service};
 use crate::site::Site;
 
+/// A call whose agent is found; it is not known yet whether the caller may make it.
+pub(super) struct Found<'a> {
+    service: &'a Service,
+    authenticator: &'a dyn Authenticator,
+    scope: Scope,
+    call: Call,
+    dialect: Dialect,
+}
+
 /// A call that has passed all checks and can be executed.
 pub(super) struct Exchange<'a> {
     service: &'a Service,
+    authenticator: &'a dyn Authenticator,
     context: CallContext,
     call: Call,
     dialect: Dialect,
     facts: AnswerFacts,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a> Found<'a> {
     /// `found` is the agent that the path leads to; the call may name another one by its tenant.
-    pub(super) fn prepare(
+    pub(super) fn find(
         site: &'a Site,
         found: Option<&'a Service>,
         principal: &Principal,
         dialect: Dialect,
         decoded: Decoded,
-        parts: &Parts,
         log: &mut RequestLog<'_>,
     ) -> Result<Self, Challenge> {
         let Decoded { tenant, call } = decoded;
@@ -47,9 +60,25 @@ impl<'a> Exchange<'a> {
         // The tenant may belong to another agent, whose card allows other generations.
         service.generations().check(dialect.generation())?;
         let scope = service.scope(principal, tenant.as_deref())?;
-        // The body may have taken long, and the credential may have been revoked meanwhile.
-        check_validity(principal)?;
+        Ok(Found { service, authenticator: &**site.authenticator(), scope, call, dialect })
+    }
+
+    /// For a call that is the same in 0.3 and 0.1, which was decoded as 0.3: the generation of the task that it is about.
+    pub(super) async fn generation_of_task(&self) -> Result<Generation, Error> {
+        self.service.generation_of(&self.scope, &self.call).await
+    }
+
+    /// Refuses a caller who may not make the call, or makes too many.
+    pub(super) fn check(
+        &self,
+        site: &Site,
+        principal: &Principal,
+        log: &RequestLog<'_>,
+    ) -> Result<Checked, Challenge> {
+        let Found { service, scope, call, .. } = self;
         let (operation, authenticator) = (call.operation(), site.authenticator());
+        // The body may have taken long, and the credential may have been revoked meanwhile.
+        check_validity(&**authenticator, principal)?;
         let declared = service.card().declared();
         let access = Access {
             agent: service.id(),
@@ -69,6 +98,18 @@ impl<'a> Exchange<'a> {
         };
         let caller = Caller::of(principal, log.client());
         site.admit(&caller, operation)?;
+        Ok(Checked { caller, permission })
+    }
+
+    pub(super) fn allow(
+        self,
+        checked: Checked,
+        principal: &Principal,
+        parts: &Parts,
+        log: &RequestLog<'_>,
+    ) -> Exchange<'a> {
+        let Found { service, authenticator, scope, call, dialect } = self;
+        let Checked { caller, permission } = checked;
         let context = CallContext {
             caller,
             scope,
@@ -81,21 +122,22 @@ impl<'a> Exchange<'a> {
             asker: log.asker().cloned(),
         };
         let mut facts = service.answer_facts(&call);
-        facts.is_unversioned =
-            operation == Operation::GetExtendedCard && incoming::asked_version(parts) == AskedVersion::Unsaid;
-        Ok(Exchange { service, context, call, dialect, facts })
+        facts.is_unversioned = call.operation() == Operation::GetExtendedCard
+            && incoming::asked_version(parts) == AskedVersion::Unsaid;
+        Exchange { service, authenticator, context, call, dialect, facts }
     }
+}
 
-    /// For a call that is the same in 0.3 and 0.1, which was decoded as 0.3: answers in the generation of the task that it
-    /// is about.
-    pub(super) async fn in_generation_of_task(mut self) -> Result<Self, Error> {
-        let generation = self.service.generation_of(&self.context.scope, &self.call).await?;
+/// What [`Found::check`] found out about the caller.
+pub(super) struct Checked {
+    caller: Caller,
+    permission: Option<SkillPermission>,
+}
+
+impl Exchange<'_> {
+    /// Answers in the generation of the task that the call is about: see [`Found::generation_of_task`].
+    pub(super) fn answer_in(&mut self, generation: Generation) {
         (self.context.generation, self.dialect) = (generation, Dialect::in_jsonrpc(generation));
-        Ok(self)
-    }
-
-    pub(super) fn generation(&self) -> Generation {
-        self.context.generation
     }
 
     /// Boxed, so that its memory is not needed until the body has been read and decoded.
@@ -107,14 +149,21 @@ impl<'a> Exchange<'a> {
         log: &mut RequestLog<'_>,
     ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
         Box::pin(async move {
-            let (service, context) = (self.service, self.context);
-            let answered = service.dispatch(&context, self.call).await.map_err(|error| {
+            let (service, context, operation) = (self.service, self.context, self.call.operation());
+            let dispatched = service.dispatch(&context, self.call);
+            let answered = if may_wait_long(operation) {
+                let valid = while_valid(&context.principal, dispatched);
+                valid.await.ok_or_else(|| self.authenticator.no_longer_valid(&context.principal))?
+            } else {
+                dispatched.await
+            };
+            let answered = answered.map_err(|error| {
                 // A refusal by the skill's own requirements has headers, too.
                 let refused = context.permission.as_ref().and_then(SkillPermission::refused);
                 refused.unwrap_or_else(|| error.into())
             })?;
-            // The agent may have worked for long.
-            check_validity(&context.principal)?;
+            // Asked once more: a credential that has just expired must not be told anything either.
+            check_validity(self.authenticator, &context.principal)?;
             let answered = match answered.outcome {
                 Outcome::Card(card) => {
                     let card = agent_card::with_addresses(service, *card, log.peer(), parts);
@@ -129,12 +178,34 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Refuses a caller whose credential has expired or been revoked since it was verified.
-fn check_validity(principal: &Principal) -> Result<(), Error> {
-    if principal.is_still_valid() { Ok(()) } else { Err(no_longer_valid()) }
+/// Whether the operation waits for an agent. The others wait for the store only, and for room for a large answer, at most
+/// [`Connections::room_wait`](crate::Connections::room_wait); then the credential is asked for, too.
+fn may_wait_long(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::SendMessage
+            | Operation::SendStreamingMessage
+            | Operation::CancelTask
+            | Operation::SubscribeToTask
+    )
 }
 
-/// The error for such a caller.
-pub(super) fn no_longer_valid() -> Error {
-    Error::new(ErrorKind::Unauthenticated, "The credential is no longer valid")
+/// Does the work while the caller's credentials are valid; `None` as soon as they are not. Dropping the work is what happens as
+/// well if the client goes away: what it began goes on without it. A caller who is answered at once pays nothing for this.
+async fn while_valid<T>(principal: &Principal, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        return Some(done);
+    }
+    let Some(until_invalid) = principal.until_invalid() else { return Some(work.await) };
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = until_invalid => None,
+    }
+}
+
+/// Refuses a caller whose credential has expired or been revoked since it was verified.
+fn check_validity(authenticator: &dyn Authenticator, principal: &Principal) -> Result<(), Challenge> {
+    if principal.is_still_valid() { Ok(()) } else { Err(authenticator.no_longer_valid(principal)) }
 }

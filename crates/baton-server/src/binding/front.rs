@@ -1,11 +1,13 @@
 //! Chooses the binding for a request by its path and method, and authenticates the caller.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::task::Poll;
 
 use axum::body::Body;
 use axum::extract::OriginalUri;
-use baton_protocol::ErrorKind;
 use baton_protocol::wire::http_json::METRICS_PATH;
+use baton_protocol::{Error, ErrorKind};
 use http::header::ALLOW;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -18,9 +20,13 @@ use super::request_log::{RequestLog, Route};
 use super::{incoming, index, metrics, respond};
 use crate::auth::{AuthRequest, Challenge, Principal, TlsPeer};
 use crate::engine::caller::Caller;
+use crate::net::TooManyRequests;
 use crate::service::Service;
 use crate::site::{Found, Site};
 use crate::telemetry::labels::{Binding, Limited};
+
+/// Seconds after which a caller with too many requests under way may try again.
+const RETRY_AFTER: u32 = 1;
 
 pub(super) async fn handle(
     site: &Site,
@@ -147,16 +153,38 @@ async fn caller(
         tls_peer: parts.extensions.get::<TlsPeer>(),
         site: Some(site),
     };
-    let principal = site.authenticator().authenticate(&request).await.inspect_err(|challenge| {
+    let mut verifying = site.authenticator().authenticate(&request);
+    let verified = match poll_fn(|cx| Poll::Ready(verifying.as_mut().poll(cx))).await {
+        Poll::Ready(verified) => verified,
+        // Most credentials are verified at once. Where another server has to be asked, it may take seconds.
+        Poll::Pending => {
+            count(site, &Caller::at(client), log)?;
+            verifying.await
+        }
+    };
+    let principal = verified.inspect_err(|challenge| {
         if challenge.error().kind() == ErrorKind::QuotaExceeded {
             site.engine().telemetry().limited(Limited::Authentication);
         }
     })?;
     log.set_caller(&principal);
-    if let (Some(asker), Some(customer)) = (log.asker(), Caller::of(&principal, client).customer()) {
+    let caller = Caller::of(&principal, client);
+    count(site, &caller, log)?;
+    if let (Some(asker), Some(customer)) = (log.asker(), caller.customer()) {
         asker.set_customer(customer);
     }
     Ok(principal)
+}
+
+/// Counts the request for its caller until it is answered, or refuses it.
+fn count(site: &Site, caller: &Caller, log: &RequestLog<'_>) -> Result<(), Error> {
+    let (Some(asker), Some(customer)) = (log.asker(), caller.customer()) else { return Ok(()) };
+    asker.count(&customer).map_err(|TooManyRequests { most, .. }| {
+        site.engine().telemetry().limited(Limited::Requests);
+        let message =
+            format!("This caller has {most} requests under way, and may have no more; wait for some of them");
+        Error::new(ErrorKind::QuotaExceeded, message).with_retry_after(RETRY_AFTER)
+    })
 }
 
 fn is_read(method: &Method) -> bool {

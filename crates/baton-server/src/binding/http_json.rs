@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::answer::Envelope;
-use super::exchange::Exchange;
+use super::exchange::Found;
 use super::request_log::{self, RequestLog};
 use super::{incoming, respond};
 use crate::auth::{Challenge, Principal};
@@ -119,7 +119,9 @@ async fn answer(
     // Freed now: no limit counts these bytes while the agent works or the answer waits for room.
     drop(body);
     let dialect = Dialect::in_http_json(route.generation);
-    let exchange = Exchange::prepare(site, Some(service), principal, dialect, decoded, parts, log)?;
+    let found = Found::find(site, Some(service), principal, dialect, decoded, log)?;
+    let checked = found.check(site, principal, log)?;
+    let exchange = found.allow(checked, principal, parts, log);
     let media_type = media_type(route.generation, &parts.headers);
     exchange.answer(Envelope::Bare, media_type, parts, log).await
 }

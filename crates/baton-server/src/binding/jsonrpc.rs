@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 
 use super::answer::Envelope;
-use super::exchange::Exchange;
+use super::exchange::Found;
 use super::request_log::RequestLog;
 use super::{event_stream, incoming, respond};
 use crate::auth::{Challenge, Principal};
@@ -134,13 +134,20 @@ async fn answer(
         log.set_generation(assumed);
         let dialect = Dialect::in_jsonrpc(assumed);
         let decoded = dialect.decode_call(operation, request.params)?;
-        let mut exchange = Exchange::prepare(site, found, principal, dialect, decoded, parts, log)?;
+        let found = Found::find(site, found, principal, dialect, decoded, log)?;
+        let checked = found.check(site, principal, log);
         if shared {
-            // Boxed: only few requests need its memory.
-            exchange = Box::pin(exchange.in_generation_of_task()).await?;
-            generation = exchange.generation();
+            // Also of a refusal: a caller of 0.1 that calls too often is told so with the code of 0.1. Boxed: only few requests
+            // need its memory.
+            match (Box::pin(found.generation_of_task()).await, &checked) {
+                (Ok(of_task), _) => generation = of_task,
+                (Err(error), Ok(_)) => return Err(error.into()),
+                (Err(_), Err(_)) => {}
+            }
             log.set_generation(generation);
         }
+        let mut exchange = found.allow(checked?, principal, parts, log);
+        exchange.answer_in(generation);
         // Checked last, so that other errors are reported first.
         let id = id.clone().ok_or_else(jsonrpc::without_id)?;
         Ok::<_, Challenge>((exchange, id))

@@ -16,16 +16,25 @@ pub(super) fn is_served(binding: &str) -> bool {
     binding.is_empty() || BINDINGS.iter().any(|served| served.eq_ignore_ascii_case(binding))
 }
 
+/// What the server can do beside what every agent has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Features {
+    /// The agent has a card for authenticated callers.
+    pub(crate) extended_card: bool,
+    /// The server calls webhooks.
+    pub(crate) push: bool,
+}
+
 /// Completes an author's card with the skills, modes and capabilities that are mounted. A card that declares anything
 /// else is refused, with one line per problem that begins with the member's name.
 pub(crate) fn mounted(
     mut card: AgentCard,
     skills: &[Skill],
     enforced: &Enforced,
-    has_extended_card: bool,
+    features: Features,
 ) -> Result<AgentCard, Vec<String>> {
     let mut wrong = wrong_skills(&card, skills);
-    wrong.extend(unsupported(&card, has_extended_card));
+    wrong.extend(unsupported(&card, features));
     if card.skills.is_empty() {
         card.skills = skills.iter().map(|skill| skill.card.clone()).collect();
     }
@@ -48,8 +57,12 @@ pub(crate) fn mounted(
         );
     }
     capabilities.state_transition_history.get_or_insert(true);
-    capabilities.push_notifications = Some(false);
-    if has_extended_card {
+    if !*capabilities.push_notifications.get_or_insert(features.push) && features.push {
+        tracing::info!(
+            "webhooks are switched off: the card does not declare \"capabilities\": {{\"pushNotifications\": true}}"
+        );
+    }
+    if features.extended_card {
         capabilities.extended_agent_card.get_or_insert(true);
     }
     if !served.others().is_empty() {
@@ -80,12 +93,12 @@ fn wrong_skills(card: &AgentCard, skills: &[Skill]) -> Vec<String> {
 }
 
 /// What the card declares and this server does not have, apart from skills.
-fn unsupported(card: &AgentCard, has_extended_card: bool) -> Vec<String> {
+fn unsupported(card: &AgentCard, features: Features) -> Vec<String> {
     let mut wrong = Vec::new();
-    if card.capabilities.push_notifications == Some(true) {
-        wrong.push("capabilities.pushNotifications: true, but this server sends no webhooks yet".to_owned());
+    if card.capabilities.push_notifications == Some(true) && !features.push {
+        wrong.push("capabilities.pushNotifications: true, but webhooks are not switched on".to_owned());
     }
-    if card.capabilities.extended_agent_card == Some(true) && !has_extended_card {
+    if card.capabilities.extended_agent_card == Some(true) && !features.extended_card {
         wrong.push("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
     }
     let mut bindings: Vec<_> = card.interfaces.iter().map(|interface| &*interface.protocol_binding).collect();
@@ -171,10 +184,10 @@ mod tests {
             (card(), vec![skill("x"), skill("x")], "twice"),
             (card(), vec![], "at least one"),
         ] {
-            let refused = mounted(card, &skills, &Enforced::Nothing, false).unwrap_err();
+            let refused = mounted(card, &skills, &Enforced::Nothing, Features::default()).unwrap_err();
             assert!(refused.len() == 1 && refused[0].contains(named), "{refused:?}");
         }
-        let mounted = mounted(card(), &[skill("x")], &Enforced::Nothing, false).unwrap();
+        let mounted = mounted(card(), &[skill("x")], &Enforced::Nothing, Features::default()).unwrap();
         assert_eq!(mounted.capabilities.streaming, Some(true));
         assert_eq!(mounted.skills[0].id, "x");
     }
@@ -184,7 +197,7 @@ mod tests {
         let own = r#""name": "n", "description": "d", "version": "1""#;
         let told = |more: &str| {
             let card = read(&format!("{{{own}{more}}}")).unwrap_or_else(|error| panic!("{more}: {error}"));
-            let mounted = mounted(card, &[skill("x")], &Enforced::Nothing, false);
+            let mounted = mounted(card, &[skill("x")], &Enforced::Nothing, Features::default());
             mounted.map(|it| (it.capabilities.streaming, it.capabilities.state_transition_history))
         };
         let (on, off) = (Some(true), Some(false));
@@ -233,7 +246,7 @@ mod tests {
             protocol_version: "7.0".to_owned(),
             tenant: None,
         }];
-        let refused = mounted(card, &[skill("x")], &Enforced::Nothing, false).unwrap_err();
+        let refused = mounted(card, &[skill("x")], &Enforced::Nothing, Features::default()).unwrap_err();
         for named in ["`x` has logic", "`y` is on the card", "pushNotifications", "\"GRPC\"", "\"7.0\""] {
             assert!(refused.iter().any(|line| line.contains(named)), "{named}: {refused:?}");
         }
@@ -255,7 +268,8 @@ mod tests {
                 skill.card.input_modes = owned(modes);
                 skill
             });
-            let mounted = mounted(card, &skills.collect::<Vec<_>>(), &Enforced::Nothing, false).unwrap();
+            let mounted =
+                mounted(card, &skills.collect::<Vec<_>>(), &Enforced::Nothing, Features::default()).unwrap();
             assert_eq!(mounted.default_input_modes, expected);
         }
     }

@@ -24,9 +24,14 @@ impl Caller {
     /// `address` counts only if the caller is anonymous.
     pub(crate) fn of(principal: &Principal, address: Option<IpAddr>) -> Self {
         if principal.is_anonymous() {
-            return address.map_or(Caller::Unknown, |address| Caller::Address(net::one_customer(address)));
+            return Caller::at(address);
         }
         Caller::Owner(Arc::clone(principal.shared_owner()))
+    }
+
+    /// Somebody at this address, of whom nothing else is known.
+    pub(crate) fn at(address: Option<IpAddr>) -> Self {
+        address.map_or(Caller::Unknown, |address| Caller::Address(net::one_customer(address)))
     }
 
     /// The caller as far as a stored task tells it.
@@ -34,7 +39,7 @@ impl Caller {
         if is_anonymous(&scope.owner) { Caller::Unknown } else { Caller::Owner(Arc::clone(&scope.owner)) }
     }
 
-    /// Who is counted for the memory of the caller's requests. `None`: everybody at the address that the connection comes
+    /// Who is counted for the caller's requests and their memory. `None`: everybody at the address that the connection comes
     /// from.
     pub(crate) fn customer(&self) -> Option<Customer> {
         match self {

@@ -25,8 +25,8 @@ use super::options::Options;
 use super::view::View;
 use crate::points::{Point, reached};
 use crate::store::{
-    Append, Appended, Birth, EventBatch, Head, HeadState, Loaded, MessageRecord, Settled, StoreResult,
-    StoredEvent, TaskKey, Work,
+    Append, Appended, Birth, EventBatch, Head, HeadState, Loaded, MessageRecord, NewWebhook, Settled,
+    StoreResult, StoredEvent, TaskKey, Work,
 };
 
 /// A change to one task while it is being put together: events are added, encoded and folded in one by one.
@@ -44,6 +44,7 @@ pub(super) struct Draft {
     /// The time of all its events.
     at: Timestamp,
     message: Option<MessageRecord>,
+    webhook: Option<NewWebhook>,
 }
 
 impl Draft {
@@ -69,6 +70,7 @@ impl Draft {
             events: EventBatch::with_room_for(3),
             at,
             message: None,
+            webhook: None,
         }
     }
 
@@ -80,6 +82,11 @@ impl Draft {
     /// Stores a record of the message with the change, so that a repeat of the message is recognized.
     pub(super) fn record(&mut self, message: MessageRecord) {
         self.message = Some(message);
+    }
+
+    /// Stores a webhook with a new task, so that it misses none of its events.
+    pub(super) fn add_webhook(&mut self, webhook: NewWebhook) {
+        self.webhook = Some(webhook);
     }
 
     /// The fence that the task had when it was read.
@@ -100,6 +107,7 @@ impl Draft {
             work,
             next_fence,
             message: self.message,
+            webhook: self.webhook,
             settled: self.settled,
             unless_message_waits: false,
             bell: None,
@@ -126,6 +134,8 @@ pub(super) struct Decision {
     pub(super) next_fence: u64,
     /// The record of the message that caused the change.
     pub(super) message: Option<MessageRecord>,
+    /// The webhook that came with a new task.
+    pub(super) webhook: Option<NewWebhook>,
     pub(super) settled: Vec<Settled>,
     /// The last event ends the task because its agent just returned. If a message waits by then, the task is not ended.
     pub(super) unless_message_waits: bool,
@@ -197,6 +207,7 @@ impl Inner {
             snapshot: None,
             message: decision.message,
             settled: decision.settled,
+            webhook: decision.webhook,
         };
         let Decision { unless_message_waits, bell, stored, .. } = decision;
         Prepared { append, snapshot, unless_message_waits, since_snapshot, snapshot_bytes, bell, stored }
@@ -246,6 +257,7 @@ impl Inner {
             .any(|event| matches!(event.kind, EventKind::Status(state) if is_rest(state)))
             .then(|| View::left(Arc::clone(snapshot), kept));
         bell.ring(snapshot.version, &append.events, at_turn_end);
+        self.webhooks.ring(key, snapshot.version);
         Ok(Committed::Written(Written { bell, snapshot: Arc::clone(snapshot) }))
     }
 

@@ -21,7 +21,7 @@ pub(crate) async fn work<T: Send + 'static>(
 }
 
 /// Folds a loaded task; returns it with what it was folded from.
-pub(super) async fn fold(loaded: Loaded) -> StoreResult<(Loaded, Snapshot)> {
+pub(crate) async fn fold(loaded: Loaded) -> StoreResult<(Loaded, Snapshot)> {
     work(loaded.bytes(), move || record::fold(&loaded).map(|snapshot| (loaded, snapshot))).await?
 }
 

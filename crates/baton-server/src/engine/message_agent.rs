@@ -19,7 +19,6 @@ use super::clock::{fresh_context_id, fresh_message_id};
 use super::content::Content;
 use super::content_limits::{self, TooMuch};
 use super::options::Options;
-use super::owner_usage::RETRY_AFTER;
 use super::send::{message_record, stopping};
 use super::turn::Turn;
 use super::{Accepted, Engine, Incoming, Inner, from_store, size};
@@ -171,10 +170,7 @@ impl Inner {
             ..message_record(&incoming, None, None, self.clock.now())
         };
         // Not stored and not told yet, so a reply that is far too much can still be refused.
-        let reason = self.far_beyond_bytes(scope, record.counted_bytes()).await.map_err(from_store)?;
-        if let Some(reason) = reason {
-            return Err(Error::new(ErrorKind::QuotaExceeded, reason).with_retry_after(RETRY_AFTER));
-        }
+        self.check_reply_bytes(scope, record.counted_bytes()).await?;
         match self.store_reply(scope, record, sender).await? {
             None => Ok((message, false)),
             // Another replica stored a reply first; a message has only one reply.

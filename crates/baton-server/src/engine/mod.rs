@@ -68,12 +68,13 @@ pub use desk::Stop;
 pub use health::Health;
 pub use input::{File, FileContent, InputError, ReadMessage};
 pub use retention::Swept;
-pub(crate) use send::{Accepted, Incoming};
+pub(crate) use send::{Accepted, Incoming, InlineWebhook};
 pub(crate) use stream::{CloseAt, EventStream, Frame};
 pub(crate) use view::View;
 
 use crate::net::{Asker, NoRoom, SMALL, Share};
 use crate::points::{Point, reached};
+use crate::push::registry::Registry;
 use crate::routing::AgentLogic;
 use crate::store::{ReplicaId, Store, StoreError, Weighed};
 use crate::telemetry::Telemetry;
@@ -109,6 +110,8 @@ pub(crate) struct Inner {
     admission: Admission,
     owner_usages: OwnerUsages,
     in_flight: InFlight,
+    /// Webhooks that are called when their tasks change.
+    webhooks: Arc<Registry>,
     telemetry: Telemetry,
     /// A task could not be advanced, since the store took no writes; wakes the sweeper.
     advance_failed: Arc<Notify>,
@@ -162,6 +165,7 @@ impl Engine {
                 admission,
                 owner_usages: OwnerUsages::default(),
                 in_flight: InFlight::default(),
+                webhooks: Arc::default(),
                 telemetry,
                 advance_failed: Arc::default(),
                 stopping: CancellationToken::new(),
@@ -206,6 +210,16 @@ impl Engine {
 
     pub(crate) fn telemetry(&self) -> &Telemetry {
         &self.inner.telemetry
+    }
+
+    /// The open webhooks; every append rings them.
+    pub(crate) fn webhooks(&self) -> &Arc<Registry> {
+        &self.inner.webhooks
+    }
+
+    /// Cancelled when the shutdown begins.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
     }
 
     /// The error with which the store has failed for good, if it has.
@@ -369,7 +383,7 @@ pub(crate) fn not_found(id: &TaskId) -> Error {
 /// The error for a client whose answer got no room in time.
 pub(crate) fn no_room(no_room: NoRoom) -> Error {
     let message = "Too many large answers are waiting to be read; try again, or ask for less";
-    Error::new(ErrorKind::Unavailable, message).with_retry_after(5).with_log(no_room)
+    Error::new(ErrorKind::ResourceExhausted, message).with_retry_after(5).with_log(no_room)
 }
 
 /// The error for a client when the store fails.

@@ -146,6 +146,9 @@ pub struct Retention {
     /// Message records are kept at least this long, and as long as their task. Should be longer than `ended`, so that a
     /// sweep need not skip the records of existing tasks.
     pub records: Duration,
+    /// An ended task whose webhooks have not got everything is kept this long, whatever `ended`, `fold` and `max_tasks` say:
+    /// a little longer than deliveries are tried.
+    pub webhooks: Duration,
     /// How often the sweeper runs.
     pub every: Duration,
 }
@@ -198,6 +201,7 @@ impl Default for Retention {
             max_tasks: 1_000_000,
             min_age: Duration::from_secs(HOUR),
             records: Duration::from_secs(37 * 24 * HOUR),
+            webhooks: Duration::from_secs(80 * HOUR),
             every: Duration::from_secs(60),
         }
     }

@@ -1,5 +1,8 @@
 //! The limits on what each owner has stored: tasks and bytes. The store counts; this process remembers what it said for a
 //! while, so that a send rarely asks the store.
+//!
+//! Refusals say when room comes back, in words, and have no `Retry-After`: that depends on when the owner's tasks ended, and
+//! may be weeks away. A client that repeats its call after a minute, because we said so, would do that for weeks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,9 +25,6 @@ const FRESH_AT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Most owners that are remembered.
 const MAX_KNOWN: usize = 65_536;
-
-/// Seconds after which an owner at a limit may try again.
-pub(super) const RETRY_AFTER: u32 = 60;
 
 /// An owner at its limit of bytes starts nothing new, but its turns go on and store more. They fail when it has this many
 /// times its limit.
@@ -133,7 +133,7 @@ impl Inner {
         let Some(most) = self.most_of(scope) else { return Ok(NewOfOwner::default()) };
         let usage = self.usage_of(&scope.owner, most).await.map_err(from_store)?;
         if usage.bytes >= most.bytes {
-            return Err(self.too_many_bytes(usage.bytes, most.bytes));
+            return Err(self.too_many_bytes(usage, most.bytes));
         }
         self.owner_usages.add_task(&scope.owner, most.tasks).ok_or_else(|| self.too_many_tasks(most.tasks))
     }
@@ -142,7 +142,15 @@ impl Inner {
     pub(super) async fn check_owner_bytes(&self, scope: &Scope) -> Result<(), Error> {
         let Some(most) = self.most_of(scope) else { return Ok(()) };
         let usage = self.usage_of(&scope.owner, most).await.map_err(from_store)?;
-        if usage.bytes >= most.bytes { Err(self.too_many_bytes(usage.bytes, most.bytes)) } else { Ok(()) }
+        if usage.bytes >= most.bytes { Err(self.too_many_bytes(usage, most.bytes)) } else { Ok(()) }
+    }
+
+    /// Refuses a reply of `more` bytes if the scope's owner would have far more stored than it may.
+    pub(super) async fn check_reply_bytes(&self, scope: &Scope, more: u64) -> Result<(), Error> {
+        match self.far_beyond_bytes(scope, more).await.map_err(from_store)? {
+            Some(reason) => Err(Error::new(ErrorKind::QuotaExceeded, reason)),
+            None => Ok(()),
+        }
     }
 
     /// With `more` bytes, would the scope's owner have far more stored than it may? Then the sentence that says so.
@@ -180,31 +188,49 @@ impl Inner {
 
     fn too_many_tasks(&self, most: u64) -> Error {
         self.telemetry.limited(Limited::Stored);
-        let kept = self.kept();
+        let ended = in_words(self.options().retention.ended);
         let message = format!(
-            "This caller has {most} tasks stored, and may have no more; tasks are removed {kept} after their end"
+            "This caller has {most} tasks stored, and may have no more. A task is removed {ended} after its end; before \
+             that, only the operator of the server can make room"
         );
-        Error::new(ErrorKind::QuotaExceeded, message).with_retry_after(RETRY_AFTER)
+        Error::new(ErrorKind::QuotaExceeded, message)
     }
 
-    fn too_many_bytes(&self, bytes: u64, most: u64) -> Error {
+    fn too_many_bytes(&self, usage: OwnerUsage, most: u64) -> Error {
         self.telemetry.limited(Limited::StoredBytes);
-        let kept = self.kept();
+        let retention = &self.options().retention;
+        // As the sweep counts it.
+        let records = in_words(retention.ended.saturating_add(retention.records));
+        let OwnerUsage { tasks, bytes } = usage;
+        let (what, room) = match tasks {
+            0 => (
+                "messages and replies without tasks".to_owned(),
+                format!("Each of them is removed {records} after it came"),
+            ),
+            _ => {
+                let (fold, ended) = (in_words(retention.fold), in_words(retention.ended));
+                let what = format!("{tasks} tasks, and what is kept of messages to recognise repeats");
+                let room = format!(
+                    "A task takes less {fold} after its end and is removed {ended} after it; what is kept of a message is \
+                     removed {records} after it came"
+                );
+                (what, room)
+            }
+        };
         let message = format!(
-            "This caller has {bytes} bytes stored, and may have {most}; its messages are taken again when there is room: \
-             tasks are removed {kept} after their end"
+            "This caller has {bytes} bytes stored, and may have {most}: {what}. {room}; before that, only the operator of \
+             the server can make room"
         );
-        Error::new(ErrorKind::QuotaExceeded, message).with_retry_after(RETRY_AFTER)
+        Error::new(ErrorKind::QuotaExceeded, message)
     }
+}
 
-    /// How long ended tasks are kept, in words.
-    fn kept(&self) -> String {
-        const HOUR: u64 = 60 * 60;
-        match self.options().retention.ended.as_secs() {
-            seconds if seconds >= 2 * 24 * HOUR => format!("{} days", seconds / (24 * HOUR)),
-            seconds if seconds >= 2 * HOUR => format!("{} hours", seconds / HOUR),
-            seconds => format!("{seconds} s"),
-        }
+fn in_words(time: Duration) -> String {
+    const HOUR: u64 = 60 * 60;
+    match time.as_secs() {
+        seconds if seconds >= 2 * 24 * HOUR => format!("{} days", seconds / (24 * HOUR)),
+        seconds if seconds >= 2 * HOUR => format!("{} hours", seconds / HOUR),
+        seconds => format!("{seconds} s"),
     }
 }
 

@@ -276,6 +276,7 @@ mod tests {
             snapshot: None,
             message: None,
             settled: Vec::new(),
+            webhook: None,
         }
     }
 

@@ -108,14 +108,14 @@ impl Inner {
         let before = |age: Duration| now.plus_millis(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let mut swept = Swept::default();
         reached(Point::SweepBegin);
-        let fold = before(retention.fold);
-        swept.folded = all(u64::MAX, |most| store.fold_ended(fold, most)).await?;
+        let (fold, webhooks) = (before(retention.fold), before(retention.webhooks));
+        swept.folded = all(u64::MAX, |most| store.fold_ended(fold, webhooks, most)).await?;
         reached(Point::SweepFolded);
         let ended = before(retention.ended);
-        swept.removed = all(u64::MAX, |most| store.purge_ended(ended, most)).await?;
+        swept.removed = all(u64::MAX, |most| store.purge_ended(ended, webhooks, most)).await?;
         let over = store.task_count().await?.saturating_sub(retention.max_tasks);
         let oldest = before(retention.min_age);
-        swept.removed += all(over, |most| store.purge_ended(oldest, most)).await?;
+        swept.removed += all(over, |most| store.purge_ended(oldest, webhooks, most)).await?;
         // The age of a record counts from its message, not from its task's end; adding `ended` makes sure that the task has
         // been removed before.
         let oldest = before(retention.ended.saturating_add(retention.records));

@@ -362,6 +362,7 @@ impl Run {
             work: if rests || self.hands_over { Work::Idle } else { Work::Running },
             next_fence: self.fence,
             message: None,
+            webhook: None,
             settled,
             unless_message_waits: self.ended_by_return,
             bell: Some(Arc::clone(&self.bell)),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use baton_protocol::domain::{
-    ContextId, EventBody, Message, MessageId, Scope, SendDetails, StatusUpdate, TaskId, TaskState, Timestamp,
-    TraceContext,
+    ContextId, EventBody, Message, MessageId, PushConfig, Scope, SendDetails, StatusUpdate, TaskId,
+    TaskState, Timestamp, TraceContext,
 };
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::{Error, ErrorKind, Generation, Member, Name};
@@ -23,8 +23,12 @@ use super::turn::agent_message;
 use super::{Engine, Inner, from_store, size};
 use crate::auth::SkillPermission;
 use crate::points::{Point, reached};
+use crate::push::Push;
 use crate::routing::AgentLogic;
-use crate::store::{Birth, HASH_DIGEST, MessageHash, MessageRecord, Work, record};
+use crate::store::{
+    Birth, HASH_DIGEST, MessageHash, MessageRecord, NewWebhook, OpenWebhook, StoredWebhook, WebhookCursor,
+    Work, record,
+};
 use crate::telemetry::trace;
 
 /// A message that the service has checked.
@@ -56,6 +60,15 @@ pub(crate) struct Incoming {
     pub skill: Option<Arc<str>>,
     /// Who is counted for the turn.
     pub caller: Caller,
+    /// A webhook that came with the message; stored with the task if the message creates one.
+    pub webhook: Option<Box<InlineWebhook>>,
+}
+
+/// A webhook that was checked, and who stores it.
+#[derive(Debug, Clone)]
+pub(crate) struct InlineWebhook {
+    pub push: Push,
+    pub config: PushConfig,
 }
 
 impl Incoming {
@@ -331,7 +344,9 @@ impl Inner {
         admitted: Admitted,
     ) -> Result<Option<Accepted>, Error> {
         let skill = incoming.skill.clone();
+        let (webhook, generation) = (incoming.webhook.clone(), incoming.generation);
         let mut new = NewTask::begin(incoming, self.clock.now());
+        let webhook = new.add_webhook(webhook, generation)?;
         match admitted {
             // It becomes part of the first attempt's event.
             Admitted::Run(_) => new.draft.snapshot.skill = skill,
@@ -357,6 +372,9 @@ impl Inner {
             stored: Point::SendStored,
         };
         let committed = self.begin_turn(start).await.map_err(from_store)?;
+        if let Some(webhook) = webhook {
+            webhook.born(scope, &committed).await;
+        }
         self.accepted(scope, committed, new.turn).await
     }
 
@@ -397,7 +415,10 @@ impl Inner {
             Ok(counted) => counted,
             Err(refused) => return self.find_repeat(scope, &incoming).await?.map(Some).ok_or(refused),
         };
-        let NewTask { mut draft, turn } = NewTask::begin(incoming, self.clock.now());
+        let (webhook, generation) = (incoming.webhook.clone(), incoming.generation);
+        let mut new = NewTask::begin(incoming, self.clock.now());
+        let webhook = new.add_webhook(webhook, generation)?;
+        let NewTask { mut draft, turn } = new;
         let message = Some(agent_message(&turn.id, &turn.context_id, reason));
         let failed = StatusUpdate { state: TaskState::Failed, message, metadata: None };
         draft.write(EventBody::Status(failed)).expect("a submitted task may fail");
@@ -405,6 +426,9 @@ impl Inner {
         let committed = self.commit(scope, decision).await.map_err(from_store)?;
         if let Committed::Written(_) = committed {
             counted.keep();
+        }
+        if let Some(webhook) = webhook {
+            webhook.born(scope, &committed).await;
         }
         self.accepted(scope, committed, turn).await
     }
@@ -441,6 +465,37 @@ impl NewTask {
         let event = draft.write(incoming.into_event_body()).expect("a new task takes its first message");
         let start = shows_start.then(|| Arc::new(draft.snapshot.clone()));
         NewTask { draft, turn: NewTurn { id, context_id, message, event, start } }
+    }
+
+    /// A webhook that came with the message is stored with the task.
+    fn add_webhook(
+        &mut self,
+        inline: Option<Box<InlineWebhook>>,
+        generation: Generation,
+    ) -> Result<Option<UnbornWebhook>, Error> {
+        let Some(inline) = inline else { return Ok(None) };
+        let new = inline.push.prepare(&self.turn.id, generation, &inline.config)?;
+        let unborn = UnbornWebhook { push: inline.push, task: self.turn.id.clone(), new: new.clone() };
+        self.draft.add_webhook(new);
+        Ok(Some(unborn))
+    }
+}
+
+/// A webhook that is being stored with its task.
+struct UnbornWebhook {
+    push: Push,
+    task: TaskId,
+    new: NewWebhook,
+}
+
+impl UnbornWebhook {
+    /// It is called from now on, if it was stored.
+    async fn born(self, scope: &Scope, committed: &Committed) {
+        let Committed::Written(written) = committed else { return };
+        let NewWebhook { id, record, .. } = self.new;
+        let webhook = StoredWebhook { id, record, cursor: WebhookCursor::after(0) };
+        let (scope, task, version) = (scope.clone(), self.task, written.snapshot.version);
+        self.push.born(OpenWebhook { key: written.bell.key(), scope, task, version, webhook }).await;
     }
 }
 

@@ -11,18 +11,16 @@ use secrecy::zeroize::Zeroizing;
 use sha2::Sha256;
 
 use super::ID;
+use super::guessable::is_guessable;
 use crate::auth::NoRandomNumbers;
 
-const BYTES: usize = 32;
+pub(super) const BYTES: usize = 32;
 
 /// The padding may be left out.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-
-/// 32 random bytes never have so few different values (the chance is below 2^-60); a text that somebody typed may.
-const DIFFERENT: usize = 16;
 
 /// Wraps the secrets that the server keeps in its store. Shown by its id, which is not secret.
 #[derive(Clone)]
@@ -39,7 +37,7 @@ pub struct MasterKey {
     match self {
         Self::NotEncoded => "neither",
         Self::Length(_) => "another number of bytes",
-        Self::Guessable => "not random",
+        Self::Guessable => "one that can be guessed (a phrase, a number, a pattern)",
     }
 )]
 #[non_exhaustive]
@@ -48,7 +46,7 @@ pub enum BadMasterKey {
     NotEncoded,
     /// So many bytes instead of 32.
     Length(usize),
-    /// Nearly all bytes are the same.
+    /// A phrase, a number, a pattern that repeats, or bytes that are nearly all the same.
     Guessable,
 }
 
@@ -57,23 +55,27 @@ impl MasterKey {
     /// ignored.
     pub fn parse(text: &str) -> Result<Self, BadMasterKey> {
         let text = text.trim();
-        let bytes = match text.len() == 2 * BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let is_hex = text.len() == 2 * BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let bytes = match is_hex {
             true => of_hex(text),
             false => Zeroizing::new(BASE64.decode(text).map_err(|_| BadMasterKey::NotEncoded)?),
         };
         if bytes.len() != BYTES {
             return Err(BadMasterKey::Length(bytes.len()));
         }
-        let mut seen = [false; 256];
-        bytes.iter().for_each(|byte| seen[usize::from(*byte)] = true);
-        if seen.iter().filter(|seen| **seen).count() < DIFFERENT {
+        if is_guessable(text, is_hex, &bytes) {
             return Err(BadMasterKey::Guessable);
         }
-        let id = derived(&bytes, "baton master key: id 1");
+        Ok(Self::of_bytes(&bytes))
+    }
+
+    /// Without a look at whether they are random.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
+        let id = derived(bytes, "baton master key: id 1");
         let id: String = id[..ID / 2].iter().map(|byte| format!("{byte:02x}")).collect();
-        let key = Zeroizing::new(derived(&bytes, "baton master key: wrap 1"));
+        let key = Zeroizing::new(derived(bytes, "baton master key: wrap 1"));
         let cipher = RandomizedNonceKey::new(&AES_256_GCM, &*key).expect("the key has 32 bytes");
-        Ok(MasterKey { id: id.into(), cipher: Arc::new(cipher) })
+        MasterKey { id: id.into(), cipher: Arc::new(cipher) }
     }
 
     /// Names the key in logs and in the store: part of a hash, from which the key cannot be found.

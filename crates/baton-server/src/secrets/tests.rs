@@ -2,13 +2,13 @@ use super::*;
 use crate::store::memory::MemoryStore;
 use crate::store::suite::golden;
 
-/// The bytes 0 to 31, and those bytes in reverse.
-const ONE: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-const OTHER: &str = "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100";
+/// The bytes from this one on, counted up. An operator may not use such a key.
+const ONE: u8 = 0;
+const OTHER: u8 = 100;
 const ONE_ID: &str = "ef2d88eb02726c48";
 
-fn key(text: &str) -> MasterKey {
-    MasterKey::parse(text).unwrap()
+fn key(first: u8) -> MasterKey {
+    MasterKey::of_bytes(&(first..first + 32).collect::<Vec<u8>>())
 }
 
 fn wrapping(keys: impl Into<MasterKeys>, store_id: &[u8]) -> Wrapping {
@@ -32,12 +32,13 @@ fn with_id(stored: &[u8], key: &MasterKey) -> bool {
 
 #[test]
 fn s16_a_master_key_is_32_random_bytes_in_base64_or_hexadecimal() {
-    assert_eq!(key(ONE).id(), ONE_ID);
-    let hex: String = (0..32).map(|byte| format!("{byte:02X}")).collect();
-    for same in [&format!(" {ONE}\n"), ONE.trim_end_matches('='), &hex, &hex.to_lowercase()] {
-        assert_eq!(key(same).id(), ONE_ID, "{same}");
+    let base64 = "eKNJQC5x+hjYPoJk6mcGzslYX0hBg3R0F5xtbQzZ/0I=";
+    let hex = "78a349402e71fa18d83e8264ea6706cec9585f4841837474179c6d6d0cd9ff42";
+    let id = MasterKey::parse(base64).unwrap().id().to_owned();
+    for same in [&format!(" {base64}\n"), base64.trim_end_matches('='), hex, &hex.to_uppercase()] {
+        assert_eq!(MasterKey::parse(same).unwrap().id(), id, "{same}");
     }
-    assert_ne!(key(OTHER).id(), ONE_ID);
+    assert_ne!(id, ONE_ID);
     for (text, reason) in [
         ("", BadMasterKey::Length(0)),
         ("canary", BadMasterKey::NotEncoded),
@@ -46,9 +47,6 @@ fn s16_a_master_key_is_32_random_bytes_in_base64_or_hexadecimal() {
         (&hex[..32], BadMasterKey::Length(24)),
         (&format!("{hex}00"), BadMasterKey::NotEncoded),
         ("AAECAwQFBgcICQoLDA0ODw==", BadMasterKey::Length(16)),
-        (&"0".repeat(64), BadMasterKey::Guessable),
-        (&"A".repeat(43), BadMasterKey::Guessable),
-        (&"deadbeef".repeat(8), BadMasterKey::Guessable),
     ] {
         let refused = MasterKey::parse(text).unwrap_err();
         assert_eq!(refused, reason, "{text}");
@@ -60,6 +58,54 @@ fn s16_a_master_key_is_32_random_bytes_in_base64_or_hexadecimal() {
         shown,
         format!("MasterKeys {{ current: MasterKey({ONE_ID}), old: [MasterKey({})] }}", key(OTHER).id())
     );
+}
+
+/// What people type, and what stands in examples.
+#[test]
+fn s16_a_master_key_that_can_be_guessed_is_refused() {
+    use base64::Engine as _;
+    let base64 = |bytes: &[u8]| base64::prelude::BASE64_STANDARD.encode(bytes);
+    let all: Vec<u8> = (0..=255).collect();
+    let backwards: Vec<u8> = (0..32).rev().collect();
+    let half: Vec<u8> = base64(b"x").bytes().chain(*b"\x9c\x01\xfe4\x80mQ\x07\xe2:\xd6\x1b").collect();
+    for weak in [
+        "a".repeat(64),
+        "0".repeat(64),
+        "A".repeat(43),
+        "deadbeef".repeat(8),
+        "0123456789abcdef".repeat(4),
+        "3141592653589793238462643383279502884197169399375105820974944592".to_owned(),
+        // Phrases that happen to be base64, and one that was encoded.
+        "correcthorsebatterystaplecorrecthorsebricks".to_owned(),
+        "CorrectHorseBatteryStapleIsMyFavouriteWords".to_owned(),
+        "CanarySingsInTheMorningAndInTheEveningHours".to_owned(),
+        "iloveyouiloveyouiloveyouiloveyouiloveyouilo".to_owned(),
+        base64(b"The canary sings in the morning!"),
+        // In steps, from any byte on; and a pattern of 16 bytes, twice.
+        base64(&all[..32]),
+        base64(&all[200..232]),
+        base64(&backwards),
+        base64(&all.iter().step_by(8).copied().collect::<Vec<u8>>()),
+        base64(&[&half[..16], &half[..16]].concat()),
+    ] {
+        let refused = MasterKey::parse(&weak).err();
+        assert_eq!(refused, Some(BadMasterKey::Guessable), "{weak}");
+        let said = BadMasterKey::Guessable.to_string();
+        assert!(said.contains("`openssl rand -base64 32` makes one"), "{said}");
+    }
+}
+
+#[test]
+fn s16_random_master_keys_are_taken() {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    for n in 0..20_000_u32 {
+        let bytes = sha2::Sha256::digest(n.to_be_bytes());
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        for text in [base64::prelude::BASE64_STANDARD.encode(bytes), hex] {
+            assert!(MasterKey::parse(&text).is_ok(), "{n}: {text}");
+        }
+    }
 }
 
 /// The file was written by another implementation of the form (Python's `cryptography`).
@@ -201,4 +247,30 @@ async fn s16_the_database_file_has_no_secret_in_the_clear() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(!bytes.windows(cursor.len()).any(|bytes| bytes == cursor), "wrapped from the beginning");
     }
+}
+
+/// A store of which one secret is missing, as after an upgrade that knows more of them: a start that is refused must not
+/// make it, least of all in plain text.
+#[tokio::test]
+async fn s16_a_start_that_is_refused_writes_no_secret() {
+    for missing in [CURSOR, CALLERS] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let mut secrets = Secrets::open(Arc::clone(&store), Some(key(ONE).into())).await.unwrap();
+        let kept = if missing == CURSOR { CALLERS } else { CURSOR };
+        secrets.get(kept).await.unwrap();
+        assert!(matches!(start(&store, None).await, Err(SecretsError::NoMasterKey { .. })), "{missing}");
+        assert!(matches!(
+            start(&store, Some(key(OTHER).into())).await,
+            Err(SecretsError::OtherMasterKey { .. })
+        ));
+        assert_eq!(store.find_secret(missing).await.unwrap(), None);
+        start(&store, Some(key(ONE).into())).await.unwrap();
+        assert!(with_id(&stored(&store, missing).await, &key(ONE)));
+    }
+    // Nor the id of the store, if it is not there.
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let wrapped = wrapping(key(ONE), b"another store").wrap(CURSOR, b"value").unwrap();
+    store.secret(CURSOR, wrapped).await.unwrap();
+    assert!(matches!(start(&store, Some(key(ONE).into())).await, Err(SecretsError::Changed(_))));
+    assert_eq!(store.find_secret(STORE_ID).await.unwrap(), None);
 }

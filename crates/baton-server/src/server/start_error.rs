@@ -39,6 +39,9 @@ pub enum StartError {
     /// While serving: the store can no longer make writes durable. The process has to be restarted.
     #[error(transparent)]
     Fatal(StoreError),
+    /// Webhooks cannot be called as the options say.
+    #[error("webhooks: {0}")]
+    Push(String),
     /// A setting is not valid; the text names it.
     #[error(transparent)]
     Setting(#[from] BadSetting),

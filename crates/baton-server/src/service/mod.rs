@@ -9,6 +9,7 @@ mod list;
 mod media;
 mod message_hash;
 pub(crate) mod outcome;
+mod push;
 pub(crate) mod rates;
 mod room;
 mod send;
@@ -28,13 +29,14 @@ pub(crate) use cursor::Cursors;
 pub(crate) use outcome::{Answered, Outcome, Page, ShownTask};
 
 use crate::auth::{Principal, SkillPermission};
-use crate::card::{ExtendedCard, ServedCard};
+use crate::card::{ExtendedCard, Features, ServedCard};
 use crate::engine::caller::Caller;
 use crate::engine::content_limits::{self, TooMuch};
 use crate::engine::stream_slots::{StreamSlot, StreamSlots};
 use crate::engine::{Canceled, Caps, Engine, View, from_store};
 use crate::mount::Place;
 use crate::net::Asker;
+use crate::push::Push;
 use crate::telemetry::labels::Limited;
 use crate::telemetry::{AgentIndex, trace};
 
@@ -130,6 +132,8 @@ struct Inner {
     limits: ArcSwap<Limits>,
     streams: StreamSlots,
     extended: Option<ExtendedCard>,
+    /// `None`: the server calls no webhooks.
+    push: Option<Push>,
 }
 
 impl Service {
@@ -143,6 +147,7 @@ impl Service {
         limits: Limits,
         streams: StreamSlots,
         extended: Option<ExtendedCard>,
+        push: Option<Push>,
     ) -> Self {
         let (prefix, tenant) = (place.prefix(), place.tenant().cloned());
         engine.set_caps(Some(&agent), limits.caps());
@@ -161,6 +166,7 @@ impl Service {
             limits,
             streams,
             extended,
+            push,
         };
         Service { inner: Arc::new(inner) }
     }
@@ -282,11 +288,16 @@ impl Service {
             Call::ListTasks(list) => Ok(Outcome::Page(self.list(context, list).await?).fresh(None)),
             Call::CancelTask(cancel) => Box::pin(self.cancel(context, cancel)).await,
             Call::SubscribeToTask(subscribe) => Box::pin(self.subscribe(context, subscribe)).await,
-            // `capability::check` refuses these as long as the card does not declare them.
-            Call::CreatePushConfig(_)
-            | Call::GetPushConfig { .. }
-            | Call::ListPushConfigs { .. }
-            | Call::DeletePushConfig { .. } => Err(Error::of(ErrorKind::PushNotSupported)),
+            Call::CreatePushConfig(config) => Box::pin(self.create_push_config(context, config)).await,
+            Call::GetPushConfig { task_id, id } => {
+                Box::pin(self.get_push_config(context, &task_id, id.as_ref())).await
+            }
+            Call::ListPushConfigs { task_id, page_token, .. } => {
+                Box::pin(self.list_push_configs(context, &task_id, page_token.as_deref())).await
+            }
+            Call::DeletePushConfig { task_id, id } => {
+                Box::pin(self.delete_push_config(context, &task_id, &id)).await
+            }
             Call::GetExtendedCard => match &self.inner.extended {
                 // An authenticator of the application may let anonymous callers in.
                 _ if context.principal.is_anonymous() => Err(Error::of(ErrorKind::Unauthenticated)),
@@ -299,9 +310,9 @@ impl Service {
         }
     }
 
-    /// Whether the agent has a card for authenticated callers.
-    pub(crate) fn has_extended_card(&self) -> bool {
-        self.inner.extended.is_some()
+    /// What cards of the agent may declare.
+    pub(crate) fn features(&self) -> Features {
+        Features { extended_card: self.inner.extended.is_some(), push: self.inner.push.is_some() }
     }
 
     fn stream_slot(&self, context: &CallContext) -> Result<StreamSlot, Error> {

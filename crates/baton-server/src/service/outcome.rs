@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_protocol::Error;
-use baton_protocol::domain::{AgentCard, Message, Task, TaskPage};
+use baton_protocol::domain::{AgentCard, Message, PushConfig, Task, TaskPage};
 use baton_protocol::operation::{HistoryLength, ListTasks};
 use baton_protocol::wire::stored;
 use bytes::Bytes;
@@ -37,6 +37,12 @@ pub(crate) enum Outcome {
     Stream(EventStream),
     /// The extended card, without addresses.
     Card(Box<AgentCard>),
+    /// A webhook.
+    PushConfig(PushConfig),
+    /// The webhooks of a task.
+    PushConfigs(Vec<PushConfig>),
+    /// There is no such webhook any more.
+    PushConfigDeleted,
 }
 
 /// A task, and how much of it is shown.

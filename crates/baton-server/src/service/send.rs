@@ -22,7 +22,7 @@ impl Service {
             Generation::V0_3 | Generation::V1 => self.engine().options().send_wait,
         };
         let incoming = self.incoming(context, send, false, max_wait.is_zero())?;
-        match self.engine().send(&context.scope, incoming).await? {
+        match self.accept(context, incoming).await? {
             Accepted::Reply { message, answers, replayed } => {
                 let (message, share) = self.reply_with_room(context, &answers, message).await?;
                 Ok(Answered { outcome: Outcome::Message(message), replayed, share })
@@ -52,7 +52,7 @@ impl Service {
         let history_length = send.history_length;
         let incoming = self.incoming(context, send, last_seen.is_some(), true)?;
         let slot = self.stream_slot(context)?;
-        let (stream, replayed) = match self.engine().send(&context.scope, incoming).await? {
+        let (stream, replayed) = match self.accept(context, incoming).await? {
             Accepted::Reply { message, answers, replayed } => {
                 let (message, share) = self.reply_with_room(context, &answers, message).await?;
                 (EventStream::of_message(message).with_share(share), replayed)
@@ -81,7 +81,8 @@ impl Service {
         known_only: bool,
         shows_start: bool,
     ) -> Result<Incoming, Error> {
-        let SendMessage { mut message, client_task_id, accepted_output_modes, metadata, .. } = send;
+        let SendMessage { mut message, client_task_id, accepted_output_modes, metadata, push_config, .. } =
+            send;
         if message.role != Role::User {
             let user = Name::Member(Member::UserRole);
             let problem = format!("must be {user}: agents answer, they do not ask");
@@ -112,6 +113,7 @@ impl Service {
             permission: context.permission.clone(),
             skill: None,
             caller: context.caller.clone(),
+            webhook: self.inline_webhook(context, push_config)?,
         })
     }
 }

@@ -14,6 +14,7 @@
 mod error;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod listing;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -27,20 +28,25 @@ mod state_totals;
 #[cfg(any(test, feature = "store-suite"))]
 #[allow(clippy::unwrap_used, reason = "a case says by a panic that the contract is broken")]
 pub mod suite;
+pub mod webhook;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use baton_protocol::Generation;
-use baton_protocol::domain::{ContextId, MessageId, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{ContextId, MessageId, PushConfigId, TaskId, TaskState, Timestamp};
 
 pub use baton_protocol::domain::{Event, EventBody, EventKind, ListFilter, Scope};
 pub use baton_protocol::lifecycle::Snapshot;
 pub use bytes::Bytes;
 pub use error::{Cause, StoreError};
+pub use listing::{Brief, Detail, ListPage, ListPosition, ListQuery, Listed};
 pub(crate) use record::EventBatch;
 pub use record::{StoredCredential, StoredEvent, StoredSnapshot};
+pub use webhook::{
+    Claim, FailedWebhook, NewWebhook, OpenWebhook, PutWebhook, StoredWebhook, WebhookCursor, WebhookState,
+};
 
 use crate::telemetry::histogram::Values;
 
@@ -153,6 +159,8 @@ pub struct Append {
     pub message: Option<MessageRecord>,
     /// Requests that this append answers; they are removed. Those that are no longer pending are ignored.
     pub settled: Vec<Settled>,
+    /// With a birth: a webhook that gets every event of the task from the first on.
+    pub webhook: Option<NewWebhook>,
 }
 
 impl Append {
@@ -240,7 +248,7 @@ pub const RECORD_BYTES: u64 = 256;
 pub struct OwnerUsage {
     /// How many tasks.
     pub tasks: u64,
-    /// The records of events that are not folded, of snapshots and of pending requests, and for each message record
+    /// The records of events that are not folded, of snapshots, pending requests and webhooks, and for each message record
     /// [`MessageRecord::counted_bytes`]. A status event that is kept for lists after its log was folded is not counted. How
     /// a store compresses or indexes does not matter, so all stores count the same.
     pub bytes: u64,
@@ -318,101 +326,6 @@ pub enum Weighed {
     Heavy(usize),
 }
 
-/// Where a listing continues: with tasks strictly after this position. Lists are sorted by time of status, then by id,
-/// both descending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListPosition {
-    /// Status time of the previous page's last task.
-    pub status_at: Timestamp,
-    /// That task's id.
-    pub id: TaskId,
-}
-
-/// One page of a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListQuery {
-    /// Which tasks.
-    pub filter: ListFilter,
-    /// Where the listing continues; `None` for the first page.
-    pub after: Option<ListPosition>,
-    /// Leaves out tasks with a newer status (inclusive bound). Fixed by the first page, so that later pages do not shift.
-    pub not_after: Timestamp,
-    /// Most tasks on the page.
-    pub limit: u32,
-    /// How much of each task is read.
-    pub detail: Detail,
-    /// Limit for the bytes of the page's tasks: the page ends before the task that would exceed it, but has at least one.
-    pub most_bytes: usize,
-    /// Is the total wanted?
-    pub counted: bool,
-}
-
-/// How much of each task a listing reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// The head and the status message, without history and artifacts.
-    Status,
-    /// The whole task.
-    Whole,
-}
-
-/// A page of a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListPage {
-    /// Newest status first, then id descending by its bytes.
-    pub tasks: Vec<Listed>,
-    /// Are there further tasks after the last one?
-    pub more: bool,
-    /// How many tasks matched the filter when the page was read, ignoring `not_after`; `Some` if it was asked for.
-    pub total: Option<u64>,
-}
-
-/// A task on a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listed {
-    /// For [`Detail::Status`].
-    Status(Brief),
-    /// For [`Detail::Whole`], and for tasks of older versions, which did not store the status message separately.
-    Whole(Loaded),
-}
-
-impl Listed {
-    /// The task's id.
-    pub fn id(&self) -> &TaskId {
-        match self {
-            Self::Status(brief) => &brief.id,
-            Self::Whole(loaded) => &loaded.id,
-        }
-    }
-
-    /// Its head.
-    pub fn head(&self) -> &Head {
-        match self {
-            Self::Status(brief) => &brief.head,
-            Self::Whole(loaded) => &loaded.head,
-        }
-    }
-
-    /// Size of the records that were read for it, in bytes.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Status(brief) => brief.said.as_ref().map_or(0, |said| said.record().len()),
-            Self::Whole(loaded) => loaded.bytes(),
-        }
-    }
-}
-
-/// A task without its history and artifacts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brief {
-    /// The task's id.
-    pub id: TaskId,
-    /// Its head.
-    pub head: Head,
-    /// The event with the status message or metadata, chosen by [`said::after`]. Kept when the log is folded.
-    pub said: Option<StoredEvent>,
-}
-
 /// A task that a restart must look at: it has work or pending requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTask {
@@ -470,7 +383,8 @@ impl IntoStore for Arc<dyn Store> {
 }
 
 /// A backend. Most methods take a [`Scope`] and see nothing of other scopes; those without one (sweeps, secrets, notes,
-/// credentials, counts) cover the whole store.
+/// credentials, counts) cover the whole store. Whatever a store keeps for a scope goes with the scope's last task and
+/// message record.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Writes one task's events, head, snapshot, message record and settled requests in one step.
@@ -533,6 +447,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// left to them; tasks of all other processes are taken over. Empty for a store that only one process can open.
     async fn live_processes(&self) -> StoreResult<Vec<ReplicaId>>;
 
+    /// The secret with this name, if there is one.
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>>;
+
     /// The secret with this name; if there is none yet, stores `fresh`.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>>;
 
@@ -564,16 +481,82 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// ([`OwnerLimits::max_tasks`](crate::OwnerLimits::max_tasks), [`OwnerLimits::max_bytes`](crate::OwnerLimits::max_bytes)).
     async fn owner_usage(&self, owner: &str) -> StoreResult<OwnerUsage>;
 
+    /// Stores a webhook of a task.
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook>;
+
+    /// The webhooks of a task, whatever their state, sorted by the bytes of their ids. Their number is limited
+    /// ([`NewWebhook::most`]). Empty if there is no such task.
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>>;
+
+    /// Removes a webhook of a task; answers whether it was there.
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool>;
+
+    /// Replaces the cursor of a webhook if it has the revision `revision`; the store raises the new cursor's revision by one
+    /// above that. Answers whether it did: not if the webhook was removed, replaced or moved by another process. Appends of
+    /// other tasks must not wait for it, and many calls at once may share one commit.
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool>;
+
+    /// Open webhooks with a position (task key, webhook id) above `after`, sorted by it. Must not scan tasks or webhooks that
+    /// are not open.
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>>;
+
+    /// The open webhooks of one task.
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>>;
+
+    /// Stores a failed webhook; replaces the one with the same key and id. If there are more than `most`, the oldest go.
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()>;
+
+    /// Failed webhooks, newest first (then by key and id, descending), after that position.
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>>;
+
+    /// Removes a failed webhook; answers whether it was there.
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool>;
+
     /// Folds up to `limit` tasks that ended before `before`: drops the events that the stored snapshot covers; later events
     /// stay. Answers how many tasks were folded. Must not scan tasks that have nothing to fold.
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+    ///
+    /// A task with an open webhook is left as it is, unless it ended before `despite_webhooks`.
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64>;
 
-    /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events and requests.
-    /// Message records stay. Answers how many were removed.
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+    /// Removes up to `limit` tasks that ended before `before`, oldest first, with their events, requests and webhooks.
+    /// Message records and failed webhooks stay. Answers how many were removed.
+    ///
+    /// A task with an open webhook is left as it is, unless it ended before `despite_webhooks`.
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64>;
 
     /// Removes up to `limit` message records older than `before` whose task does not exist.
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    /// How many rows, keys or entries the store holds in all; `None` if it cannot tell. For the suite, which checks that nothing
+    /// is left of a scope after its last task and message record: callers choose tenants, and one who invents a tenant for
+    /// every message must not grow the store for ever. May be slow.
+    async fn row_count(&self) -> StoreResult<Option<u64>> {
+        Ok(None)
+    }
 
     /// For `/metrics`: must not block or do I/O.
     fn measures(&self) -> Measures {

@@ -21,9 +21,10 @@
 //!
 //! A snapshot is three lines: `1 <version> <attempts>`, data of the log that is not part of the task, the task.
 //!
-//! Credentials are in `credential`.
+//! Credentials are in `credential`, webhooks in `webhook`.
 
 mod credential;
+mod webhook;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,6 +45,7 @@ use serde_json::value::RawValue;
 use super::StoreError;
 
 pub use credential::{IssuedKey, StoredCredential};
+pub use webhook::WebhookRecord;
 
 const FORMAT: &str = "1";
 

@@ -142,14 +142,23 @@ pub(crate) enum Limited {
     /// Stored bytes.
     StoredBytes,
     Streams,
+    /// Requests under way.
+    Requests,
     Rate,
     /// Failed attempts to authenticate.
     Authentication,
 }
 
 impl Limited {
-    pub(crate) const ALL: [Limited; 6] =
-        [Self::Tasks, Self::Stored, Self::StoredBytes, Self::Streams, Self::Rate, Self::Authentication];
+    pub(crate) const ALL: [Limited; 7] = [
+        Self::Tasks,
+        Self::Stored,
+        Self::StoredBytes,
+        Self::Streams,
+        Self::Requests,
+        Self::Rate,
+        Self::Authentication,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -157,6 +166,7 @@ impl Limited {
             Self::Stored => "stored",
             Self::StoredBytes => "stored_bytes",
             Self::Streams => "streams",
+            Self::Requests => "requests",
             Self::Rate => "rate",
             Self::Authentication => "authentication",
         }

@@ -23,14 +23,16 @@ use crate::own_names;
 use crate::speakers::{legacy, read, request, task, wait_for_state, with_card};
 
 /// JSON-RPC codes of 1.0, 0.3 and 0.1; HTTP statuses of 1.0, of 0.3, and under JSON-RPC.
-struct Row {
+pub(crate) struct Row {
     reason: &'static str,
     codes: [i64; 3],
     http: [u16; 3],
+    /// Whether 429 and 503 say when to try again.
+    timed: bool,
 }
 
 const fn row(reason: &'static str, codes: [i64; 3], http: [u16; 3]) -> Row {
-    Row { reason, codes, http }
+    Row { reason, codes, http, timed: true }
 }
 
 const NOT_FOUND: Row = row("TASK_NOT_FOUND", [-32001; 3], [404, 404, 200]);
@@ -46,9 +48,13 @@ const VERSION: Row = row("VERSION_NOT_SUPPORTED", [-32009; 3], [400, 400, 200]);
 const INVALID: Row = row("INVALID_PARAMS", [-32602; 3], [400, 400, 200]);
 const UNKNOWN_CALLER: Row = row("UNAUTHENTICATED", [-32000; 3], [401; 3]);
 const FORBIDDEN: Row = row("PERMISSION_DENIED", [-32000; 3], [403; 3]);
-const QUOTA: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [429; 3]);
-const FULL: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [503; 3]);
-const AWAY: Row = row("UNAVAILABLE", [-32603; 3], [503; 3]);
+pub(crate) const QUOTA: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [429; 3]);
+/// Nobody knows when there is room again.
+pub(crate) const NO_ROOM_OF_ONES_OWN: Row = Row { timed: false, ..QUOTA };
+/// Told before the body is read, when the generation is not known: in the form of the newest.
+pub(crate) const QUOTA_BEFORE_THE_BODY: Row = Row { codes: [-32050; 3], ..QUOTA };
+pub(crate) const FULL: Row = row("RESOURCE_EXHAUSTED", [-32050, -32050, -32003], [503; 3]);
+pub(crate) const AWAY: Row = row("UNAVAILABLE", [-32603; 3], [503; 3]);
 const BROKEN: Row = row("INTERNAL_ERROR", [-32603; 3], [500, 500, 200]);
 const TOO_LARGE: Row = row("PAYLOAD_TOO_LARGE", [-32600; 3], [413; 3]);
 /// An error of HTTP and not of A2A: it has no reason.
@@ -58,10 +64,10 @@ const NO_JSON: Row = row("PARSE_ERROR", [-32700; 3], [400; 3]);
 const INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /// The id of the request, if the request could be read.
-const KNOWN: &str = "r";
+pub(crate) const KNOWN: &str = "r";
 
 #[track_caller]
-fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
+pub(crate) fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
     let generation = match interface {
         Interface::V1Rpc | Interface::V1Rest => 0,
         Interface::V03Rpc | Interface::V03Rest => 1,
@@ -71,7 +77,8 @@ fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&str>, what: 
     let body = &got.body;
     assert_eq!(got.status, status, "{interface:?} {what}: {body}");
     assert_eq!(got.header("content-type").map(|kind| kind.ends_with("json")), Some(true));
-    assert_eq!(got.header("retry-after").is_some(), [429, 503].contains(&status), "{interface:?} {what}");
+    let timed = row.timed && [429, 503].contains(&status);
+    assert_eq!(got.header("retry-after").is_some(), timed, "{interface:?} {what}");
     let error = &body["error"];
     own_names::check(interface, error);
     assert!(

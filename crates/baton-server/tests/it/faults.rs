@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 use baton_server::store::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
-    StoredEvent, TaskKey,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent, StoredWebhook, TaskKey,
+    WebhookCursor,
 };
 use tokio::sync::watch;
 
@@ -232,6 +233,10 @@ impl Store for FaultyStore {
         self.inner.check().await
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        self.inner.find_secret(name).await
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         self.inner.secret(name, fresh).await
     }
@@ -268,14 +273,83 @@ impl Store for FaultyStore {
         self.inner.owner_usage(owner).await
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.rule("fold_ended", None)?;
-        self.inner.fold_ended(before, limit).await
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
+        self.rule("put_webhook", None)?;
+        self.inner.put_webhook(scope, task, new).await
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        self.rule("webhooks", None)?;
+        self.inner.webhooks(scope, task).await
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+        self.rule("remove_webhook", None)?;
+        self.inner.remove_webhook(scope, task, id).await
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        self.rule("move_webhook", None)?;
+        self.inner.move_webhook(task, id, revision, cursor).await
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        self.rule("open_webhooks", None)?;
+        self.inner.open_webhooks(after, limit).await
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        self.rule("open_webhooks_of", None)?;
+        self.inner.open_webhooks_of(task).await
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        self.rule("put_failed_webhook", None)?;
+        self.inner.put_failed_webhook(failed, most).await
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        self.rule("failed_webhooks", None)?;
+        self.inner.failed_webhooks(after, limit).await
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        self.rule("remove_failed_webhook", None)?;
+        self.inner.remove_failed_webhook(task, id).await
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.rule("fold_ended", None)?;
+        self.inner.fold_ended(before, despite_webhooks, limit).await
+    }
+
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
         self.rule("purge_ended", None)?;
-        self.inner.purge_ended(before, limit).await
+        self.inner.purge_ended(before, despite_webhooks, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -89,6 +89,8 @@ mod http2_readers;
 mod idempotency;
 /// Task and context ids: who chooses them, which combinations are valid, which characters.
 mod ids;
+/// How many requests of one caller are under way, also behind a proxy whose connections all share.
+mod in_flight;
 /// Tokens that only their issuer can read: what it is asked, and which answers are believed.
 mod introspection;
 /// The matrix of operations, callers and what they name: what another owner has is answered like what nobody has.
@@ -141,8 +143,12 @@ mod passwords;
 mod places_shared;
 /// `/healthz` and `/readyz`: public, one word, cheap.
 mod probes;
+/// Webhooks: every event arrives, once and in order, in the form of the generation that asked for it.
+mod push;
 /// The Rust code in the README.
 mod readme;
+/// Refusals for lack of room, of a quota or of a rate, in every generation and binding.
+mod refusal_rows;
 /// Cards and limits that are replaced while the server serves.
 mod replaced;
 /// HTTP+JSON: every route, methods, media types, versions.
@@ -155,6 +161,8 @@ mod resume;
 mod resume_generations;
 /// How long tasks, their logs and their records are kept.
 mod retention;
+/// What a caller has open when its credential is revoked, changed or expires.
+mod revoked;
 /// Which skill a message is routed to, in every generation, and that a task stays with its skill.
 mod routing;
 /// A table of scenarios, run in every generation and binding.

@@ -262,7 +262,16 @@ async fn p02_every_answer_of_every_generation_tells_what_was_not_taken() {
             }
             for folded in [false, true] {
                 if folded {
-                    assert_eq!(store.fold_ended(Timestamp::from_millis(i64::MAX), 10).await, Ok(1));
+                    assert_eq!(
+                        store
+                            .fold_ended(
+                                Timestamp::from_millis(i64::MAX),
+                                Timestamp::from_millis(i64::MAX),
+                                10
+                            )
+                            .await,
+                        Ok(1)
+                    );
                 }
                 let what = format!("{}, folded: {folded}, states: {state_history}", words.send);
                 assert_eq!(mark(get().await.result()), &listed, "get, {what}");

@@ -60,6 +60,16 @@ fn assert_own_quota(refused: &Answer) {
     assert!(refused.body.to_string().contains("RetryInfo"), "{}", refused.body);
 }
 
+/// Of what is stored: nobody knows when there is room again, and the message says what makes room.
+#[track_caller]
+fn assert_own_room(refused: &Answer) {
+    assert_eq!((refused.status, refused.error_code()), (429, -32050), "{}", refused.body);
+    assert_eq!(refused.header("retry-after"), None);
+    assert!(!refused.body.to_string().contains("RetryInfo"), "{}", refused.body);
+    let message = refused.body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("only the operator of the server can make room"), "{message}");
+}
+
 async fn limited(server: &TestServer, limit: &str) -> u64 {
     let name = format!("baton_limited_total{{limit=\"{limit}\"}} ");
     let numbers = server.server.metrics().await;
@@ -177,11 +187,11 @@ async fn s12_an_owner_with_all_its_tasks_stored_waits_for_retention() {
             assert_eq!(call_as(&server, "greedy", "SendMessage", message("work")).await.status, 200);
         }
         for _ in 0..3 {
-            assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+            assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
             // Tenants do not add up to more.
             let mut elsewhere = message("more");
             elsewhere["tenant"] = json!("elsewhere");
-            assert_own_quota(&call_as(&server, "greedy", "SendMessage", elsewhere).await);
+            assert_own_room(&call_as(&server, "greedy", "SendMessage", elsewhere).await);
             assert_eq!(call_as(&server, "calm", "SendMessage", message("work")).await.status, 200);
             server.server.control().set_options(options(|options| options.owners.max_tasks = 3));
         }
@@ -195,13 +205,13 @@ async fn s12_an_owner_with_all_its_tasks_stored_waits_for_retention() {
         // The next process finds what is stored.
         let agent = with_agent(crate::agents::obedient).authenticator(Arc::new(ByHeader));
         let server = serve(agent.store(backend.open().await).clock(clock.clone()).options(few)).await;
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         clock.advance(Duration::from_secs(31 * 24 * 60 * 60));
         server.server.sweep().await.unwrap();
         for _ in 0..3 {
             assert_eq!(call_as(&server, "greedy", "SendMessage", message("work")).await.status, 200);
         }
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         server.stop().await;
     }
 }
@@ -215,7 +225,7 @@ async fn ask_as(server: &TestServer, owner: &str, interface: Interface, ask: &As
 #[track_caller]
 fn assert_own_quota_of(interface: Interface, refused: &Answer) {
     assert_eq!(refused.status, 429, "{interface:?}: {}", refused.body);
-    assert_eq!(refused.header("retry-after"), Some("60"), "{interface:?}");
+    assert_eq!(refused.header("retry-after"), None, "{interface:?}");
     let text = refused.body.to_string();
     assert!(text.contains("bytes stored"), "{interface:?}: {text}");
     match interface {
@@ -266,7 +276,7 @@ async fn s12_an_owner_with_all_its_bytes_stored_waits_for_retention() {
         assert_eq!(limited(&server, "stored_bytes").await, 5 * INTERFACES.len() as u64);
         let mut elsewhere = message("more");
         elsewhere["tenant"] = json!("elsewhere");
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", elsewhere).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", elsewhere).await);
         assert_eq!(call_as(&server, "greedy", "ListTasks", json!({})).await.result()["totalSize"], 3);
         let again = call_as(&server, "greedy", "SendMessage", large).await;
         assert_eq!(again.header("a2a-idempotent-replay"), Some("true"));
@@ -277,19 +287,19 @@ async fn s12_an_owner_with_all_its_bytes_stored_waits_for_retention() {
         server.stop().await;
 
         let server = start().await;
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         // Folding gives some of it back: the log, of which the snapshot says the same.
         clock.advance(days(2));
         server.server.sweep().await.unwrap();
         assert_eq!(call_as(&server, "greedy", "SendMessage", message("work")).await.status, 200);
         let large = message(&format!("work {}", "x".repeat(20_000)));
         assert_eq!(call_as(&server, "greedy", "SendMessage", large.clone()).await.status, 200);
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         clock.advance(days(31));
         server.server.sweep().await.unwrap();
         let large = message(&format!("work {}", "x".repeat(20_000)));
         assert_eq!(call_as(&server, "greedy", "SendMessage", large).await.status, 200);
-        assert_own_quota(&call_as(&server, "greedy", "SendMessage", message("more")).await);
+        assert_own_room(&call_as(&server, "greedy", "SendMessage", message("more")).await);
         server.stop().await;
     }
 }
@@ -314,7 +324,11 @@ async fn s12_replies_of_message_skills_count_for_their_owner() {
             let answer = ask(&format!("m{n}"), &format!("invented-{n}")).await;
             assert_eq!(answer.status, 200, "{n}: {}", answer.body);
         }
-        assert_own_quota(&ask("m4", "invented-4").await);
+        let refused = ask("m4", "invented-4").await;
+        assert_own_room(&refused);
+        let told = refused.body["error"]["message"].as_str().unwrap();
+        assert!(told.contains(": messages and replies without tasks. "), "{told}");
+        assert!(told.contains("Each of them is removed 67 days after it came"), "{told}");
         assert_eq!(ask("m0", "invented-0").await.header("a2a-idempotent-replay"), Some("true"));
         assert_eq!(call_as(&server, "calm", "SendMessage", message("hello")).await.status, 200);
         // Message records are kept longer than tasks.
@@ -352,7 +366,7 @@ async fn s12_a_turn_fails_far_beyond_its_owners_bytes() {
         assert!(reason.contains("far more than the 2097152"), "{reason}");
         let stored = store.owner_usage("other").await.unwrap().bytes;
         assert!((2 * LIMIT..4 * LIMIT).contains(&stored), "{stored}");
-        assert_own_quota(&call_as(&server, "other", "SendMessage", message("some")).await);
+        assert_own_room(&call_as(&server, "other", "SendMessage", message("some")).await);
         server.stop().await;
     }
 }

@@ -6,7 +6,7 @@ use baton_server::{AgentError, Turn};
 use serde_json::json;
 
 use crate::fixtures::{Backend, TestClock};
-use crate::harness::{TestServer, id, serve, state, with_agent};
+use crate::harness::{TestServer, id, message, serve, state, with_agent};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -99,4 +99,50 @@ async fn the_log_of_an_ended_task_is_folded_after_a_day() {
         assert_eq!(stream.next().await.unwrap().kind(), "working", "an open task keeps its log");
     })
     .await;
+}
+
+/// A caller who names another tenant with every call: nothing is left of those that stored something once their tasks and
+/// records are removed, and calls that are refused or only read store nothing of the tenant at all.
+#[tokio::test]
+async fn s12_invented_tenants_do_not_grow_the_store() {
+    for backend in Backend::each() {
+        let (clock, store) = (TestClock::new(), backend.open().await);
+        let builder = with_agent(worker).clock(Arc::clone(&clock) as _).store(Arc::clone(&store));
+        let server = serve(builder).await;
+        let rows = async || store.row_count().await.unwrap().expect("our stores can tell");
+        let mut left = Vec::new();
+        for round in 0..2 {
+            for n in 0..20 {
+                let mut params = message("quick");
+                params["tenant"] = json!(format!("invented-{round}-{n}"));
+                assert_eq!(server.call("SendMessage", params).await.status, 200);
+            }
+            clock.advance(3650 * DAY);
+            let swept = server.server.sweep().await.unwrap();
+            assert_eq!((swept.removed, swept.records), (20, 20));
+            left.push(rows().await);
+        }
+        assert_eq!(left[0], left[1]);
+
+        let mut unknown = message("more");
+        unknown["message"]["taskId"] = json!("unknown");
+        let mut no_parts = message("hello");
+        no_parts["message"]["parts"] = json!([]);
+        let asked = [
+            ("GetTask", json!({"id": "unknown"}), Some(-32001)),
+            ("CancelTask", json!({"id": "unknown"}), Some(-32001)),
+            ("SubscribeToTask", json!({"id": "unknown"}), Some(-32001)),
+            ("SendMessage", unknown.clone(), Some(-32001)),
+            ("SendStreamingMessage", unknown, Some(-32001)),
+            ("SendMessage", no_parts, Some(-32602)),
+            ("ListTasks", json!({}), None),
+            ("ListTasks", json!({"pageToken": "no such"}), Some(-32602)),
+        ];
+        for (n, (method, mut params, code)) in asked.into_iter().enumerate() {
+            params["tenant"] = json!(format!("refused-{n}"));
+            let answer = server.call(method, params).await;
+            assert_eq!(answer.body["error"]["code"].as_i64(), code, "{method}: {}", answer.body);
+        }
+        assert_eq!(rows().await, left[1]);
+    }
 }

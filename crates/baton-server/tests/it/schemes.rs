@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use axum::body::Body;
 use baton_protocol::domain::security::{ApiKeyLocation, SchemeKind, SecurityRequirement, SecurityScheme};
 use baton_protocol::domain::{AgentCard, AgentSkill};
-use baton_server::auth::{AuthRequest, Chain, Identity, Refusal, Scheme, Scopes, Verdict};
+use baton_server::auth::{AuthRequest, Chain, CredentialRecord, Identity, Refusal, Scheme, Scopes, Verdict};
 use baton_server::store::Store;
 use baton_server::{Builder, Mount, Options, Server, StartError, Turn};
 use http::{HeaderValue, Request};
@@ -201,7 +201,7 @@ async fn s16_several_valid_credentials_name_one_owner() {
 
 /// A credential that browsers send by themselves, valid as long as the record exists.
 #[derive(Debug)]
-struct Revocable(Mutex<Option<Arc<()>>>);
+struct Revocable(Mutex<Option<CredentialRecord>>);
 
 #[async_trait]
 impl Scheme for &'static Revocable {
@@ -307,7 +307,8 @@ async fn s16_a_chain_is_replaced_by_one_with_the_same_schemes_only() {
 
 #[tokio::test]
 async fn s16_a_revoked_credential_gets_nothing_more_from_what_it_began() {
-    let scheme: &'static Revocable = Box::leak(Box::new(Revocable(Mutex::new(Some(Arc::new(()))))));
+    let scheme: &'static Revocable =
+        Box::leak(Box::new(Revocable(Mutex::new(Some(CredentialRecord::new())))));
     let server = serve(with_agent(obedient).auth(Chain::new().scheme("key", scheme))).await;
     let key = ("x-key", "1");
     let json = [("content-type", "application/json"), ("a2a-version", "1.0"), key];
@@ -340,7 +341,8 @@ async fn s16_a_revoked_credential_gets_nothing_more_from_what_it_began() {
 
 #[tokio::test]
 async fn s16_a_page_of_another_origin_cannot_use_what_a_browser_sends_by_itself() {
-    let scheme: &'static Revocable = Box::leak(Box::new(Revocable(Mutex::new(Some(Arc::new(()))))));
+    let scheme: &'static Revocable =
+        Box::leak(Box::new(Revocable(Mutex::new(Some(CredentialRecord::new())))));
     let chain = Chain::new().scheme("key", scheme).scheme("one", InHeader("x-one"));
     // Behind another listener: ours refuses such pages on loopback before that.
     let mut app = with_agent(obedient).auth(chain).build().await.unwrap().router();

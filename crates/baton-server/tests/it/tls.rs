@@ -113,3 +113,39 @@ async fn p05_a_client_certificate_names_the_owner() {
     server.http = authority.client(Some("ann.example"));
     assert_eq!(server.call("GetTask", json!({"id": task})).await.result()["id"], *task);
 }
+
+/// Names that are listed, and one that is not.
+#[tokio::test]
+async fn s16_a_certificate_that_is_taken_off_the_list_ends_what_it_has_open_and_nothing_else() {
+    let authority = Authority::new();
+    let mut options = authority.options();
+    options.clients = ClientCertificates::Optional(authority.0.pem());
+    let owners = |names: &[(&str, &str)]| {
+        names.iter().map(|(name, owner)| ((*name).to_owned(), (*owner).to_owned())).collect()
+    };
+    let mut certificates = MutualTlsOptions::default();
+    certificates.owners =
+        owners(&[("ann.example", "team"), ("bob.example", "team"), ("cid.example", "team")]);
+    let scheme = MutualTls::new(certificates);
+    let chain = Chain::new().scheme("mtls", scheme.clone());
+    let mut server = serve_tls(&authority, with_agent(obedient).tls(options).auth(chain)).await;
+    let mut streams = Vec::new();
+    for name in ["ann.example", "bob.example", "cid.example", "dan.example"] {
+        server.http = authority.client(Some(name));
+        let mut stream =
+            server.stream("SendStreamingMessage", message("hold"), None).await.ok().expect("a stream");
+        let task = stream.next().await.unwrap().result()["task"].clone();
+        streams.push((stream, id(&task).to_owned(), server.http.clone()));
+    }
+    // One is removed, one has another owner; the last is not listed before and after.
+    scheme.set_owners(&owners(&[("bob.example", "other"), ("cid.example", "team")]));
+    for (at, (mut stream, task, http)) in streams.into_iter().enumerate() {
+        if at >= 2 {
+            server.http = http;
+            server.call("CancelTask", json!({"id": task})).await.result();
+        }
+        let last = stream.rest().await.pop().unwrap().envelope.to_string();
+        let expected = if at < 2 { "no longer valid" } else { "CANCELED" };
+        assert!(last.contains(expected), "{at}: {last}");
+    }
+}

@@ -99,6 +99,7 @@ async fn small_answers_never_wait_and_large_ones_are_told_when_there_is_no_room(
         let task = large_task(&server).await;
         let unread = stuck(&server, "anybody", "GetTask", &json!({"id": task["id"]})).await;
         let refused: Answer = server.call("GetTask", json!({"id": task["id"]})).await;
+        assert_eq!((refused.status, refused.error_code()), (503, -32050), "{}", refused.body);
         assert_eq!(refused.header("retry-after"), Some("5"), "{}", refused.body);
         assert!(
             refused.body["error"]["message"].as_str().unwrap().contains("large answers"),

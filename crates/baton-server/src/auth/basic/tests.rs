@@ -107,7 +107,8 @@ async fn other_headers_are_refused_before_anything_is_hashed() {
 async fn a_verified_header_passes_for_a_minute() {
     let scheme = basic(&[("ann", "pw")]);
     let since = |scheme: &Basic| {
-        let verified = scheme.users.all[0].verified.lock().unwrap();
+        let users = scheme.users.load();
+        let verified = users.all[0].verified.lock().unwrap();
         verified.map(|(_, since)| since)
     };
     assert_eq!(since(&scheme), None);
@@ -124,10 +125,67 @@ async fn a_verified_header_passes_for_a_minute() {
     assert!(since(&scheme).unwrap() > first);
 }
 
+/// Users are compared by what is stored; their headers are remembered if they stay.
+#[tokio::test(start_paused = true)]
+async fn s16_users_who_stay_are_remembered_and_others_are_not() {
+    let stored: Vec<_> = ["a", "b", "c", "d"].map(weak).into();
+    let user = |name: &str, at: usize| StoredUser::new(name, stored[at].clone());
+    let scheme = Basic::new(
+        vec![user("ann", 0), user("bob", 1), user("cid", 2).scopes(["read"]), user("dan", 3)],
+        BasicOptions::default(),
+    )
+    .unwrap();
+    let headers = ["ann:a", "bob:b", "cid:c", "dan:d"].map(encoded);
+    let mut verified = Vec::new();
+    for header in &headers {
+        let Verdict::Verified(identity) = ask(&scheme, header).await else { panic!("{header}") };
+        verified.push(identity);
+    }
+    let shared = scheme.clone();
+    // One goes, one has another password, one has other scopes; the order does not matter.
+    let new = vec![user("dan", 3), user("cid", 2), StoredUser::new("bob", weak("b"))];
+    shared.set_users(new).unwrap();
+    let valid: Vec<_> = verified.iter().map(Identity::is_still_valid).collect();
+    assert_eq!(valid, [false, false, false, true]);
+    for (header, expected) in headers.iter().zip(["!wrong user or password", "bob", "cid", "dan"]) {
+        assert_eq!(shown(&scheme, header).await, expected);
+    }
+    // One list with a mistake changes nothing.
+    assert!(scheme.set_users(vec![user("ann", 0), user("ann", 0)]).is_err());
+    assert!(verified[3].is_still_valid());
+    scheme.set_users(vec![]).unwrap();
+    assert!(!verified[3].is_still_valid());
+    assert_eq!(shown(&scheme, &headers[3]).await, "!wrong user or password");
+}
+
+/// The hashes are slow ones, so that the users change while they are computed.
+#[tokio::test]
+async fn s16_users_who_change_while_their_password_is_hashed_are_refused() {
+    use crate::auth::{Authenticator as _, Chain, hash_password};
+    let user = |password: &str| StoredUser::new("ann", hash_password(&password.into()).unwrap());
+    let scheme = Basic::new(vec![user("pw")], BasicOptions::default()).unwrap();
+    let chain = Chain::new().scheme("basic", scheme.clone());
+    let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&encoded("ann:pw")).unwrap())]);
+    let uri = Uri::from_static("/");
+    let request = AuthRequest::new(&Method::POST, &uri, &headers);
+    let mut before = chain.authenticate(&request);
+    assert!(futures_util::poll!(before.as_mut()).is_pending());
+    scheme.set_users(vec![user("other")]).unwrap();
+    // It must not get the result of the one before, which is that the password is right.
+    let after = chain.authenticate(&request);
+    let (before, after) = futures_util::join!(before, after);
+    for (refused, why) in [(before, "no longer valid"), (after, WRONG)] {
+        let refused = refused.unwrap_err().error().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    scheme.set_users(vec![]).unwrap();
+    assert!(chain.authenticate(&request).await.is_err());
+}
+
 #[test]
 fn an_unknown_user_costs_what_a_known_one_does() {
     let scheme = basic(&[("ann", "a"), ("bob", "b"), ("cid", "c")]);
-    let users = &scheme.users;
+    let users = scheme.users.load();
     assert_eq!(users.hashed_for("bob"), users.by_name.get("bob").copied());
     let mut chosen = [0; 3];
     for number in 0..300 {
@@ -137,7 +195,7 @@ fn an_unknown_user_costs_what_a_known_one_does() {
         chosen[at] += 1;
     }
     assert!(chosen.iter().all(|count| *count > 30), "{chosen:?}");
-    assert_eq!(basic(&[]).users.hashed_for("ann"), None);
+    assert_eq!(basic(&[]).users.load().hashed_for("ann"), None);
 }
 
 /// The stored password that is hashed for an unknown user never lets it in.

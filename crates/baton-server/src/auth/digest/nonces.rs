@@ -49,6 +49,11 @@ impl Nonces {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
+    /// The number of the nonce that was made last.
+    pub(super) fn last(&self) -> u64 {
+        self.next.load(Ordering::Relaxed) - 1
+    }
+
     /// The number of a nonce that was made here and that can still be used.
     pub(super) fn open(&self, nonce: &str) -> Option<u64> {
         let bytes = URL_SAFE_NO_PAD.decode(nonce).ok()?;
@@ -82,7 +87,6 @@ pub(super) struct UsedNonces {
     used: Mutex<Used>,
 }
 
-#[derive(Default)]
 struct Used {
     /// By number, rising.
     nonces: VecDeque<Counts>,
@@ -98,8 +102,10 @@ struct Counts {
 }
 
 impl UsedNonces {
-    pub(super) fn new(max: usize) -> Self {
-        UsedNonces { max: max.max(1), used: Mutex::default() }
+    /// Of a user who can use no nonce up to `last`.
+    pub(super) fn after(last: u64, max: usize) -> Self {
+        let used = Used { nonces: VecDeque::new(), removed: last };
+        UsedNonces { max: max.max(1), used: Mutex::new(used) }
     }
 
     /// Whether the nonce was never used with this count. From now on it was.
@@ -168,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_count_is_taken_once() {
-        let used = UsedNonces::new(8);
+        let used = UsedNonces::after(0, 8);
         for (count, good) in [
             (1, true),
             (1, false),
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_nonce_that_was_forgotten_is_stale() {
-        let used = UsedNonces::new(3);
+        let used = UsedNonces::after(0, 3);
         for number in [10, 30, 20, 40] {
             assert!(used.take(number, 1), "{number}");
         }
@@ -214,7 +220,7 @@ mod tests {
     /// Against a set of all counts: nothing is taken twice, and what is not too late is taken once.
     #[test]
     fn counts_equal_those_of_a_set() {
-        let used = UsedNonces::new(1);
+        let used = UsedNonces::after(0, 1);
         let (mut seen, mut highest, mut random) = (std::collections::HashSet::new(), 0_u32, 7_u64);
         for _ in 0..20_000 {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

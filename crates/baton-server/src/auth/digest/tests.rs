@@ -94,6 +94,32 @@ async fn users_are_verified_by_their_passwords() {
     assert!(matches!(ask(&scheme, &header, Method::POST, "/a?b").await, Verdict::Verified(_)));
 }
 
+#[tokio::test]
+async fn s16_users_who_stay_keep_their_nonces_and_others_start_anew() {
+    let scheme = digest(DigestOptions::default());
+    let stored =
+        |user: &str, password: &str| StoredUser::new(user, digest_password(user, REALM, &password.into()));
+    let (nonce, _) = nonce(&scheme, None);
+    let ann = Client { user: "ann", password: "pw", realm: REALM, nonce: &nonce, count: 1, uri: "/a?b" };
+    let team = Client { user: "Jäsøn", password: "pässwörd", ..ann };
+    let verified =
+        async |client: &Client<'_>| match ask(&scheme, &client.header("POST"), Method::POST, "/a?b").await {
+            Verdict::Verified(identity) => identity,
+            other => panic!("{other:?}"),
+        };
+    let (first, second) = (verified(&ann).await, verified(&team).await);
+    scheme.set_users(vec![stored("ann", "pw")]).unwrap();
+    assert_eq!((first.is_still_valid(), second.is_still_valid()), (true, false));
+    assert_eq!(shown(&scheme, &ann.header("POST")).await, "!stale nonce", "it was used");
+    assert_eq!(shown(&scheme, &Client { count: 2, ..ann }.header("POST")).await, "ann");
+    assert_eq!(shown(&scheme, &team.header("POST")).await, "!wrong user or password");
+    // Who comes back cannot be replayed, although it is not known any more which nonces were used.
+    let back = stored("Jäsøn", "pässwörd").owner("team").scopes(["read"]);
+    scheme.set_users(vec![stored("ann", "pw"), back]).unwrap();
+    assert_eq!(shown(&scheme, &team.header("POST")).await, "!stale nonce");
+    assert!(!second.is_still_valid() && first.is_still_valid());
+}
+
 /// Changing any byte of a right header makes it wrong, or it is a right one with another user name or spelling.
 #[tokio::test]
 async fn every_part_of_the_header_counts() {

@@ -80,13 +80,13 @@ impl Fetcher {
         Ok(Fetcher { http, max_body_bytes: options.max_body_bytes })
     }
 
-    /// Anything but status 200 is an error.
+    /// Anything but status 200 is an error. Errors name the URL.
     pub(crate) async fn get(&self, url: &Url) -> Result<Fetched, String> {
-        let fetched = self.send(self.http.request(Method::GET, url.clone())).await?;
-        if fetched.status == StatusCode::OK { Ok(fetched) } else { Err(fetched.unexpected()) }
+        let fetched = self.send(url, self.http.request(Method::GET, url.clone())).await?;
+        if fetched.status == StatusCode::OK { Ok(fetched) } else { Err(fetched.unexpected(url)) }
     }
 
-    /// Posts a form, whose text is already encoded.
+    /// Posts a form, whose text is already encoded. Errors name the URL.
     pub(crate) async fn post(
         &self,
         url: &Url,
@@ -98,17 +98,18 @@ impl Fetcher {
         if let Some(authorization) = authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        self.send(request).await
+        self.send(url, request).await
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Fetched, String> {
-        let mut response = request.header(ACCEPT, "application/json").send().await.map_err(in_words)?;
+    async fn send(&self, url: &Url, request: reqwest::RequestBuilder) -> Result<Fetched, String> {
+        let failed = |error| format!("{url} {}", in_words(error));
+        let mut response = request.header(ACCEPT, "application/json").send().await.map_err(failed)?;
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(in_words)? {
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if body.len() + chunk.len() > self.max_body_bytes {
-                return Err(format!("sent more than {} bytes", self.max_body_bytes));
+                return Err(format!("{url} sent more than {} bytes", self.max_body_bytes));
             }
             body.extend_from_slice(&chunk);
         }
@@ -118,8 +119,8 @@ impl Fetcher {
 
 impl Fetched {
     /// In words, for a status that should not be.
-    pub(crate) fn unexpected(&self) -> String {
-        format!("answered with status {}", self.status.as_u16())
+    pub(crate) fn unexpected(&self, url: &Url) -> String {
+        format!("{url} answered with status {}", self.status.as_u16())
     }
 }
 
@@ -156,7 +157,7 @@ fn is_loopback(url: &Url) -> bool {
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
-/// With its causes; without the URL, which the caller names.
+/// With its causes; without the URL, which is named already.
 fn in_words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut words = error.to_string();

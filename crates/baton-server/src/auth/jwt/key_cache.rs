@@ -128,8 +128,7 @@ impl KeyCache {
                 Source::Fetched { fetcher, url: checked_url("keys", url)?, issuer, is_metadata: false }
             }
             KeysFrom::Set(text) => {
-                let keys = PublicKeys::parse(text.as_bytes(), options.max_keys);
-                let keys = keys.map_err(|why| BadTokenOption::new("keys", why))?;
+                let keys = parse_fixed(text, &options)?;
                 let now = Instant::now();
                 kept = Some(Kept { keys: Arc::new(keys), fresh_until: now, stale_until: now });
                 Source::Fixed
@@ -137,6 +136,16 @@ impl KeyCache {
         };
         let state = Mutex::new(State { kept, ..State::default() });
         Ok(KeyCache(Arc::new(Shared { source, options, state, version: AtomicU64::new(0) })))
+    }
+
+    /// Replaces the keys of a fixed set. False if the keys are fetched.
+    pub(super) fn replace(&self, text: &str) -> Result<bool, BadTokenOption> {
+        if !matches!(self.0.source, Source::Fixed) {
+            return Ok(false);
+        }
+        let keys = parse_fixed(text, &self.0.options)?;
+        self.0.put(&mut self.0.lock(), keys, Duration::ZERO, Duration::ZERO);
+        Ok(true)
     }
 
     /// Changes when the keys change. What was verified with an earlier version has to be verified again.
@@ -265,7 +274,7 @@ impl Shared {
         } else {
             url.clone()
         };
-        let fetched = fetcher.get(&url).await.map_err(|why| format!("{url} {why}"))?;
+        let fetched = fetcher.get(&url).await?;
         let keys =
             PublicKeys::parse(&fetched.body, self.options.max_keys).map_err(|why| format!("{url}: {why}"))?;
         let KeyCacheOptions { min_lifetime, max_lifetime, .. } = self.options;
@@ -273,20 +282,29 @@ impl Shared {
         Ok((keys, lifetime.min(max_lifetime).max(min_lifetime)))
     }
 
-    fn keep(&self, result: Result<(PublicKeys, Duration), String>) {
+    /// Uses these keys from now on. What was verified with a key that is not among them is no longer valid.
+    fn put(&self, state: &mut State, mut keys: PublicKeys, fresh: Duration, stale: Duration) {
+        let before = state.kept.take().map(|kept| kept.keys);
+        if let Some(before) = &before {
+            keys.follow(before);
+        }
+        if !before.as_ref().is_some_and(|before| before.same_as(&keys)) {
+            state.unknown.clear();
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        keys.version = self.version.load(Ordering::Acquire);
+        if let Some(before) = before {
+            before.end_unless_in(&keys);
+        }
         let now = Instant::now();
+        state.kept = Some(Kept { keys: Arc::new(keys), fresh_until: now + fresh, stale_until: now + stale });
+    }
+
+    fn keep(&self, result: Result<(PublicKeys, Duration), String>) {
         let mut state = self.lock();
         match result {
-            Ok((mut keys, lifetime)) => {
-                let before = state.kept.as_ref().map(|kept| &kept.keys);
-                if !before.is_some_and(|before| before.same_as(&keys)) {
-                    state.unknown.clear();
-                    self.version.fetch_add(1, Ordering::AcqRel);
-                }
-                keys.version = self.version.load(Ordering::Acquire);
-                let fresh_until = now + lifetime;
-                let stale_until = fresh_until.max(now + self.options.stale_for);
-                state.kept = Some(Kept { keys: Arc::new(keys), fresh_until, stale_until });
+            Ok((keys, lifetime)) => {
+                self.put(&mut state, keys, lifetime, self.options.stale_for.max(lifetime));
                 state.trouble = None;
             }
             Err(why) => {
@@ -312,6 +330,10 @@ impl State {
             self.unknown.insert(name.into(), now + options.unknown_for);
         }
     }
+}
+
+fn parse_fixed(text: &str, options: &KeyCacheOptions) -> Result<PublicKeys, BadTokenOption> {
+    PublicKeys::parse(text.as_bytes(), options.max_keys).map_err(|why| BadTokenOption::new("keys", why))
 }
 
 /// `max-age` in `Cache-Control`.

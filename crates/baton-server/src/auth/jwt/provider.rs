@@ -67,7 +67,7 @@ impl Provider {
     }
 
     pub(super) async fn fetch_from(fetcher: &Fetcher, url: &Url, issuer: &str) -> Result<Self, String> {
-        let fetched = fetcher.get(url).await.map_err(|why| format!("{url} {why}"))?;
+        let fetched = fetcher.get(url).await?;
         Self::read(&fetched.body, url, issuer).map_err(|why| format!("{url}: {why}"))
     }
 

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::algorithm::{Algorithm, Family};
 use super::token::MAX_KID_BYTES;
+use crate::auth::CredentialRecord;
 
 /// How many keys are tried for one token. Usually one fits; a few do while an issuer that names no keys replaces one.
 const MAX_CANDIDATES: usize = 4;
@@ -42,6 +43,10 @@ struct Key {
     /// The only algorithm that the issuer uses it for, if it says so.
     algorithm: Option<Algorithm>,
     decoding: DecodingKey,
+    /// Hash of all that matters of the key.
+    digest: [u8; 32],
+    /// What was verified with the key is valid until this ends: when the issuer has the key no longer.
+    record: CredentialRecord,
 }
 
 impl PublicKeys {
@@ -66,28 +71,42 @@ impl PublicKeys {
         self.digest == other.digest
     }
 
+    /// Takes over the records of keys that both have.
+    pub(super) fn follow(&mut self, before: &PublicKeys) {
+        for key in &mut self.keys {
+            if let Some(same) = before.keys.iter().find(|same| same.digest == key.digest) {
+                key.record = same.record.clone();
+            }
+        }
+    }
+
+    /// Ends what was verified with keys that are not in `now`.
+    pub(super) fn end_unless_in(&self, now: &PublicKeys) {
+        let stays = |key: &Key| now.keys.iter().any(|stays| stays.record.is_same(&key.record));
+        for key in self.keys.iter().filter(|key| !stays(key)) {
+            key.record.end();
+        }
+    }
+
     /// Whether any key fits a token with this header.
     pub(super) fn knows(&self, kid: Option<&str>, algorithm: Algorithm) -> bool {
         self.candidates(kid, algorithm).next().is_some()
     }
 
-    /// Whether a key that fits has made this signature of `message`. Without a `kid` every key of the right kind fits.
+    /// The record of the key that has made this signature of `message`. Without a `kid` every key of the right kind fits.
     pub(super) fn verify(
         &self,
         kid: Option<&str>,
         algorithm: Algorithm,
         message: &[u8],
         signature: &Vec<u8>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<&CredentialRecord, &'static str> {
         let candidates: Vec<_> = self.candidates(kid, algorithm).take(MAX_CANDIDATES + 1).collect();
         if candidates.len() > MAX_CANDIDATES {
             return Err("the token does not say which key it was signed with");
         }
-        if candidates.iter().any(|key| key.verify(algorithm, message, signature)) {
-            Ok(())
-        } else {
-            Err("wrong signature")
-        }
+        let signed = candidates.into_iter().find(|key| key.verify(algorithm, message, signature));
+        signed.map(|key| &key.record).ok_or("wrong signature")
     }
 
     fn candidates<'a>(&'a self, kid: Option<&str>, algorithm: Algorithm) -> impl Iterator<Item = &'a Key> {
@@ -139,7 +158,8 @@ impl Key {
         if algorithm.is_some_and(|algorithm| algorithm.family() != family) {
             return None;
         }
-        Some(Key { kid, family, algorithm, decoding })
+        let (digest, record) = (digest(jwk), CredentialRecord::new());
+        Some(Key { kid, family, algorithm, decoding, digest, record })
     }
 
     fn fits(&self, algorithm: Algorithm) -> bool {
@@ -152,6 +172,17 @@ impl Key {
         let verifier = (aws_lc::DEFAULT_PROVIDER.verifier_factory)(&algorithm.in_crate(), &self.decoding);
         verifier.is_ok_and(|verifier| verifier.verify(message, signature).is_ok())
     }
+}
+
+/// Hash of the members that say which key it is and what it is for.
+fn digest(jwk: &Map<String, Value>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for name in ["kid", "kty", "crv", "alg", "n", "e", "x", "y"] {
+        let text = jwk.get(name).and_then(Value::as_str).unwrap_or_default();
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.finalize().into()
 }
 
 /// An uncompressed point; both coordinates have the full length.

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
 use crate::store::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredEvent,
-    TaskKey, Weighed,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredEvent, StoredWebhook, TaskKey, WebhookCursor, Weighed,
 };
 use crate::telemetry::{Telemetry, Written};
 
@@ -192,12 +192,73 @@ impl WatchedStore {
         self.status.written_bytes.load(Ordering::Relaxed)
     }
 
-    pub(in crate::engine) async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.checked(self.store.fold_ended(before, limit).await)
+    pub(in crate::engine) async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.checked(self.store.fold_ended(before, despite_webhooks, limit).await)
     }
 
-    pub(in crate::engine) async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.checked(self.store.purge_ended(before, limit).await)
+    pub(in crate::engine) async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.checked(self.store.purge_ended(before, despite_webhooks, limit).await)
+    }
+
+    pub(crate) async fn put_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        new: NewWebhook,
+    ) -> StoreResult<PutWebhook> {
+        let bytes = new.record.len() as u64;
+        let result = self.store.put_webhook(scope, task, new).await;
+        self.add_written(bytes);
+        self.checked_write(result)
+    }
+
+    pub(crate) async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        self.checked(self.store.webhooks(scope, task).await)
+    }
+
+    pub(crate) async fn remove_webhook(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        id: &PushConfigId,
+    ) -> StoreResult<bool> {
+        self.checked(self.store.remove_webhook(scope, task, id).await)
+    }
+
+    pub(crate) async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        self.checked_write(self.store.move_webhook(task, id, revision, cursor).await)
+    }
+
+    pub(crate) async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        self.checked(self.store.open_webhooks(after, limit).await)
+    }
+
+    pub(crate) async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        self.checked(self.store.open_webhooks_of(task).await)
+    }
+
+    pub(crate) async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        self.checked_write(self.store.put_failed_webhook(failed, most).await)
     }
 
     pub(in crate::engine) async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

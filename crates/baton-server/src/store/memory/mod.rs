@@ -15,20 +15,22 @@ mod state;
 mod table;
 mod task_ids;
 mod tasks;
+mod webhooks;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 
 use tokio::sync::Semaphore;
 
 use self::state::State;
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult,
-    StoredCredential, StoredEvent, TaskKey,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent, StoredWebhook, TaskKey,
+    WebhookCursor,
 };
 
 /// Keeps tasks as long as the process runs.
@@ -126,6 +128,10 @@ impl Store for MemoryStore {
         Ok(self.state()?.open_tasks(after, limit))
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        Ok(self.state()?.find_secret(name))
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         Ok(self.state()?.secret(name, fresh))
     }
@@ -164,17 +170,82 @@ impl Store for MemoryStore {
         Ok(self.state()?.owner_usage(owner))
     }
 
+    async fn row_count(&self) -> StoreResult<Option<u64>> {
+        Ok(Some(self.state()?.entries()))
+    }
+
     fn measures(&self) -> Measures {
         Measures { tasks: self.state().ok().map(|state| state.by_state()), batches: None }
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        let folded = self.state()?.fold_ended(before, limit);
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
+        Ok(self.state()?.put_webhook(scope, task, new))
+    }
+
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        Ok(self.state()?.webhooks(scope, task))
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+        Ok(self.state()?.remove_webhook(scope, task, id))
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        Ok(self.state()?.move_webhook(task, id, revision, cursor))
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        Ok(self.state()?.open_webhooks(after, limit))
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        Ok(self.state()?.open_webhooks_of(task))
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        self.state()?.put_failed_webhook(failed, most);
+        Ok(())
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        Ok(self.state()?.failed_webhooks(after, limit))
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        Ok(self.state()?.remove_failed_webhook(task, id))
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let folded = self.state()?.fold_ended(before, despite_webhooks, limit);
         Ok(folded.len() as u64)
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        let purged = self.state()?.purge_ended(before, limit);
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        let purged = self.state()?.purge_ended(before, despite_webhooks, limit);
         Ok(purged.len() as u64)
     }
 

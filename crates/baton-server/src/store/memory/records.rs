@@ -74,6 +74,11 @@ impl CompactRecord {
 }
 
 impl Records {
+    /// Entries of the table and of the set of orphans.
+    pub(super) fn entries(&self) -> usize {
+        self.kept.len() + self.orphans.len()
+    }
+
     pub(super) fn find(&self, scope: ScopeId, id: &MessageId, hash: &MessageHash) -> Option<MessageRecord> {
         let key = record_key(&self.hasher, scope, id, hash);
         Some(self.kept.find(key.0, |kept| kept.is(scope, id, hash))?.to_record())

@@ -44,6 +44,11 @@ pub(super) struct ScopeData {
 }
 
 impl Scopes {
+    /// How many scopes and owners there are.
+    pub(super) fn entries(&self) -> usize {
+        self.ids.len() + self.data.len() + self.owner_ids.len() + self.owners.len()
+    }
+
     pub(super) fn find(&self, scope: &Scope) -> Option<ScopeId> {
         self.ids.get(scope).copied()
     }

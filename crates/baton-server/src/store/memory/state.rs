@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-use baton_protocol::domain::{MessageId, Scope, TaskId, TaskState, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, TaskState, Timestamp};
 use bytes::Bytes;
 
 use super::entry::{Entry, IndexedBy, Pending, StatusEvent};
@@ -12,9 +12,11 @@ use super::log::Log;
 use super::records::{CompactRecord, Records};
 use super::scopes::{ScopeId, Scopes};
 use super::tasks::Tasks;
+use super::webhooks::{Put, Webhooks};
 use crate::store::{
-    Append, Appended, Birth, Head, ListPage, ListQuery, MessageHash, MessageRecord, NewRequest, OpenTask,
-    OwnerUsage, RequestId, Requested, StoredCredential, StoredEvent, TaskKey,
+    Append, Appended, Birth, FailedWebhook, Head, ListPage, ListQuery, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PutWebhook, RequestId, Requested,
+    StoredCredential, StoredEvent, StoredWebhook, TaskKey, WebhookCursor, WebhookState,
 };
 
 #[derive(Default)]
@@ -28,6 +30,7 @@ pub(super) struct State {
     secrets: HashMap<String, Vec<u8>>,
     notes: HashMap<String, String>,
     credentials: HashMap<String, Bytes>,
+    webhooks: Webhooks,
     /// Keys are never reused, not even after a purge: webhook ids contain them.
     last_key: u64,
     last_request: u64,
@@ -135,6 +138,11 @@ impl State {
         if !after.open {
             entry.compact();
         }
+        if let Some(new) = append.webhook
+            && let Some(put) = self.webhooks.put(&entry.head, new, 0)
+        {
+            self.scopes.usage(entry.scope).bytes += put.added;
+        }
         self.reindex(key, before, Some(after));
         Appended::Written(key)
     }
@@ -220,6 +228,10 @@ impl State {
         above.take(limit as usize).map(open).collect()
     }
 
+    pub(super) fn find_secret(&self, name: &str) -> Option<Vec<u8>> {
+        self.secrets.get(name).cloned()
+    }
+
     pub(super) fn secret(&mut self, name: &str, fresh: Vec<u8>) -> Vec<u8> {
         self.secrets.entry(name.to_owned()).or_insert(fresh).clone()
     }
@@ -263,12 +275,98 @@ impl State {
         self.tasks.len() as u64
     }
 
+    /// Entries of what grows with tasks, records and scopes.
+    pub(super) fn entries(&self) -> u64 {
+        let Sweeps { foldable, ended, open } = &self.sweeps;
+        let sweeps = foldable.len() + ended.len() + open.len();
+        (self.scopes.entries() + self.tasks.len() + self.records.entries() + sweeps) as u64
+    }
+
     pub(super) fn by_state(&self) -> [u64; TaskState::ALL.len()] {
         self.by_state
     }
 
+    pub(super) fn put_webhook(&mut self, scope: &Scope, task: &TaskId, new: NewWebhook) -> PutWebhook {
+        let Some(entry) = self.entry(scope, task) else { return PutWebhook::NotFound };
+        let (scope, head) = (entry.scope, entry.head.clone());
+        let Some(Put { webhook, added, removed }) = self.webhooks.put(&head, new, head.version) else {
+            return PutWebhook::Full;
+        };
+        let usage = self.scopes.usage(scope);
+        usage.bytes = usage.bytes - removed + added;
+        PutWebhook::Stored { key: head.key, webhook }
+    }
+
+    pub(super) fn webhooks(&self, scope: &Scope, task: &TaskId) -> Vec<StoredWebhook> {
+        let entry = self.entry(scope, task);
+        entry.map(|entry| self.webhooks.of(entry.head.key).to_vec()).unwrap_or_default()
+    }
+
+    pub(super) fn remove_webhook(&mut self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> bool {
+        let Some(entry) = self.entry(scope, task) else { return false };
+        let (scope, key) = (entry.scope, entry.head.key);
+        let Some(bytes) = self.webhooks.remove(key, id) else { return false };
+        self.scopes.usage(scope).bytes -= bytes;
+        true
+    }
+
+    pub(super) fn move_webhook(
+        &mut self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> bool {
+        self.webhooks.move_to(task, id, revision, cursor)
+    }
+
+    pub(super) fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> Vec<OpenWebhook> {
+        self.webhooks.open(after, limit).map(|(key, webhook)| self.open_webhook(key, webhook)).collect()
+    }
+
+    pub(super) fn open_webhooks_of(&self, task: TaskKey) -> Vec<OpenWebhook> {
+        let open = |webhook: &&StoredWebhook| webhook.cursor.state == WebhookState::Open;
+        self.webhooks.of(task).iter().filter(open).map(|webhook| self.open_webhook(task, webhook)).collect()
+    }
+
+    fn open_webhook(&self, key: TaskKey, webhook: &StoredWebhook) -> OpenWebhook {
+        let entry = self.task(key);
+        OpenWebhook {
+            key,
+            scope: self.scopes.get(entry.scope).scope.clone(),
+            task: entry.id.clone(),
+            version: entry.head.version,
+            webhook: webhook.clone(),
+        }
+    }
+
+    pub(super) fn put_failed_webhook(&mut self, failed: FailedWebhook, most: u32) {
+        self.webhooks.put_failed(failed, most);
+    }
+
+    pub(super) fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> Vec<FailedWebhook> {
+        self.webhooks.failed(after, limit)
+    }
+
+    pub(super) fn remove_failed_webhook(&mut self, task: TaskKey, id: &PushConfigId) -> bool {
+        self.webhooks.remove_failed(task, id)
+    }
+
     /// Answers the dropped events, one list per task.
-    pub(super) fn fold_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Vec<StoredEvent>> {
+    pub(super) fn fold_ended(
+        &mut self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> Vec<Vec<StoredEvent>> {
         let fold = |(_, key): (Timestamp, TaskKey)| {
             let entry = self.tasks.get_mut(key);
             let indexed_by = entry.indexed_by();
@@ -278,7 +376,9 @@ impl State {
             usage.bytes += entry.bytes;
             (key, indexed_by, entry.indexed_by(), events)
         };
-        let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit).map(fold).collect();
+        let webhooks = &self.webhooks;
+        let may_go = |at, key| at < despite_webhooks || !webhooks.has_open(key);
+        let folded: Vec<_> = oldest(&self.sweeps.foldable, before, limit, may_go).map(fold).collect();
         let reindex = |(key, before, after, log)| {
             self.reindex(key, Some(before), Some(after));
             log
@@ -287,10 +387,16 @@ impl State {
     }
 
     /// Answers the removed tasks.
-    pub(super) fn purge_ended(&mut self, before: Timestamp, limit: u32) -> Vec<Entry> {
+    pub(super) fn purge_ended(
+        &mut self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> Vec<Entry> {
         let Sweeps { foldable, ended, .. } = &self.sweeps;
+        let may_go = |at, key| at < despite_webhooks || !self.webhooks.has_open(key);
         let mut purged: Vec<_> =
-            oldest(foldable, before, limit).chain(oldest(ended, before, limit)).collect();
+            oldest(foldable, before, limit, may_go).chain(oldest(ended, before, limit, may_go)).collect();
         purged.sort_unstable();
         purged.truncate(limit as usize);
         purged.into_iter().filter_map(|(_, key)| self.remove(key)).collect()
@@ -304,7 +410,7 @@ impl State {
         let entry = self.tasks.remove(key)?;
         let usage = self.scopes.usage(scope);
         usage.tasks -= 1;
-        usage.bytes -= entry.bytes;
+        usage.bytes -= entry.bytes + self.webhooks.remove_all(key);
         for message in &entry.messages {
             self.records.orphan(scope, *message, &entry.id);
         }
@@ -387,6 +493,8 @@ fn oldest(
     index: &BTreeSet<(Timestamp, TaskKey)>,
     before: Timestamp,
     limit: u32,
+    may_go: impl Fn(Timestamp, TaskKey) -> bool,
 ) -> impl Iterator<Item = (Timestamp, TaskKey)> {
-    index.range(..(before, TaskKey(0))).take(limit as usize).copied()
+    let may_go = move |(at, key): &&(Timestamp, TaskKey)| may_go(*at, *key);
+    index.range(..(before, TaskKey(0))).filter(may_go).take(limit as usize).copied()
 }

@@ -32,6 +32,10 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -6,6 +6,7 @@
 //! | `statements` | the other SQL, and row mapping |
 //! | `write` | the operations that write |
 //! | `read` | the operations that read |
+//! | `webhooks` | webhooks and how far each has got |
 //!
 //! A prototype that passes the whole contract suite; `docs/stores.md` lists what it lacks for production.
 //! Each operation is one statement in a transaction of its own: one round trip, and no lock is held while waiting for the
@@ -19,20 +20,22 @@ mod schema;
 mod statements;
 #[cfg(test)]
 pub(super) mod tests;
+mod webhooks;
 mod write;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use tokio::sync::Semaphore;
 use tokio_postgres::NoTls;
 
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
-    StoredEvent, TaskKey,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent, StoredWebhook, TaskKey,
+    WebhookCursor,
 };
 
 /// How the store connects.
@@ -109,7 +112,11 @@ impl PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn append(&self, scope: &Scope, append: Append) -> StoreResult<Appended> {
-        write::append(&self.client().await?, scope, &append).await
+        let mut client = self.client().await?;
+        match append.webhook {
+            Some(_) => write::append_with_webhook(&mut client, scope, &append).await,
+            None => write::append(&client, scope, &append).await,
+        }
     }
 
     async fn request(&self, scope: &Scope, task: &TaskId, request: NewRequest) -> StoreResult<Requested> {
@@ -165,6 +172,10 @@ impl Store for PostgresStore {
         read::open_tasks(&self.client().await?, after, limit).await
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        read::find_secret(&self.client().await?, name).await
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         write::secret(&self.client().await?, name, &fresh).await
     }
@@ -201,12 +212,76 @@ impl Store for PostgresStore {
         read::task_count(&self.client().await?).await
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        write::fold_ended(&self.client().await?, before, limit).await
+    async fn row_count(&self) -> StoreResult<Option<u64>> {
+        read::row_count(&self.client().await?).await
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        write::purge_ended(&self.client().await?, before, limit).await
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
+        webhooks::put(&self.client().await?, scope, task, &new, None).await
+    }
+
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        webhooks::of_task(&self.client().await?, scope, task).await
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+        webhooks::remove(&self.client().await?, scope, task, id).await
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        webhooks::move_to(&self.client().await?, task, id, revision, cursor).await
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        webhooks::open(&self.client().await?, after, limit).await
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        webhooks::open_of(&self.client().await?, task).await
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        webhooks::put_failed(&self.client().await?, &failed, most).await
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        webhooks::failed(&self.client().await?, after, limit).await
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        webhooks::remove_failed(&self.client().await?, task, id).await
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        write::fold_ended(&self.client().await?, before, despite_webhooks, limit).await
+    }
+
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        write::purge_ended(&self.client().await?, before, despite_webhooks, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -142,6 +142,11 @@ pub(super) async fn open_tasks(client: &Client, after: TaskKey, limit: u32) -> S
     rows.iter().map(open).collect()
 }
 
+pub(super) async fn find_secret(client: &Client, name: &str) -> StoreResult<Option<Vec<u8>>> {
+    let rows = query(client, sql::FIND_SECRET, &[&name]).await?;
+    Ok(rows.first().map(|row| row.try_get("value")).transpose()?)
+}
+
 pub(super) async fn credentials(client: &Client) -> StoreResult<Vec<StoredCredential>> {
     let rows = query(client, sql::CREDENTIALS, &[]).await?;
     let credential = |row: &Row| {
@@ -162,6 +167,11 @@ pub(super) async fn owner_usage(client: &Client, owner: &str) -> StoreResult<Own
 pub(super) async fn task_count(client: &Client) -> StoreResult<u64> {
     let rows = query(client, sql::COUNT_TASKS, &[]).await?;
     rows.first().map_or(Ok(0), |row| sql::unsigned(row, "sum"))
+}
+
+pub(super) async fn row_count(client: &Client) -> StoreResult<Option<u64>> {
+    let rows = query(client, sql::COUNT_ROWS, &[]).await?;
+    rows.first().map(|row| sql::unsigned(row, "rows")).transpose()
 }
 
 /// Does the server answer? Does not notice a full disk; the next write does.

@@ -13,6 +13,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
+    include_str!("migrations/0008.sql"),
+    include_str!("migrations/0009.sql"),
 ];
 
 /// The advisory lock of the migrations ("BATON" in ASCII): replicas that start together migrate one after the other.

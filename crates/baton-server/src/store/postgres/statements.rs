@@ -249,7 +249,9 @@ pub(super) const OWNER_USAGE: &str = "SELECT coalesce(sum(u.tasks), 0)::bigint A
 pub(super) const COUNT_TASKS: &str = "SELECT sum(tasks)::bigint FROM task_count";
 pub(super) const FOLD_ENDED: &str = concat!(
     "WITH chosen AS MATERIALIZED ( \
-        SELECT key, scope, folded_through FROM task WHERE foldable AND status_at < $1 ORDER BY status_at LIMIT $2 \
+        SELECT key, scope, folded_through FROM task t WHERE foldable AND status_at < $1 \
+        AND (status_at < $3 OR NOT EXISTS (SELECT 1 FROM webhook w WHERE w.task = t.key AND w.state = 0)) \
+        ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
     ), sizes AS MATERIALIZED ( \
         SELECT c.key, c.scope, coalesce(( \
@@ -271,13 +273,14 @@ pub(super) const FOLD_ENDED: &str = concat!(
 );
 pub(super) const PURGE_ENDED: &str = "\
     WITH chosen AS MATERIALIZED ( \
-        SELECT key FROM task WHERE ended AND status_at < $1 ORDER BY status_at LIMIT $2 \
+        SELECT key FROM task t WHERE ended AND status_at < $1 \
+        AND (status_at < $3 OR NOT EXISTS (SELECT 1 FROM webhook w WHERE w.task = t.key AND w.state = 0)) \
+        ORDER BY status_at LIMIT $2 \
         FOR UPDATE SKIP LOCKED \
     ), events AS (DELETE FROM event WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
     requests AS (DELETE FROM request WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
     snapshots AS (DELETE FROM snapshot WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
-    sendings AS (DELETE FROM outbox WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
-    configs AS (DELETE FROM push_config WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
+    webhooks AS (DELETE FROM webhook WHERE task = ANY (ARRAY(SELECT key FROM chosen))), \
     purged AS (DELETE FROM task WHERE key = ANY (ARRAY(SELECT key FROM chosen)) RETURNING key), \
     counted AS ( \
         UPDATE task_count SET tasks = tasks - (SELECT count(*) FROM purged) \
@@ -291,6 +294,13 @@ pub(super) const PURGE_RECORDS: &str = "\
         WHERE m.at < $1 AND (SELECT t.key FROM task t WHERE t.scope = m.scope AND t.id = m.task) IS NULL \
         ORDER BY m.at LIMIT $2 FOR UPDATE SKIP LOCKED \
     ))";
+
+/// $1: how many to look at. A transaction of its own, after what has emptied them.
+pub(super) const REMOVE_EMPTY_SCOPES: &str = "SELECT remove_empty_scopes($1)";
+pub(super) const COUNT_ROWS: &str = "SELECT (SELECT count(*) FROM scope) + (SELECT count(*) FROM scope_to_check) \
+    + (SELECT count(*) FROM tally) + (SELECT count(*) FROM task) + (SELECT count(*) FROM event) \
+    + (SELECT count(*) FROM snapshot) + (SELECT count(*) FROM request) + (SELECT count(*) FROM message_record) \
+    + (SELECT count(*) FROM push_config) + (SELECT count(*) FROM outbox) AS rows";
 
 pub(super) const INSERT_SECRET: &str =
     "INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";

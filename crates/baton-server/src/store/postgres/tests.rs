@@ -110,7 +110,7 @@ async fn s12_what_format_3_wrote_is_found_and_folded() {
     }
     written(&store, birth("after").snapshot()).await;
     written(&store, next("after", 1).state(TaskState::Completed).at(1).work(Work::Idle)).await;
-    assert_eq!(store.fold_ended(at(10), 10).await.unwrap(), 2);
+    assert_eq!(store.fold_ended(at(10), at(10), 10).await.unwrap(), 2);
     for task in ["before", "after"] {
         assert_eq!(head(&store, task).await.folded_through, 1, "{task}");
     }
@@ -148,7 +148,7 @@ async fn s12_what_format_6_stored_is_counted() {
     let expected = OwnerUsage { tasks: 2, bytes };
     assert_eq!(store.owner_usage("owner").await.unwrap(), expected);
     assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage { tasks: 0, bytes: 256 + 1 + 4 });
-    assert_eq!(store.purge_ended(at(10), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(10), at(10), 10).await.unwrap(), 1);
     assert_eq!(store.purge_records(at(10), 10).await.unwrap(), 3);
     assert_eq!(store.owner_usage("owner").await.unwrap(), OwnerUsage { tasks: 1, bytes: 2 * 9 + 3 });
     assert_eq!(store.owner_usage("other").await.unwrap(), OwnerUsage::default());
@@ -343,8 +343,57 @@ async fn every_operation(store: &Arc<dyn Store>, round: u64) {
     store.task_count().await.unwrap();
     store.owner_usage("owner").await.unwrap();
     for before in [Timestamp::MIN, at(6 + round as i64)] {
-        store.fold_ended(before, 10).await.unwrap();
-        store.purge_ended(before, 10).await.unwrap();
+        store.fold_ended(before, before, 10).await.unwrap();
+        store.purge_ended(before, before, 10).await.unwrap();
         store.purge_records(before, 10).await.unwrap();
     }
+}
+
+/// What earlier formats left of scopes goes with the first sweep, and a scope that somebody writes to stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s12_scopes_left_behind_are_removed_unless_somebody_writes_to_them() {
+    let options = Options { connections: 2, ..fresh() };
+    let mut old = raw_client(&options.schema).await;
+    old.batch_execute(&format!("CREATE SCHEMA {}", options.schema)).await.unwrap();
+    for sql in &super::schema::MIGRATIONS[..7] {
+        old.batch_execute(sql).await.unwrap();
+    }
+    let rows = "INSERT INTO meta (name, value) VALUES ('format', '7'); \
+                INSERT INTO scope (agent, tenant, owner) VALUES ('agent', 'invented', 'owner'), ('agent', 'tenant', 'owner'); \
+                INSERT INTO tally SELECT id, 2, 0, 0 FROM scope";
+    old.batch_execute(rows).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
+    // A birth is under way, as `intern_scope` begins it.
+    let birth_under_way = old.transaction().await.unwrap();
+    birth_under_way.query_one("SELECT intern_scope('agent', 'tenant', 'owner')", &[]).await.unwrap();
+    let watcher = raw_client(&options.schema).await;
+    let left = async || {
+        let rows = watcher.query("SELECT tenant FROM scope", &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
+    };
+    assert_eq!(store.purge_ended(at(0), at(0), 10).await.unwrap(), 0);
+    assert_eq!(left().await, ["tenant"]);
+    birth_under_way.rollback().await.unwrap();
+    assert_eq!(store.purge_records(at(0), 10).await.unwrap(), 0);
+    assert_eq!(left().await, [""; 0]);
+    assert_eq!(store.row_count().await.unwrap(), Some(0));
+}
+
+/// A scope is removed while a birth waits for it: the birth makes it anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s12_a_birth_that_waited_for_the_removal_of_its_scope_is_found() {
+    let options = Options { connections: 2, ..fresh() };
+    let store: Arc<dyn Store> = Arc::new(connect(options.clone()).await.unwrap());
+    let (mut sweep, watcher) = (raw_client(&options.schema).await, raw_client(&options.schema).await);
+    written(&store, birth("first").ended(1)).await;
+    // What `purge_ended` does, and the removal of the scope, which is not committed.
+    sweep.batch_execute("DELETE FROM snapshot; DELETE FROM event; DELETE FROM task").await.unwrap();
+    let removal = sweep.transaction().await.unwrap();
+    removal.query("SELECT remove_empty_scopes(10)", &[]).await.unwrap();
+    let born = spawn_append(&store, birth("second"));
+    wait_until_blocked(&watcher, &options.schema, "scope").await;
+    removal.commit().await.unwrap();
+    assert!(matches!(born.await.unwrap().unwrap(), Appended::Written(_)));
+    assert!(exists(&store, "second").await);
+    assert_eq!(listed(&store, &query()).await, ["second"]);
 }

@@ -1,18 +1,38 @@
-//! The operations that write. Each is one statement (`secret` and `note` take two), so it is done completely or not at all.
+//! The operations that write. Each is one statement (`secret`, `note` and purging take two), so it is done completely or not at all.
 
 use baton_protocol::domain::{Scope, TaskId, Timestamp};
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::read::query;
 use super::statements::{self as sql, signed};
+use super::webhooks;
 use crate::store::{
     Append, Appended, HASH_DIGEST, MessageRecord, NewRequest, RequestId, Requested, StoreError, StoreResult,
     StoredCredential, TaskKey,
 };
 
+/// With a webhook it is two statements in a transaction, since few tasks come with one.
+pub(super) async fn append_with_webhook(
+    client: &mut Client,
+    scope: &Scope,
+    append: &Append,
+) -> StoreResult<Appended> {
+    let transaction = client.transaction().await?;
+    let appended = append_in(&transaction, scope, append).await?;
+    if let Appended::Written(_) = appended {
+        webhooks::put_with_birth(&transaction, scope, append).await?;
+    }
+    transaction.commit().await?;
+    Ok(appended)
+}
+
 pub(super) async fn append(client: &Client, scope: &Scope, append: &Append) -> StoreResult<Appended> {
+    append_in(client, scope, append).await
+}
+
+async fn append_in(client: &impl GenericClient, scope: &Scope, append: &Append) -> StoreResult<Appended> {
     debug_assert!(
         (append.expected + 1..).zip(&append.events).all(|(number, event)| event.number == number),
         "events are numbered from the version they follow"
@@ -53,7 +73,8 @@ pub(super) async fn append(client: &Client, scope: &Scope, append: &Append) -> S
         &settled,
         &settled_events,
     ];
-    let row = only_row(query(client, sql::APPEND, params).await?)?;
+    let statement = client.prepare_cached(sql::APPEND).await?;
+    let row = only_row(client.query(&statement, params).await?)?;
     match (row.try_get::<_, i16>("outcome")?, &append.message) {
         (0, _) => Ok(Appended::Written(TaskKey(sql::unsigned(&row, "key")?))),
         (1, _) => Ok(Appended::Conflict),
@@ -153,17 +174,39 @@ pub(super) async fn remove_credential(client: &Client, id: &str) -> StoreResult<
     query(client, sql::REMOVE_CREDENTIAL, &[&id]).await.map(drop)
 }
 
-pub(super) async fn fold_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    execute(client, sql::FOLD_ENDED, before, limit).await
+pub(super) async fn fold_ended(
+    client: &Client,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
+    let statement = client.prepare_cached(sql::FOLD_ENDED).await?;
+    let bounds: &[&(dyn ToSql + Sync)] =
+        &[&before.as_millis(), &i64::from(limit), &despite_webhooks.as_millis()];
+    Ok(client.execute(&statement, bounds).await?)
 }
 
-pub(super) async fn purge_ended(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    let rows = query(client, sql::PURGE_ENDED, &[&before.as_millis(), &i64::from(limit)]).await?;
+pub(super) async fn purge_ended(
+    client: &Client,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
+    let bounds: &[&(dyn ToSql + Sync)] =
+        &[&before.as_millis(), &i64::from(limit), &despite_webhooks.as_millis()];
+    let rows = query(client, sql::PURGE_ENDED, bounds).await?;
+    remove_empty_scopes(client, limit).await?;
     sql::unsigned(&only_row(rows)?, "count")
 }
 
 pub(super) async fn purge_records(client: &Client, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    execute(client, sql::PURGE_RECORDS, before, limit).await
+    let removed = execute(client, sql::PURGE_RECORDS, before, limit).await?;
+    remove_empty_scopes(client, limit).await?;
+    Ok(removed)
+}
+
+async fn remove_empty_scopes(client: &Client, limit: u32) -> StoreResult<()> {
+    query(client, sql::REMOVE_EMPTY_SCOPES, &[&i64::from(limit)]).await.map(drop)
 }
 
 /// Answers how many rows were changed.

@@ -37,6 +37,11 @@ impl Bucket {
         TaskKey(number * BUCKETS + self.0)
     }
 
+    /// The bucket of a task, and the task's number in it: the reverse of [`task_key`](Self::task_key).
+    pub(super) fn of_task(key: TaskKey) -> (Self, u64) {
+        (Bucket(key.0 % BUCKETS), key.0 / BUCKETS)
+    }
+
     /// The largest number in this bucket whose key is at most `key`.
     pub(super) fn number_up_to(self, key: TaskKey) -> u64 {
         key.0.checked_sub(self.0).map_or(0, |rest| rest / BUCKETS)

@@ -7,9 +7,6 @@ use super::keys::Bucket;
 use super::{FORMAT, RedisStore};
 use crate::store::StoreResult;
 
-/// Keys scanned per step; between two steps the server serves other clients.
-const STEP: u32 = 500;
-
 /// Field of `meta` that is set while a migration runs: the format it started from.
 pub(super) const MIGRATING: &str = "migrating";
 
@@ -34,9 +31,7 @@ async fn for_all(store: &RedisStore, script: &Script) -> StoreResult<()> {
     let pattern = format!("{{{}:??}}:[tm]:*", store.prefix);
     let mut cursor = 0_u64;
     loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
-        let (next, found): (u64, Vec<Vec<u8>>) = scan.query_async(&mut store.connection()).await?;
+        let (next, found) = store.scan(&pattern, cursor).await?;
         for bucket in Bucket::all() {
             let bucket = store.bucket(bucket);
             let mut keys = found.iter().filter_map(|key| key.strip_prefix(bucket.as_bytes())).peekable();

@@ -22,27 +22,32 @@ mod read;
 mod scripts;
 #[cfg(test)]
 pub(super) mod tests;
+mod webhooks;
 mod write;
 
 use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use self::keys::{BUCKETS, Bucket};
 use self::scripts::Scripts;
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord, NewRequest, OpenTask,
-    OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult, StoredCredential,
-    StoredEvent, TaskKey,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent, StoredWebhook, TaskKey,
+    WebhookCursor,
 };
 
 /// Format of keys and values, stored in `meta`. In format 2, message records are named by digests, and a task's hash has
 /// `said`, the number of the event with its status message, which folding keeps. In format 3, tasks and message records have
 /// `bytes`, and what each owner has stored is counted. Older versions of Baton refuse to start.
 const FORMAT: u64 = 3;
+
+/// Keys that the server looks at in one step of a scan.
+const SCAN_STEP: u32 = 500;
 
 /// How the store connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +122,15 @@ impl RedisStore {
     /// A key that belongs to no scope.
     fn global(&self, name: &str) -> String {
         format!("{{{}}}:{name}", self.prefix)
+    }
+
+    /// One step through all keys of the server that match a pattern, in no order and perhaps some of them twice. Answers them,
+    /// and where the next step begins: 0 at the first and after the last one. Between two steps the server serves other
+    /// clients.
+    async fn scan(&self, pattern: &str, from: u64) -> StoreResult<(u64, Vec<Vec<u8>>)> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_STEP);
+        Ok(scan.query_async(&mut self.connection()).await?)
     }
 
     async fn check_server(&self, require_log: bool) -> StoreResult<()> {
@@ -221,6 +235,10 @@ impl Store for RedisStore {
         read::open_tasks(self, after, limit).await
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        read::find_secret(self, name).await
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         write::secret(self, name, &fresh).await
     }
@@ -257,12 +275,76 @@ impl Store for RedisStore {
         read::owner_usage(self, owner).await
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        write::fold_ended(self, before, limit).await
+    async fn row_count(&self) -> StoreResult<Option<u64>> {
+        read::row_count(self).await.map(Some)
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        write::purge_ended(self, before, limit).await
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
+        webhooks::put(self, scope, task, &new).await
+    }
+
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        webhooks::of_task(self, scope, task).await
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+        webhooks::remove(self, scope, task, id).await
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        webhooks::move_to(self, task, id, revision, cursor).await
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        webhooks::open(self, after, limit).await
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        webhooks::open_of(self, task).await
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        webhooks::put_failed(self, &failed, most).await
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        webhooks::failed(self, after, limit).await
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        webhooks::remove_failed(self, task, id).await
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        write::fold_ended(self, before, despite_webhooks, limit).await
+    }
+
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        write::purge_ended(self, before, despite_webhooks, limit).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -1,5 +1,7 @@
 //! The operations that read. Those that need several commands are one script, so that they see one state.
 
+use std::collections::HashSet;
+
 use baton_protocol::domain::{ListFilter, MessageId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 use redis::Value;
@@ -134,6 +136,12 @@ pub(super) async fn open_tasks(store: &RedisStore, after: TaskKey, limit: u32) -
     Ok(found)
 }
 
+pub(super) async fn find_secret(store: &RedisStore, name: &str) -> StoreResult<Option<Vec<u8>>> {
+    let mut find = redis::cmd("HGET");
+    find.arg(store.global("secrets")).arg(name);
+    Ok(find.query_async(&mut store.connection()).await?)
+}
+
 pub(super) async fn credentials(store: &RedisStore) -> StoreResult<Vec<StoredCredential>> {
     let mut all = redis::cmd("HGETALL");
     all.arg(store.global("credentials"));
@@ -150,6 +158,20 @@ pub(super) async fn task_count(store: &RedisStore) -> StoreResult<u64> {
         tasks += count.unwrap_or(0);
     }
     Ok(tasks)
+}
+
+/// The keys of all buckets.
+pub(super) async fn row_count(store: &RedisStore) -> StoreResult<u64> {
+    let pattern = format!("{{{}:??}}:*", store.prefix);
+    let (mut keys, mut cursor) = (HashSet::new(), 0);
+    loop {
+        let (next, found) = store.scan(&pattern, cursor).await?;
+        keys.extend(found);
+        cursor = next;
+        if cursor == 0 {
+            return Ok(keys.len() as u64);
+        }
+    }
 }
 
 /// An owner's scopes may be in any bucket.

@@ -47,6 +47,9 @@ pub(super) async fn append(store: &RedisStore, scope: &Scope, append: &Append) -
     for settled in &append.settled {
         call.arg(settled.request.0).arg(settled.event.map_or_else(String::new, |event| event.to_string()));
     }
+    let webhook = append.webhook.as_ref();
+    call.arg(webhook.map_or("", |webhook| webhook.id.as_str()));
+    call.arg(webhook.map_or(&[][..], |webhook| &webhook.record[..]));
     let mut answer = scripts::array(call.invoke_async(&mut store.connection()).await?)?.into_iter();
     let mut next = || answer.next().ok_or_else(|| scripts::damaged("too little"));
     match (scripts::text(next()?)?.as_str(), &append.message) {
@@ -144,22 +147,31 @@ pub(super) async fn remove_credential(store: &RedisStore, id: &str) -> StoreResu
     Ok(remove.query_async(&mut store.connection()).await?)
 }
 
-pub(super) async fn fold_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    sweep(store, &store.scripts.fold, before, limit).await
+pub(super) async fn fold_ended(
+    store: &RedisStore,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
+    sweep(store, &store.scripts.fold, before, Some(despite_webhooks), limit).await
 }
 
 pub(super) async fn purge_records(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    sweep(store, &store.scripts.purge_records, before, limit).await
+    sweep(store, &store.scripts.purge_records, before, None, limit).await
 }
 
 /// Removes the oldest tasks of all buckets: reads the oldest of each bucket, and removes the oldest among those.
-pub(super) async fn purge_ended(store: &RedisStore, before: Timestamp, limit: u32) -> StoreResult<u64> {
+pub(super) async fn purge_ended(
+    store: &RedisStore,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
     let mut found: Vec<(i64, Bucket, Vec<u8>)> = Vec::new();
     for bucket in Bucket::all() {
-        let mut command = redis::cmd("ZRANGEBYSCORE");
-        command.arg(store.key(bucket, "ended", "")).arg("-inf").arg(format!("({}", before.as_millis()));
-        command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(limit);
-        let oldest: Vec<(Vec<u8>, i64)> = command.query_async(&mut store.connection()).await?;
+        let mut call = store.scripts.purgeable.key(store.bucket(bucket));
+        call.arg(before.as_millis()).arg(limit).arg(despite_webhooks.as_millis());
+        let oldest: Vec<(Vec<u8>, i64)> = call.invoke_async(&mut store.connection()).await?;
         found.extend(oldest.into_iter().map(|(path, at)| (at, bucket, path)));
     }
     found.sort_by_key(|(at, ..)| *at);
@@ -172,14 +184,20 @@ pub(super) async fn purge_ended(store: &RedisStore, before: Timestamp, limit: u3
             continue;
         }
         let mut call = store.scripts.purge.key(store.bucket(bucket));
-        call.arg(before.as_millis()).arg(paths);
+        call.arg(before.as_millis()).arg(despite_webhooks.as_millis()).arg(paths);
         purged += call.invoke_async::<u64>(&mut store.connection()).await?;
     }
     Ok(purged)
 }
 
 /// Runs a script that takes a time and a limit on one bucket after the other, until the limit is reached.
-async fn sweep(store: &RedisStore, script: &Script, before: Timestamp, limit: u32) -> StoreResult<u64> {
+async fn sweep(
+    store: &RedisStore,
+    script: &Script,
+    before: Timestamp,
+    despite_webhooks: Option<Timestamp>,
+    limit: u32,
+) -> StoreResult<u64> {
     let mut done = 0;
     for bucket in Bucket::all() {
         let left = u64::from(limit).saturating_sub(done);
@@ -188,6 +206,9 @@ async fn sweep(store: &RedisStore, script: &Script, before: Timestamp, limit: u3
         }
         let mut call = script.key(store.bucket(bucket));
         call.arg(before.as_millis()).arg(left);
+        if let Some(despite) = despite_webhooks {
+            call.arg(despite.as_millis());
+        }
         done += call.invoke_async::<u64>(&mut store.connection()).await.map_err(StoreError::from)?;
     }
     Ok(done)

@@ -62,6 +62,13 @@ impl KnownHeads {
         }
     }
 
+    /// The task counts so many bytes more, if it is cached.
+    pub(super) fn add_bytes(&mut self, task: &(i64, TaskId), bytes: i64) {
+        if let Some(stored) = self.heads.get_mut(task) {
+            stored.bytes += bytes;
+        }
+    }
+
     /// To be called after a rollback.
     pub(super) fn clear(&mut self) {
         self.heads.clear();

@@ -11,7 +11,9 @@
 //! | `task_counts` | tasks by state in the whole file, in memory |
 //! | `credentials` | the table of credentials |
 //! | `tally` | tasks by state for each scope, in a table |
+//! | `scopes` | the numbers of scopes, and their removal |
 //! | `usage` | what each owner has stored, in a table |
+//! | `webhooks` | webhooks and how far each has got |
 //! | `lock` | keeps other processes out |
 //! | `opened_files` | notices files deleted or replaced while they are open |
 //! | `disk_space` | tells a full disk from other I/O errors |
@@ -35,6 +37,7 @@ mod opened_files;
 mod read;
 mod reader;
 mod schema;
+mod scopes;
 mod session;
 mod statements;
 mod tally;
@@ -42,6 +45,7 @@ mod task_counts;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod webhooks;
 mod write;
 mod writer;
 
@@ -51,19 +55,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use baton_protocol::domain::{MessageId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
 
 use self::disk_space::DiskSpace;
 use self::lock::Lock;
 use self::opened_files::{FilesWatch, OpenedFiles};
 use self::reader::Readers;
+use self::scopes::Removals;
 use self::session::{Checkpoint, Session};
 use self::task_counts::TaskCounts;
 use self::writer::Writer;
 use super::{
-    Append, Appended, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord, NewRequest,
-    OpenTask, OwnerUsage, PendingRequest, ReplicaId, Requested, Store, StoreError, StoreResult,
-    StoredCredential, StoredEvent, TaskKey, Weighed,
+    Append, Appended, FailedWebhook, Head, ListPage, ListQuery, Loaded, Measures, MessageHash, MessageRecord,
+    NewRequest, NewWebhook, OpenTask, OpenWebhook, OwnerUsage, PendingRequest, PutWebhook, ReplicaId,
+    Requested, Store, StoreError, StoreResult, StoredCredential, StoredEvent, StoredWebhook, TaskKey,
+    WebhookCursor, Weighed,
 };
 use crate::points::{Point, reached};
 
@@ -160,15 +166,18 @@ impl SqliteStore {
             lock.remove_created_lock_files();
             at_path(error)
         };
-        let mut session = Session::writer(path, options.synchronous).map_err(refused)?;
+        let removals = Removals::default();
+        let mut session =
+            Session::writer(path, options.synchronous, Arc::clone(&removals)).map_err(refused)?;
         lock::warn_if_others_may_read(as_given);
         schema::migrate(&mut session.connection).map_err(at_path)?;
         reached(Point::MigrateAfter);
         checkpoint_leftover_wal(&session).map_err(at_path)?;
         reached(Point::OpenCheckpointed);
         let tasks = TaskCounts::read(&session.connection).map_err(at_path)?;
-        let start =
-            |name, threads| Readers::start(path, name, threads, options.read_queue.max(1)).map_err(at_path);
+        let start = |name, threads| {
+            Readers::start(path, name, threads, options.read_queue.max(1), &removals).map_err(at_path)
+        };
         let readers = start("read", options.readers)?;
         let list_readers = start("list", options.list_readers)?;
         let count_readers = start("count", options.list_readers)?;
@@ -298,6 +307,11 @@ impl Store for SqliteStore {
         self.readers.run(move |session| read::open_tasks(session, after, limit)).await
     }
 
+    async fn find_secret(&self, name: &str) -> StoreResult<Option<Vec<u8>>> {
+        let name = name.to_owned();
+        self.readers.run(move |session| read::find_secret(session, &name)).await
+    }
+
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> StoreResult<Vec<u8>> {
         let name = name.to_owned();
         self.writer.run(move |session| write::secret(session, &name, &fresh)).await
@@ -339,16 +353,85 @@ impl Store for SqliteStore {
         Ok(self.writer.tasks())
     }
 
+    async fn row_count(&self) -> StoreResult<Option<u64>> {
+        self.readers.run(read::row_count).await.map(Some)
+    }
+
     fn measures(&self) -> Measures {
         self.writer.measures()
     }
 
-    async fn fold_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.writer.run(move |session| write::fold_ended(session, before, limit)).await
+    async fn put_webhook(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> StoreResult<PutWebhook> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.writer.run(move |session| webhooks::put(session, &scope, &task, &new)).await
     }
 
-    async fn purge_ended(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.writer.run(move |session| write::purge_ended(session, before, limit)).await
+    async fn webhooks(&self, scope: &Scope, task: &TaskId) -> StoreResult<Vec<StoredWebhook>> {
+        let (scope, task) = (scope.clone(), task.clone());
+        self.readers.run(move |session| webhooks::of_task(session, &scope, &task)).await
+    }
+
+    async fn remove_webhook(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> StoreResult<bool> {
+        let (scope, task, id) = (scope.clone(), task.clone(), id.clone());
+        self.writer.run(move |session| webhooks::remove(session, &scope, &task, &id)).await
+    }
+
+    async fn move_webhook(
+        &self,
+        task: TaskKey,
+        id: &PushConfigId,
+        revision: u64,
+        cursor: WebhookCursor,
+    ) -> StoreResult<bool> {
+        let id = id.clone();
+        self.writer.run(move |session| webhooks::move_to(session, task, &id, revision, cursor)).await
+    }
+
+    async fn open_webhooks(
+        &self,
+        after: Option<(TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<OpenWebhook>> {
+        self.readers.run(move |session| webhooks::open(session, after, limit)).await
+    }
+
+    async fn open_webhooks_of(&self, task: TaskKey) -> StoreResult<Vec<OpenWebhook>> {
+        self.readers.run(move |session| webhooks::open_of(session, task)).await
+    }
+
+    async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
+        self.writer.run(move |session| webhooks::put_failed(session, &failed, most)).await
+    }
+
+    async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        self.readers.run(move |session| webhooks::failed(session, after, limit)).await
+    }
+
+    async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        let id = id.clone();
+        self.writer.run(move |session| webhooks::remove_failed(session, task, &id)).await
+    }
+
+    async fn fold_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.writer.run(move |session| write::fold_ended(session, before, despite_webhooks, limit)).await
+    }
+
+    async fn purge_ended(
+        &self,
+        before: Timestamp,
+        despite_webhooks: Timestamp,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.writer.run(move |session| write::purge_ended(session, before, despite_webhooks, limit)).await
     }
 
     async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -2,7 +2,7 @@
 
 use baton_protocol::domain::{MessageId, Scope, TaskId};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
 use super::event_rows;
 use super::session::Session;
@@ -11,6 +11,22 @@ use crate::store::{
     EVENTS_BYTES, HASH_DIGEST, Head, Loaded, MessageHash, MessageRecord, OpenTask, PendingRequest,
     StoreResult, StoredEvent, TaskKey, Weighed,
 };
+
+pub(super) fn find_secret(session: &mut Session, name: &str) -> StoreResult<Option<Vec<u8>>> {
+    let mut find = session.connection.prepare_cached(sql::FIND_SECRET)?;
+    Ok(find.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// The rows of all tables.
+pub(super) fn row_count(session: &mut Session) -> StoreResult<u64> {
+    let connection = &session.connection;
+    let mut tables = connection.prepare(sql::TABLES)?;
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let count = |table: &String| {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| sql::unsigned(row, 0))
+    };
+    Ok(tables.iter().map(count).sum::<Result<u64, _>>()?)
+}
 
 pub(super) fn head(session: &mut Session, scope: &Scope, task: &TaskId) -> StoreResult<Option<Head>> {
     match session.scope(scope)? {

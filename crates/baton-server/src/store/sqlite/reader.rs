@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::scopes::Removals;
 use super::session::Session;
 use crate::store::{StoreError, StoreResult};
 
@@ -19,12 +20,18 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) fn start(path: &Path, name: &str, threads: usize, queue: usize) -> StoreResult<Self> {
+    pub(super) fn start(
+        path: &Path,
+        name: &str,
+        threads: usize,
+        queue: usize,
+        removals: &Removals,
+    ) -> StoreResult<Self> {
         let (sender, jobs) = mpsc::channel(queue);
         let jobs = Arc::new(Mutex::new(jobs));
         let mut readers = Readers { jobs: Some(sender), threads: Vec::new() };
         for number in 0..threads.max(1) {
-            let (session, jobs) = (Session::reader(path)?, Arc::clone(&jobs));
+            let (session, jobs) = (Session::reader(path, Arc::clone(removals))?, Arc::clone(&jobs));
             let thread = thread::Builder::new()
                 .name(format!("store-{name}-{number}"))
                 .spawn(move || serve(session, &jobs))

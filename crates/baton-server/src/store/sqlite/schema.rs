@@ -6,7 +6,7 @@ use crate::points::{Point, reached};
 use crate::store::{StoreError, StoreResult};
 
 /// `user_version` is how many of these have run.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10];
 
 /// Marks the file as Baton's ("BTON"), so that somebody else's database is never migrated.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"BTON");
@@ -285,6 +285,48 @@ INSERT INTO owner_usage (owner, tasks, bytes)
         FROM message_record GROUP BY scope
     ) u JOIN scope s ON s.id = u.scope GROUP BY s.owner;
 DROP INDEX scope_by_owner;
+";
+
+/// Removes the scopes in which nothing is stored: up to here they stayed for ever (`scopes.rs`).
+const V9: &str = "
+DELETE FROM scope WHERE NOT EXISTS (SELECT 1 FROM task t WHERE t.scope = scope.id)
+    AND NOT EXISTS (SELECT 1 FROM message_record m WHERE m.scope = scope.id);
+DELETE FROM tally WHERE scope NOT IN (SELECT id FROM scope);
+";
+
+/// Webhooks (`webhooks.rs`), each with its cursor, and those that failed, which outlive their task. The two tables for them of
+/// the first version were never written: an append need not write anything for webhooks.
+///
+/// A webhook's record is a part of its task's `bytes`. Only open webhooks (state 0) are in the index.
+const V10: &str = "
+DROP TABLE push_config;
+DROP TABLE outbox;
+CREATE TABLE webhook (
+    task INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    task_as_of INTEGER,
+    failures INTEGER NOT NULL,
+    failing_since INTEGER,
+    due INTEGER NOT NULL,
+    claimed_by INTEGER,
+    claimed_until INTEGER,
+    state INTEGER NOT NULL,
+    sum INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhook_open ON webhook (task, id) WHERE state = 0;
+CREATE TABLE failed_webhook (
+    task INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    sum INTEGER NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT;
+CREATE INDEX failed_webhook_by_time ON failed_webhook (at, task, id);
 ";
 
 /// Refuses another program's database and one of a newer Baton, before anything is changed. Answers how many migrations

@@ -1,6 +1,5 @@
 //! One thread's connection and its caches.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,17 +10,15 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::known_heads::{KnownHead, KnownHeads};
+use super::scopes::{Emptied, Removals, ScopeNumbers};
 use super::tally::{TallyChanges, TaskContext};
 use super::task_counts::CountChanges;
 use super::usage::UsageChanges;
 use super::{Synchronous, schema, statements};
 use crate::store::{StoreError, StoreResult};
 
-/// Most scopes cached per connection. A scope that is not cached costs an index lookup.
-const SCOPES_REMEMBERED: usize = 4096;
-
 /// Capacity for prepared statements: more than there are.
-const STATEMENTS_KEPT: usize = 64;
+const STATEMENTS_KEPT: usize = 96;
 
 /// How long to wait for SQLite's locks. Baton has one writer, so only another program (a shell, a backup) can hold them.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,13 +34,17 @@ pub(super) struct Session {
     pub(super) usage_changes: UsageChanges,
     /// Includes what the current transaction has written.
     pub(super) heads: KnownHeads,
-    scopes: HashMap<Scope, i64>,
+    scopes: ScopeNumbers,
+    /// Scopes that the current transaction may leave empty.
+    pub(super) emptied: Emptied,
     /// The current transaction replaces a secret, which may be in the write-ahead log, too.
     pub(super) empties_log: bool,
     /// Pages in the write-ahead log as of the last commit; 0 after a complete checkpoint.
     wal_pages: Arc<AtomicUsize>,
     /// The last key given to a task; `None` until it is first read. A rollback does not lower it.
     last_key: Option<i64>,
+    /// The same for the last number given to a scope since the store was opened.
+    last_scope: Option<i64>,
 }
 
 /// How a checkpoint copies the write-ahead log into the database.
@@ -57,11 +58,11 @@ pub(super) enum Checkpoint {
 
 impl Session {
     /// The connection that writes. Opens or creates the file, and refuses another program's.
-    pub(super) fn writer(path: &Path, synchronous: Synchronous) -> StoreResult<Self> {
+    pub(super) fn writer(path: &Path, synchronous: Synchronous, removals: Removals) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut session = Self::open(path, flags)?;
+        let mut session = Self::open(path, flags, removals)?;
         // Replaces SQLite's automatic checkpoints, which do not report a failed sync.
         let pages = Arc::clone(&session.wal_pages);
         session.connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, in_log: i32| {
@@ -94,14 +95,14 @@ impl Session {
     }
 
     /// A connection that only reads. The writer's connection must be open already.
-    pub(super) fn reader(path: &Path) -> StoreResult<Self> {
+    pub(super) fn reader(path: &Path, removals: Removals) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let session = Self::open(path, flags)?;
+        let session = Self::open(path, flags, removals)?;
         session.connection.pragma_update(None, "cache_size", -4 * 1024)?;
         Ok(session)
     }
 
-    fn open(path: &Path, flags: OpenFlags) -> StoreResult<Self> {
+    fn open(path: &Path, flags: OpenFlags, removals: Removals) -> StoreResult<Self> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
@@ -118,10 +119,12 @@ impl Session {
             tally_changes: TallyChanges::default(),
             usage_changes: UsageChanges::default(),
             heads: KnownHeads::default(),
-            scopes: HashMap::new(),
+            scopes: ScopeNumbers::new(removals),
+            emptied: Emptied::default(),
             empties_log: false,
             wal_pages: Arc::default(),
             last_key: None,
+            last_scope: None,
         })
     }
 
@@ -153,10 +156,10 @@ impl Session {
         }
     }
 
-    /// The scope's number, if anything was ever stored in it.
+    /// The scope's number, if anything is stored in it.
     pub(super) fn scope(&mut self, scope: &Scope) -> StoreResult<Option<i64>> {
         if let Some(number) = self.scopes.get(scope) {
-            return Ok(Some(*number));
+            return Ok(Some(number));
         }
         let found: Option<i64> = self
             .connection
@@ -164,7 +167,7 @@ impl Session {
             .query_row(params![scope.agent, scope.tenant, scope.owner], |row| row.get(0))
             .optional()?;
         if let Some(number) = found {
-            self.remember(scope, number);
+            self.scopes.remember(scope, number);
         }
         Ok(found)
     }
@@ -174,11 +177,26 @@ impl Session {
         if let Some(number) = self.scope(scope)? {
             return Ok(number);
         }
+        let number = self.last_scope()? + 1;
+        self.last_scope = Some(number);
         let mut insert = self.connection.prepare_cached(statements::INSERT_SCOPE)?;
-        let number = insert.insert(params![scope.agent, scope.tenant, scope.owner])?;
+        insert.execute(params![number, scope.agent, scope.tenant, scope.owner])?;
         drop(insert);
-        self.remember(scope, number);
+        self.scopes.remember(scope, number);
         Ok(number)
+    }
+
+    /// The last number given to a scope, even if that scope has been removed. After a restart a number may come back: no
+    /// connection knows it then.
+    fn last_scope(&mut self) -> StoreResult<i64> {
+        match self.last_scope {
+            Some(number) => Ok(number),
+            None => {
+                let number = self.connection.query_row(statements::LAST_SCOPE, [], |row| row.get(0))?;
+                self.last_scope = Some(number);
+                Ok(number)
+            }
+        }
     }
 
     /// The key of the next task.
@@ -247,11 +265,18 @@ impl Session {
     /// Writes what is written once per transaction. To be called before the commit.
     pub(super) fn finish(&mut self) -> StoreResult<()> {
         self.tally_changes.write(&self.connection)?;
+        if !self.emptied.is_empty() {
+            // Read before the scope that has it is removed.
+            self.last_scope()?;
+            // After the tally is written: its rows are removed, too.
+            self.emptied.remove(&self.connection, &mut self.scopes)?;
+        }
         self.usage_changes.write(&self.connection)
     }
 
     pub(super) fn commit(&mut self) -> Result<(), rusqlite::Error> {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.emptied.tell(&mut self.scopes);
         Ok(())
     }
 
@@ -260,6 +285,7 @@ impl Session {
         self.count_changes = CountChanges::default();
         // The caches may hold what the transaction wrote.
         self.scopes.clear();
+        self.emptied.forget();
         self.heads.clear();
         self.tally_changes.forget();
         self.usage_changes.forget();
@@ -267,12 +293,5 @@ impl Session {
             self.connection.execute_batch("ROLLBACK")?;
         }
         Ok(())
-    }
-
-    fn remember(&mut self, scope: &Scope, number: i64) {
-        if self.scopes.len() >= SCOPES_REMEMBERED {
-            self.scopes.clear();
-        }
-        self.scopes.insert(scope.clone(), number);
     }
 }

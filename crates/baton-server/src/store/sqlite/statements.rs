@@ -20,7 +20,13 @@ macro_rules! head_columns {
 }
 
 pub(super) const FIND_SCOPE: &str = "SELECT id FROM scope WHERE agent = ?1 AND tenant = ?2 AND owner = ?3";
-pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (agent, tenant, owner) VALUES (?1, ?2, ?3)";
+pub(super) const INSERT_SCOPE: &str = "INSERT INTO scope (id, agent, tenant, owner) VALUES (?1, ?2, ?3, ?4)";
+pub(super) const LAST_SCOPE: &str = "SELECT coalesce(max(id), 0) FROM scope";
+/// Nothing is deleted while the scope has a task or a message record.
+pub(super) const REMOVE_SCOPE: &str = "DELETE FROM scope WHERE id = ?1 \
+    AND NOT EXISTS (SELECT 1 FROM task t WHERE t.scope = ?1) \
+    AND NOT EXISTS (SELECT 1 FROM message_record m WHERE m.scope = ?1)";
+pub(super) const REMOVE_TALLY: &str = "DELETE FROM tally WHERE scope = ?1";
 
 // Writing a task.
 pub(super) const COMPARE: &str = "SELECT key, version, fence, state, status_at, work, requests, said, bytes, uncounted, uncounted_task, \
@@ -179,36 +185,44 @@ pub(super) const OPEN_TASKS: &str = "\
     SELECT t.key, s.agent, s.tenant, s.owner, t.id FROM open \
     CROSS JOIN task t ON t.key = open.key CROSS JOIN scope s ON s.id = t.scope ORDER BY open.key";
 pub(super) const COUNT_BY_STATE: &str = "SELECT state, sum(tasks) FROM tally GROUP BY state";
+/// ?2: tasks that ended before this are folded, whatever their webhooks still have to deliver; ?3: limit.
 pub(super) const FOLDABLE: &str = "SELECT t.key, s.version, t.said, t.folded_through, o.owner \
     FROM task t INDEXED BY task_foldable CROSS JOIN snapshot s ON s.task = t.key CROSS JOIN scope o ON o.id = t.scope \
-    WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2";
+    WHERE t.ended_at < ?1 AND t.foldable = 1 AND (t.ended_at < ?2 \
+    OR NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0)) \
+    ORDER BY t.ended_at LIMIT ?3";
 /// The sizes of the rows with events above ?2. `lengths` is NULL in rows with a large record, so no record is read.
 pub(super) const EVENT_SIZES: &str = "SELECT number, octet_length(record), lengths FROM event INDEXED BY event_by_task \
     WHERE task = ?1 AND number > ?2 ORDER BY number";
 /// ?3: the bytes of the events that are no longer in the log.
 pub(super) const MARK_FOLDED: &str = "UPDATE task SET folded_through = ?2, foldable = 0, bytes = bytes - ?3 \
     WHERE key = ?1";
-/// Tasks that are not foldable, and those that are. The last column is the record of the first message, which outlives the
+/// Tasks that are not foldable, and those that are; ?2 and ?3 as in [`FOLDABLE`]. The last column is the record of the first message, which outlives the
 /// task: the length of its texts, if it is in the row.
 pub(super) const PURGEABLE: [&str; 2] = [
     "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
-     FROM task t INDEXED BY task_ended CROSS JOIN scope s ON s.id = t.scope WHERE t.ended_at < ?1 AND t.foldable = 0 ORDER BY t.ended_at LIMIT ?2",
+     FROM task t INDEXED BY task_ended CROSS JOIN scope s ON s.id = t.scope \
+     WHERE t.ended_at < ?1 AND t.foldable = 0 AND (t.ended_at < ?2 \
+     OR NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0)) \
+     ORDER BY t.ended_at LIMIT ?3",
     "SELECT t.ended_at, t.key, t.state, t.scope, s.owner, t.bytes, octet_length(t.message_id) + octet_length(t.id) \
-     FROM task t INDEXED BY task_foldable CROSS JOIN scope s ON s.id = t.scope WHERE t.ended_at < ?1 AND t.foldable = 1 ORDER BY t.ended_at LIMIT ?2",
+     FROM task t INDEXED BY task_foldable CROSS JOIN scope s ON s.id = t.scope \
+     WHERE t.ended_at < ?1 AND t.foldable = 1 AND (t.ended_at < ?2 \
+     OR NOT EXISTS (SELECT 1 FROM webhook w INDEXED BY webhook_open WHERE w.task = t.key AND w.state = 0)) \
+     ORDER BY t.ended_at LIMIT ?3",
 ];
 /// Deletes the rows up to event ?2, except the one that holds event ?3.
 pub(super) const FOLD_EVENTS: &str = "DELETE FROM event WHERE task = ?1 AND number <= ?2 AND number <> coalesce(( \
     SELECT min(said.number) FROM event said WHERE said.task = ?1 AND said.number >= ?3), 0)";
 /// Deletes a task and its rows; the record of its first message is moved to `message_record` before.
-pub(super) const REMOVE_TASK: [&str; 7] = [
+pub(super) const REMOVE_TASK: [&str; 6] = [
     "INSERT INTO message_record (scope, message_id, hash, task, event, reply, at, sum) \
      SELECT scope, message_id, hash, id, message_event, NULL, created_at, message_sum FROM task \
      WHERE key = ?1 AND message_id IS NOT NULL",
     "DELETE FROM event WHERE task = ?1",
     "DELETE FROM request WHERE task = ?1",
     "DELETE FROM snapshot WHERE task = ?1",
-    "DELETE FROM outbox WHERE task = ?1",
-    "DELETE FROM push_config WHERE task = ?1",
+    "DELETE FROM webhook WHERE task = ?1",
     "DELETE FROM task WHERE key = ?1",
 ];
 /// With the record's owner, and the bytes of its texts.
@@ -219,6 +233,9 @@ pub(super) const PURGEABLE_RECORDS: &str = "SELECT m.scope, m.message_id, m.hash
     ORDER BY m.at LIMIT ?2";
 pub(super) const REMOVE_RECORD: &str =
     "DELETE FROM message_record WHERE scope = ?1 AND message_id = ?2 AND hash = ?3";
+
+/// The tables of the database.
+pub(super) const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table'";
 
 pub(super) const FIND_SECRET: &str = "SELECT value FROM secret WHERE name = ?1";
 pub(super) const INSERT_SECRET: &str = "INSERT INTO secret (name, value) VALUES (?1, ?2)";

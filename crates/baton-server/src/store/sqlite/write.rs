@@ -11,7 +11,7 @@ use super::known_heads::KnownHead;
 use super::session::Session;
 use super::statements::{self as sql, signed};
 use super::tally::TaskContext;
-use super::{event_rows, read};
+use super::{event_rows, read, webhooks};
 use crate::points::{Point, reached};
 use crate::store::{
     Append, Appended, Birth, HeadState, MessageRecord, NewRequest, RECORD_BYTES, RequestId, Requested,
@@ -38,7 +38,8 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
             let message = append.message.as_ref().filter(|message| fits_row(message, &append.task, birth));
             let said = said::after(0, &append.events);
             let mut head = known_head(key, version, append, Some(said), None, 0);
-            let first = message.map_or(0, |message| message.counted_bytes().cast_signed());
+            let first = message.map_or(0, |message| message.counted_bytes().cast_signed())
+                + append.webhook.as_ref().map_or(0, |webhook| webhook.record.len() as i64);
             (head.bytes, head.uncounted) = (head.bytes + first, head.uncounted + first);
             let counted = count_at_rest(&mut head, append);
             if !insert_task(&session.connection, scope, append, birth, message, &head)? {
@@ -86,6 +87,9 @@ pub(super) fn append(session: &mut Session, scope: &Scope, append: &Append) -> S
     let key = head.key;
     session.heads.put((scope, append.task.clone()), head);
     let connection = &session.connection;
+    if let Some(webhook) = &append.webhook {
+        webhooks::insert_with_task(connection, key, webhook)?;
+    }
     reached(Point::AppendHead);
     if !append.events.is_empty() {
         debug_assert!(
@@ -174,12 +178,10 @@ pub(super) fn put_reply(
 }
 
 pub(super) fn secret(session: &mut Session, name: &str, fresh: &[u8]) -> StoreResult<Vec<u8>> {
-    let connection = &session.connection;
-    let kept = connection.prepare_cached(sql::FIND_SECRET)?.query_row([name], |row| row.get(0)).optional()?;
-    match kept {
+    match read::find_secret(session, name)? {
         Some(kept) => Ok(kept),
         None => {
-            connection.prepare_cached(sql::INSERT_SECRET)?.execute(params![name, fresh])?;
+            session.connection.prepare_cached(sql::INSERT_SECRET)?.execute(params![name, fresh])?;
             reached(Point::SecretMade);
             Ok(fresh.to_vec())
         }
@@ -228,15 +230,20 @@ struct Foldable {
 }
 
 /// Deletes the events of ended tasks that their snapshots cover.
-pub(super) fn fold_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+pub(super) fn fold_ended(
+    session: &mut Session,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
+    let bounds = params![before.as_millis(), despite_webhooks.as_millis(), limit];
     let connection = &session.connection;
     let mut find = connection.prepare_cached(sql::FOLDABLE)?;
     let task = |row: &rusqlite::Row<'_>| {
         let (key, through, said) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(Foldable { key, through, said, folded: sql::unsigned(row, 3)?, owner: row.get(4)? })
     };
-    let tasks: Vec<Foldable> =
-        find.query_map(params![before.as_millis(), limit], task)?.collect::<Result<_, _>>()?;
+    let tasks: Vec<Foldable> = find.query_map(bounds, task)?.collect::<Result<_, _>>()?;
     for Foldable { key, through, said, folded, owner } in &tasks {
         let mut sizes = connection.prepare_cached(sql::EVENT_SIZES)?;
         let bytes = event_rows::bytes_within(&mut sizes, *key, *folded, through.cast_unsigned())?;
@@ -260,7 +267,13 @@ struct EndedTask {
     bytes: i64,
 }
 
-pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) -> StoreResult<u64> {
+pub(super) fn purge_ended(
+    session: &mut Session,
+    before: Timestamp,
+    despite_webhooks: Timestamp,
+    limit: u32,
+) -> StoreResult<u64> {
+    let bounds = params![before.as_millis(), despite_webhooks.as_millis(), limit];
     let last_key = session.last_key()?;
     let connection = &session.connection;
     let mut ended: Vec<EndedTask> = Vec::new();
@@ -273,7 +286,7 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
             let bytes = row.get::<_, i64>(5)? - kept;
             Ok(EndedTask { ended_at, key, state, scope: row.get(3)?, owner: row.get(4)?, bytes })
         };
-        for found in find.query_map(params![before.as_millis(), limit], task)? {
+        for found in find.query_map(bounds, task)? {
             ended.push(found?);
         }
     }
@@ -283,6 +296,7 @@ pub(super) fn purge_ended(session: &mut Session, before: Timestamp, limit: u32) 
         // Before the row is deleted: the context is read from it.
         session.state_changed(*scope, TaskContext::OfTask(*key), Some(*state), None)?;
         session.usage_changes.add(owner, -1, -bytes);
+        session.emptied.add(*scope);
         for remove in sql::REMOVE_TASK {
             session.connection.prepare_cached(remove)?.execute([key])?;
             reached(Point::PurgeRows);
@@ -324,6 +338,7 @@ pub(super) fn purge_records(session: &mut Session, before: Timestamp, limit: u32
     for OldRecord { scope, message_id, hash, owner, bytes } in &found {
         connection.prepare_cached(sql::REMOVE_RECORD)?.execute(params![scope, message_id, hash])?;
         session.usage_changes.add(owner, 0, -bytes);
+        session.emptied.add(*scope);
         reached(Point::PurgeRecord);
     }
     Ok(found.len() as u64)

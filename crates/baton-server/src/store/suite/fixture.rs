@@ -111,6 +111,7 @@ pub(in crate::store) fn birth(task: &str) -> Append {
         snapshot: None,
         message: None,
         settled: Vec::new(),
+        webhook: None,
     }
 }
 

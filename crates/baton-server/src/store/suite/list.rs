@@ -247,7 +247,7 @@ pub(super) async fn rows_are_whole_tasks(store: &Arc<dyn Store>) {
     written(store, birth("b").events(2).at(2).snapshot()).await;
     written(store, next("b", 2).events(2).at(3)).await;
     written(store, birth("c").ended(4)).await;
-    store.fold_ended(at(100), 10).await.unwrap();
+    store.fold_ended(at(100), at(100), 10).await.unwrap();
     let page = tasks(store, &scope(), &query()).await;
     let loaded = [load(store, "c").await, load(store, "b").await, load(store, "a").await];
     assert_eq!(page, loaded);
@@ -298,7 +298,7 @@ pub(super) async fn the_total_of_a_large_context_stays_right(store: &Arc<dyn Sto
     assert_eq!(total(store, &filter(&[])).await, 1_011);
     assert_eq!(total(store, &filter(&[TaskState::Submitted])).await, 1_008);
     assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 2);
-    assert_eq!(store.purge_ended(at(6), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(6), at(6), 10).await.unwrap(), 1);
     assert_eq!(total(store, &filter(&[TaskState::Completed])).await, 1);
     assert_eq!(total(store, &filter(&[TaskState::Completed, TaskState::Working])).await, 2);
     assert_eq!(total(store, &filter(&[])).await, 1_010);
@@ -412,9 +412,9 @@ pub(super) async fn brief_tasks_say_what_their_status_says(store: &Arc<dyn Store
         assert_eq!(shown().await, brief, "{}", task.version);
         expected = Some(brief);
     }
-    assert_eq!(store.fold_ended(at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.fold_ended(at(100), at(100), 10).await.unwrap(), 1);
     assert_eq!(store.events(&scope(), &id("t"), 0, 100).await.unwrap(), []);
     assert_eq!(Some(shown().await), expected);
-    assert_eq!(store.purge_ended(at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(at(100), at(100), 10).await.unwrap(), 1);
     assert_eq!(listed(store, &ListQuery { detail: Detail::Status, ..query() }).await, [] as [&str; 0]);
 }

@@ -42,6 +42,7 @@ mod recovery;
 mod request;
 mod retention;
 mod scope;
+mod webhook;
 
 use std::fmt;
 use std::pin::Pin;
@@ -186,6 +187,10 @@ macro_rules! for_every_case {
                 foreign_scopes_write_nothing
                 the_same_names_live_side_by_side
                 names_that_run_together_stay_apart
+                s12_nothing_is_left_of_invented_tenants
+                s12_calls_that_write_nothing_leave_nothing
+                s12_a_message_record_keeps_its_scope
+                s12_a_scope_that_was_removed_may_come_back
             }
             list {
                 newest_status_comes_first
@@ -246,6 +251,21 @@ macro_rules! for_every_case {
                 s16_the_last_record_of_a_credential_is_kept
                 s16_a_removed_credential_is_gone
             }
+            webhook {
+                s14_a_webhook_begins_after_the_last_event
+                s14_a_webhook_that_comes_with_the_task_misses_nothing
+                s14_a_task_has_several_webhooks_up_to_a_limit
+                s14_a_replaced_webhook_goes_on_where_it_was
+                s14_a_webhook_of_an_ended_task_is_finished
+                s14_whoever_knows_the_revision_moves_the_webhook
+                s14_a_removed_webhook_is_gone
+                s14_open_webhooks_come_page_by_page
+                s14_retention_waits_for_open_webhooks_within_a_bound
+                s14_webhooks_count_for_their_owner
+                s14_failed_webhooks_outlive_their_task
+                s14_one_of_20_moves_wins
+                s14_no_webhook_stays_open_beside_the_end
+            }
             check {
                 a_store_that_works_says_so
                 a_check_changes_nothing_that_is_shown
@@ -261,6 +281,7 @@ macro_rules! for_every_case {
                 a_load_between_appends_is_whole
                 requests_and_settling_lose_none
                 no_message_slips_in_beside_the_end
+                s12_a_task_is_found_however_often_its_scope_was_empty
                 one_of_20_secrets_is_kept
                 one_of_20_replaces_a_secret
                 one_of_20_replies_is_kept

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use baton_protocol::domain::Scope;
 use tokio::task::JoinSet;
 
 use super::fixture::*;
-use crate::store::{Append, Appended, NewRequest, Requested, Store, Work};
+use crate::store::{Append, Appended, NewRequest, OwnerUsage, Requested, Store, Work};
 
 /// Makes all appends at once; the answers are in no order.
 async fn append_all(store: &Arc<dyn Store>, appends: Vec<Append>) -> Vec<Appended> {
@@ -230,6 +231,32 @@ pub(super) async fn no_message_slips_in_beside_the_end(store: &Arc<dyn Store>) {
         }
         assert_eq!(store.requests(&scope(), &id(task)).await.unwrap(), []);
     }
+}
+
+/// Sweeps empty a scope while others write to it: what was written stays.
+pub(super) async fn s12_a_task_is_found_however_often_its_scope_was_empty(store: &Arc<dyn Store>) {
+    let mut callers = JoinSet::new();
+    for caller in 0..8 {
+        let store = store.clone();
+        callers.spawn(async move {
+            for round in 0..25 {
+                let scope = Scope::new("agent", &format!("tenant {}", round % 2), "owner");
+                let (task, message) = (format!("t {caller} {round}"), format!("m {caller} {round}"));
+                written_in(&store, &scope, birth(&task).with_message(&message, 1)).await;
+                tokio::task::yield_now().await;
+                assert!(store.head(&scope, &id(&task)).await.unwrap().is_some(), "{task} is lost");
+                written_in(&store, &scope, next(&task, 1).ended(1)).await;
+                store.put_reply(&scope, reply(&format!("r {caller} {round}"), 1, "r")).await.unwrap();
+                store.purge_ended(at(100), at(100), 20).await.unwrap();
+                store.purge_records(at(100), 40).await.unwrap();
+            }
+        });
+    }
+    callers.join_all().await;
+    while store.purge_ended(at(100), at(100), 100).await.unwrap() > 0 {}
+    while store.purge_records(at(100), 100).await.unwrap() > 0 {}
+    assert_eq!(store.task_count().await.unwrap(), 0);
+    assert_eq!(store.owner_usage("owner").await.unwrap(), OwnerUsage::default());
 }
 
 pub(super) async fn one_of_20_secrets_is_kept(store: &Arc<dyn Store>) {

@@ -101,7 +101,7 @@ pub(super) async fn what_is_loaded_folds_into_the_task(store: &Arc<dyn Store>) {
         written(store, append.with(|append| append.snapshot = halfway)).await;
         assert_eq!(record::fold(&load(store, "t").await).unwrap(), task);
     }
-    assert_eq!(store.fold_ended(at(100), 10).await.unwrap(), 1);
+    assert_eq!(store.fold_ended(at(100), at(100), 10).await.unwrap(), 1);
     assert_eq!(record::fold(&load(store, "t").await).unwrap(), task);
     let page = tasks(store, &scope(), &query()).await;
     assert_eq!(record::fold(&page[0]).unwrap(), task);

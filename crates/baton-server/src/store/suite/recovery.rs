@@ -63,9 +63,12 @@ pub(super) async fn open_tasks_come_page_by_page_by_key(store: &Arc<dyn Store>) 
 }
 
 pub(super) async fn the_first_secret_is_kept(store: &Arc<dyn Store>) {
+    assert_eq!(store.find_secret("cursor").await.unwrap(), None);
     assert_eq!(store.secret("cursor", vec![1, 2, 3]).await.unwrap(), [1, 2, 3]);
     assert_eq!(store.secret("cursor", vec![4, 5, 6]).await.unwrap(), [1, 2, 3]);
+    assert_eq!(store.find_secret("webhook").await.unwrap(), None, "to look for it does not make it");
     assert_eq!(store.secret("webhook", vec![7]).await.unwrap(), [7]);
+    assert_eq!(store.find_secret("cursor").await.unwrap(), Some(vec![1, 2, 3]));
     assert_eq!(store.secret("cursor", vec![]).await.unwrap(), [1, 2, 3]);
 }
 
@@ -74,6 +77,7 @@ pub(super) async fn secrets_are_any_bytes_under_any_name(store: &Arc<dyn Store>)
     for name in ["'; --", "%", "schlüssel", "a b", "{a}"] {
         store.secret(name, bytes.clone()).await.unwrap();
         assert_eq!(store.secret(name, Vec::new()).await.unwrap(), bytes, "{name}");
+        assert_eq!(store.find_secret(name).await.unwrap().as_ref(), Some(&bytes), "{name}");
     }
 }
 

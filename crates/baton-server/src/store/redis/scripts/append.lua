@@ -97,4 +97,11 @@ if ended == '1' or (was and was.ended == '1') then
   set_member(ended == '1' and tonumber(now.told or '0') > tonumber(now.folded), foldable_key, status_at, path)
 end
 mark_open(path, now)
+local webhook, record = ARGV[at], ARGV[at + 1]
+if webhook ~= '' then
+  redis.call('HSET', webhooks_key(path), webhook, '1 0 - 0 - 0 - - 0\n' .. record)
+  redis.call('HSET', key, 'bytes', string.format('%.0f', bytes + #record))
+  add_usage(scope, 0, #record)
+  mark_webhooks(path, now.number)
+end
 return { 'written', now.number }

@@ -1,6 +1,8 @@
--- Drops the events that the snapshots cover, of up to ARGV[2] tasks that ended before ARGV[1]. Answers how many tasks.
-local paths = redis.call('ZRANGEBYSCORE', foldable_key, '-inf', '(' .. ARGV[1], 'LIMIT', 0, ARGV[2])
-for _, path in ipairs(paths) do
+-- Drops the events that the snapshots cover, of up to ARGV[2] tasks that ended before ARGV[1] and have no open webhooks or
+-- ended before ARGV[3]. Answers how many tasks.
+local paths = oldest(foldable_key, ARGV[1], ARGV[3], tonumber(ARGV[2]))
+for i = 1, #paths, 2 do
+  local path = paths[i]
   local head = read_head(path)
   -- Lists show the status message without reading the snapshot, so its event is kept.
   local number, said = status_event(path, head)
@@ -16,4 +18,4 @@ for _, path in ipairs(paths) do
   add_usage(path, 0, -dropped)
   redis.call('ZREM', foldable_key, path)
 end
-return #paths
+return #paths / 2

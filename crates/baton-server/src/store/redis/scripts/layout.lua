@@ -13,11 +13,14 @@ local function requests_key(path) return bucket .. 'r:' .. path end      -- hash
 local function request_refs_key(path) return bucket .. 'q:' .. path end  -- hash: request id -> message ref
 local function owned_key(path) return bucket .. 'o:' .. path end         -- set: refs of its message records
 local function record_key(ref) return bucket .. 'm:' .. ref end          -- hash: a message record
+local function webhooks_key(path) return bucket .. 'w:' .. path end      -- hash: webhook id -> cursor and record
 local function usage_key(owner) return bucket .. 'u:' .. owner end       -- hash: what it has in this bucket
 local open_key = bucket .. 'open'          -- sorted set by task number: tasks with work or requests
 local ended_key = bucket .. 'ended'        -- sorted set by time of the end: ended tasks
 local foldable_key = bucket .. 'foldable'  -- sorted set by time of the end: those with events to fold
 local orphans_key = bucket .. 'orphans'    -- sorted set by time: refs of message records whose task is gone
+local hooked_key = bucket .. 'hooked'      -- sorted set by task number: tasks with webhooks
+local hooks_key = bucket .. 'hooks'        -- sorted set by task number: tasks with open webhooks
 local number_key = bucket .. 'number'      -- the last task's number
 local tasks_key = bucket .. 'tasks'        -- the number of tasks
 
@@ -120,4 +123,46 @@ end
 local function mark_open(path, head)
   local open = head.work ~= '0' or redis.call('HLEN', requests_key(path)) > 0
   set_member(open, open_key, head.number, path)
+end
+
+-- A webhook is its cursor, nine numbers in text with spaces between ('-' for none), a line break, and its record:
+-- revision, done, task_as_of, failures, failing_since, due, claimed_by, claimed_until, state. State 0 is open.
+local function cursor_of(webhook)
+  local line = string.match(webhook, '^[^\n]*')
+  local cursor = {}
+  for number in string.gmatch(line, '[^ ]+') do cursor[#cursor + 1] = number end
+  return cursor, string.sub(webhook, #line + 2)
+end
+
+-- Keeps a task in the sets of tasks with webhooks as long as it has some.
+local function mark_webhooks(path, number)
+  local any, open = false, false
+  for _, webhook in ipairs(redis.call('HVALS', webhooks_key(path))) do
+    any = true
+    if cursor_of(webhook)[9] == '0' then open = true end
+  end
+  set_member(any, hooked_key, number, path)
+  set_member(open, hooks_key, number, path)
+end
+
+-- May the task be folded or removed? Not while a webhook is open, unless it ended before `despite`.
+local function may_go(path, ended_at, despite)
+  return tonumber(ended_at) < tonumber(despite) or not redis.call('ZSCORE', hooks_key, path)
+end
+
+-- Up to `limit` tasks of a set by the time of their end: path, time, path, time, … Only those that may go.
+local function oldest(set, before, despite, limit)
+  local found, skip = {}, 0
+  while #found < 2 * limit do
+    local page = redis.call('ZRANGEBYSCORE', set, '-inf', '(' .. before, 'WITHSCORES', 'LIMIT', skip, limit)
+    for i = 1, #page, 2 do
+      if #found < 2 * limit and may_go(page[i], page[i + 1], despite) then
+        found[#found + 1] = page[i]
+        found[#found + 1] = page[i + 1]
+      end
+    end
+    if #page < 2 * limit then break end
+    skip = skip + limit
+  end
+  return found
 end

@@ -4,12 +4,15 @@ use super::*;
 use crate::store::record::{IssuedKey, fold, write_reply};
 use crate::store::suite::fixture::query;
 use crate::store::suite::golden;
-use crate::store::{Bytes, NewRequest, OwnerUsage, PendingRequest, ReplicaId, Settled};
+use crate::store::{
+    Bytes, Claim, FailedWebhook, NewRequest, NewWebhook, OwnerUsage, PendingRequest, ReplicaId, Settled,
+    StoredWebhook, WebhookCursor, WebhookState,
+};
 use crate::store::{Detail, ListQuery, Listed, said};
-use baton_protocol::domain::{ListFilter, Role};
+use baton_protocol::domain::{ListFilter, PushConfigId, Role};
 
 /// The newest is the last. The older ones cannot be generated any more.
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     "sqlite-v1.db",
     "sqlite-v2.db",
     "sqlite-v3.db",
@@ -18,10 +21,13 @@ const FILES: [&str; 8] = [
     "sqlite-v6.db",
     "sqlite-v7.db",
     "sqlite-v8.db",
+    "sqlite-v9.db",
+    "sqlite-v10.db",
 ];
 
-/// The first that has credentials.
+/// The first that has credentials, and the first that has webhooks.
 const WITH_CREDENTIALS: usize = 5;
+const WITH_WEBHOOKS: usize = 9;
 
 fn events(range: std::ops::Range<usize>) -> Vec<StoredEvent> {
     let story = golden::story();
@@ -62,6 +68,7 @@ async fn write(store: &SqliteStore, scope: &Scope) {
             snapshot: Some(StoredSnapshot::encode(&golden::snapshot(3))),
             message: Some(record("m-1", Some(golden::task_id()), Some(1))),
             settled: Vec::new(),
+            webhook: None,
         };
         store.append(owned, first.clone()).await.unwrap();
         first = Append { birth: None, expected: 3, fence: 3, snapshot: None, message: None, ..first };
@@ -82,10 +89,31 @@ async fn write(store: &SqliteStore, scope: &Scope) {
             store.append(owned, first).await.unwrap();
         }
     }
-    assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.fold_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
     assert_eq!(store.put_reply(scope, reply()).await.unwrap(), None);
     store.secret("cursor", b"not so secret".to_vec()).await.unwrap();
     store.put_credential(golden::key().to_stored()).await.unwrap();
+    let key = store.head(scope, &golden::task_id()).await.unwrap().unwrap().key;
+    let StoredWebhook { id, record, cursor } = webhook();
+    let new = NewWebhook { id: id.clone(), record: record.clone(), most: 1 };
+    store.put_webhook(scope, &golden::task_id(), new).await.unwrap();
+    assert!(store.move_webhook(key, &id, 1, cursor).await.unwrap());
+    store.put_failed_webhook(FailedWebhook { key, id, at: golden::at(9), record }, 10).await.unwrap();
+}
+
+/// As it is stored: moved once.
+fn webhook() -> StoredWebhook {
+    let cursor = WebhookCursor {
+        revision: 2,
+        done: 4,
+        task_as_of: Some(6),
+        failures: 3,
+        failing_since: Some(golden::at(2)),
+        due: golden::at(8),
+        claim: Some(Claim { by: ReplicaId(5), until: golden::at(9) }),
+        state: WebhookState::Open,
+    };
+    StoredWebhook { id: PushConfigId::parse("hook").unwrap(), record: Bytes::from_static(b"1 W\n{}"), cursor }
 }
 
 #[tokio::test]
@@ -101,7 +129,8 @@ async fn what_every_version_wrote_is_read() {
     }
     for (n, file) in FILES.into_iter().enumerate() {
         let keys = if n < WITH_CREDENTIALS { vec![] } else { vec![golden::key()] };
-        check_reads(file, &keys).await;
+        let webhooks = if n < WITH_WEBHOOKS { vec![] } else { vec![webhook()] };
+        check_reads(file, &keys, &webhooks).await;
     }
 }
 
@@ -119,7 +148,7 @@ fn the_newest_file_has_the_format_of_today() {
     assert_eq!(version(&copy), version(&folder.path().join("baton.db")));
 }
 
-async fn check_reads(file: &str, keys: &[IssuedKey]) {
+async fn check_reads(file: &str, keys: &[IssuedKey], webhooks: &[StoredWebhook]) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(file);
     let (waiting, ended) = (scope("waiting"), scope("ended"));
@@ -159,11 +188,19 @@ async fn check_reads(file: &str, keys: &[IssuedKey]) {
     let read: Vec<_> = stored.iter().map(|stored| IssuedKey::from_stored(stored).unwrap()).collect();
     assert_eq!(read, keys, "{file}");
 
+    assert_eq!(store.webhooks(&waiting, &task).await.unwrap(), webhooks, "{file}");
+    let still_open = store.open_webhooks(None, 10).await.unwrap();
+    assert_eq!(
+        still_open.iter().map(|open| &open.webhook).collect::<Vec<_>>(),
+        webhooks.iter().collect::<Vec<_>>()
+    );
+    assert_eq!(store.failed_webhooks(None, 10).await.unwrap().len(), webhooks.len(), "{file}");
+
     check_lists(&store, file).await;
     check_usage(&store, file).await;
 
     // The second of two tasks is purged; its key must not be used again.
-    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
     drop(store);
     let store = open(&path);
     let first = record("m-1", Some(task.clone()), Some(1));
@@ -205,7 +242,10 @@ async fn check_usage(store: &SqliteStore, file: &str) {
         let pending = store.requests(&scope, &task).await.unwrap();
         let snapshot = store.load(&scope, &task).await.unwrap().unwrap().snapshot.unwrap();
         let events = events.iter().chain(pending.iter().map(|pending| &pending.event));
-        let bytes = events.map(StoredEvent::record).chain([snapshot.record()]).map(Bytes::len).sum::<usize>();
+        let webhooks = store.webhooks(&scope, &task).await.unwrap();
+        let records_of = events.map(StoredEvent::record).chain([snapshot.record()]);
+        let all = records_of.chain(webhooks.iter().map(|webhook| &webhook.record));
+        let bytes = all.map(Bytes::len).sum::<usize>();
         let expected = OwnerUsage { tasks: 1, bytes: bytes as u64 + records };
         assert_eq!(store.owner_usage(owner).await.unwrap(), expected, "{file}");
     }
@@ -224,6 +264,10 @@ async fn s12_what_format_4_left_unfolded_is_folded() {
         CREATE INDEX task_unfolded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through = 0;
         CREATE INDEX task_folded ON task (ended_at) WHERE ended_at IS NOT NULL AND folded_through <> 0;
         DROP TABLE credential;
+        DROP TABLE webhook;
+        DROP TABLE failed_webhook;
+        CREATE TABLE push_config (task INTEGER NOT NULL) STRICT;
+        CREATE TABLE outbox (task INTEGER NOT NULL) STRICT;
         DROP TABLE owner_usage;
         ALTER TABLE task DROP COLUMN bytes;
         ALTER TABLE task DROP COLUMN uncounted;
@@ -240,7 +284,7 @@ async fn s12_what_format_4_left_unfolded_is_folded() {
     drop(store);
     rusqlite::Connection::open(&path).unwrap().execute_batch(DOWNGRADE_TO_4).unwrap();
     let store = open(&path);
-    assert_eq!(store.fold_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.fold_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
     for (task, folded) in [("with-snapshot", 1), ("without", 0)] {
         assert_eq!(
             store.head(&scope("o"), &id(task)).await.unwrap().unwrap().folded_through,
@@ -248,5 +292,5 @@ async fn s12_what_format_4_left_unfolded_is_folded() {
             "{task}"
         );
     }
-    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 2);
+    assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 2);
 }

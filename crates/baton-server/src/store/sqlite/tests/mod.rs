@@ -78,6 +78,7 @@ fn append(task: &str, expected: u64, state: TaskState) -> Append {
         snapshot: None,
         message: None,
         settled: Vec::new(),
+        webhook: None,
     }
 }
 

@@ -100,10 +100,10 @@ fn what_open_tasks_have_not_counted_is_found_by_their_index() {
 }
 
 #[test]
-fn a_purge_finds_what_a_task_owns_by_key() {
-    for statement in sql::REMOVE_TASK {
+fn a_purge_finds_what_a_task_or_a_scope_owns_by_key() {
+    for statement in sql::REMOVE_TASK.into_iter().chain([sql::REMOVE_SCOPE, sql::REMOVE_TALLY]) {
         let plan = explain("EXPLAIN QUERY PLAN", statement, 3);
-        assert!(plan.iter().all(|line| line.starts_with("SEARCH")), "{statement}: {plan:#?}");
+        assert!(!plan.iter().any(|line| line.contains("SCAN ")), "{statement}: {plan:#?}");
     }
 }
 
@@ -123,7 +123,7 @@ fn an_append_that_leaves_the_status_alone_touches_no_index() {
 #[test]
 fn s12_no_statement_is_planned_anew_for_other_values() {
     let (folder, _store) = store();
-    let session = session::Session::reader(&folder.path().join("baton.db")).unwrap();
+    let session = session::Session::reader(&folder.path().join("baton.db"), Removals::default()).unwrap();
     let reading =
         [sql::HEAD, sql::LOAD, sql::LOAD_WITHIN, sql::EVENTS, sql::TAIL, sql::REQUESTS, sql::FIND_MESSAGE];
     let listing = [

@@ -92,7 +92,7 @@ async fn a_first_message_is_in_its_tasks_row_and_outlives_it() {
     let mut again = append("other", 0, TaskState::Completed);
     again.message = Some(message.clone());
     for purged in [0, 1] {
-        assert_eq!(store.purge_ended(time(5 * purged), 10).await.unwrap(), purged as u64);
+        assert_eq!(store.purge_ended(time(5 * purged), time(5 * purged), 10).await.unwrap(), purged as u64);
         assert_eq!(count(&store, "SELECT count(*) FROM message_record").await, purged);
         assert_eq!(
             store.message(&scope, &message.message_id, &message.hash).await.unwrap().as_ref(),
@@ -138,7 +138,7 @@ async fn s12_an_open_task_does_not_write_its_owners_row() {
     store.append(&scope, end).await.unwrap();
     assert_eq!(count(&store, counted).await, bytes.cast_signed());
     assert_eq!(store.owner_usage("o").await.unwrap(), OwnerUsage { tasks: 1, bytes });
-    assert_eq!(store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+    assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
     assert_eq!(count(&store, "SELECT count(*) FROM owner_usage").await, 0);
 }
 
@@ -158,6 +158,67 @@ async fn keys_do_not_come_back_after_a_purge_and_a_restart() {
         };
         assert!(key > last, "{task}: {key:?} after {last:?}");
         last = key;
-        assert_eq!(open_store.purge_ended(Timestamp::MAX, 10).await.unwrap(), 1);
+        assert_eq!(open_store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
+    }
+}
+
+/// Formats before the ninth kept every scope that ever had a task.
+#[tokio::test]
+async fn s12_scopes_that_format_8_left_behind_are_removed() {
+    let (folder, store) = store();
+    let path = folder.path().join("baton.db");
+    store.append(&scope("o"), append("t", 0, TaskState::Completed)).await.unwrap();
+    drop(store);
+    let leave_behind = "
+        INSERT INTO scope (id, agent, tenant, owner) VALUES (7, 'agent', 'invented', 'o'), (8, 'agent', 'replied', 'o');
+        INSERT INTO tally (scope, state, tasks) VALUES (7, 2, 0), (7, 3, 0);
+        INSERT INTO message_record (scope, message_id, hash, reply, at) VALUES (8, 'm', zeroblob(32), x'31', 0);
+        DROP TABLE webhook;
+        DROP TABLE failed_webhook;
+        CREATE TABLE push_config (task INTEGER NOT NULL) STRICT;
+        CREATE TABLE outbox (task INTEGER NOT NULL) STRICT;
+        PRAGMA user_version = 8;";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(leave_behind).unwrap();
+    let store = open(&path);
+    assert_eq!(count(&store, "SELECT count(*) FROM scope").await, 2);
+    assert_eq!(count(&store, "SELECT count(*) FROM tally").await, 1);
+    assert!(store.head(&scope("o"), &id("t")).await.unwrap().is_some());
+    let replied = Scope::new("agent", "replied", "o");
+    assert!(store.message(&replied, &MessageId::parse("m").unwrap(), &[0; 32]).await.unwrap().is_some());
+}
+
+/// A scope that a later write of the same commit stores something in stays.
+#[tokio::test]
+async fn s12_a_scope_is_removed_only_if_it_is_empty_at_the_end_of_the_commit() {
+    let (_folder, store) = store();
+    let scope = scope("o");
+    store.append(&scope, append("t", 0, TaskState::Completed)).await.unwrap();
+    let held = HeldWriter::new(&store);
+    let mut purge = Box::pin(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10));
+    enqueue(purge.as_mut());
+    let mut send = Box::pin(store.append(&scope, append("u", 0, TaskState::Completed)));
+    enqueue(send.as_mut());
+    let commits = store.commits();
+    held.release().await;
+    assert_eq!(purge.await.unwrap(), 1);
+    assert!(matches!(send.await.unwrap(), Appended::Written(_)));
+    assert_eq!(store.commits(), commits + 2, "the one that was held, and one for both");
+    assert!(store.head(&scope, &id("u")).await.unwrap().is_some());
+    assert_eq!(count(&store, "SELECT count(*) FROM scope").await, 1);
+    assert_eq!(count(&store, "SELECT sum(tasks) FROM tally").await, 1);
+}
+
+/// A reader may have looked up the number of a scope just before the scope was removed.
+#[tokio::test]
+async fn s12_the_number_of_a_removed_scope_is_not_given_to_another() {
+    let (_folder, store) = store();
+    let mut last = 0;
+    for owner in ["a", "b", "c"] {
+        store.append(&scope(owner), append("t", 0, TaskState::Completed)).await.unwrap();
+        let number = count(&store, "SELECT max(id) FROM scope").await;
+        assert!(number > last, "{owner}: {number} after {last}");
+        last = number;
+        assert_eq!(store.purge_ended(Timestamp::MAX, Timestamp::MAX, 10).await.unwrap(), 1);
+        assert_eq!(count(&store, "SELECT count(*) FROM scope").await, 0);
     }
 }

@@ -194,10 +194,16 @@ async fn apply(store: &Arc<dyn Store>, model: &mut Model, step: Step) {
             assert_eq!(store.open_tasks(after, limit).await.unwrap(), model.open_tasks(after, limit));
         }
         Step::Fold { before } => {
-            assert_eq!(store.fold_ended(at(before), NO_LIMIT).await.unwrap(), model.fold_ended(at(before)));
+            assert_eq!(
+                store.fold_ended(at(before), at(before), NO_LIMIT).await.unwrap(),
+                model.fold_ended(at(before))
+            );
         }
         Step::Purge { before } => {
-            assert_eq!(store.purge_ended(at(before), NO_LIMIT).await.unwrap(), model.purge_ended(at(before)));
+            assert_eq!(
+                store.purge_ended(at(before), at(before), NO_LIMIT).await.unwrap(),
+                model.purge_ended(at(before))
+            );
             assert_eq!(store.task_count().await.unwrap(), model.tasks.len() as u64);
         }
         Step::PurgeRecords { before } => {

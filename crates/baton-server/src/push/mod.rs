@@ -1,0 +1,362 @@
+//! Webhooks: readers of task logs that the server calls.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `registry` | the open webhooks in memory: which have something to deliver, and when |
+//! | `worker`, `endpoints` | takes them one after the other, and bounds the calls to each host |
+//! | `notification` | what is sent, as a function of the log |
+//! | `webhook`, `credentials` | a webhook's record, its secrets and headers |
+//! | `deliver` | one call |
+//! | `schedule` | what follows a call, as a pure function |
+//! | `target` | the guard: callers choose URLs, so without it anybody could make the server call its own network |
+//! | `failed` | webhooks that failed for good |
+
+pub(crate) mod credentials;
+pub(crate) mod deliver;
+mod endpoints;
+mod failed;
+pub(crate) mod notification;
+pub(crate) mod options;
+pub(crate) mod registry;
+pub(crate) mod schedule;
+pub(crate) mod target;
+mod webhook;
+mod worker;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use baton_protocol::domain::{PushConfig, PushConfigId, Scope, TaskId, Timestamp};
+use baton_protocol::{Error, ErrorKind, Generation};
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use self::deliver::{DeliverOptions, Deliverer, Outcome, Post};
+use self::notification::Notification;
+use self::options::PushOptions;
+use self::registry::{Job, Registry, TooMany};
+use self::target::{Guard, TargetRules, resolver};
+use self::webhook::{Webhook, event_id};
+use crate::auth::random_bytes;
+use crate::engine::clock::Clock;
+use crate::engine::{WatchedStore, from_store, not_found};
+use crate::secrets::Wrapping;
+use crate::store::record::WebhookRecord;
+use crate::store::{
+    NewWebhook, OpenWebhook, PutWebhook, StoreResult, StoredWebhook, WebhookCursor, WebhookState,
+};
+
+/// How many open webhooks are read at once at start.
+const PAGE: u32 = 500;
+
+/// A cheap handle on the server's webhooks.
+#[derive(Clone)]
+pub(crate) struct Push(Arc<Shared>);
+
+struct Shared {
+    options: PushOptions,
+    registry: Arc<Registry>,
+    guard: Guard,
+    deliverer: Deliverer,
+    store: WatchedStore,
+    clock: Arc<dyn Clock>,
+    wrapping: Wrapping,
+    /// Makes the ids of events.
+    id_key: Vec<u8>,
+    counts: Counts,
+    stopping: CancellationToken,
+}
+
+/// What is counted since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    delivered: AtomicU64,
+    retried: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Counts {
+    fn delivered(&self) {
+        self.delivered.fetch_add(1, Relaxed);
+    }
+
+    fn retried(&self) {
+        self.retried.fetch_add(1, Relaxed);
+    }
+
+    fn failed(&self) {
+        self.failed.fetch_add(1, Relaxed);
+    }
+}
+
+impl fmt::Debug for Push {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Push").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+/// What the server gives to its webhooks.
+pub(crate) struct Parts {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) store: WatchedStore,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) wrapping: Wrapping,
+    pub(crate) id_key: Vec<u8>,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Push {
+    /// Fails with a reason if an option cannot be used.
+    pub(crate) fn new(options: PushOptions, parts: Parts) -> Result<Self, String> {
+        let allow = options
+            .allow
+            .iter()
+            .map(|text| text.parse().map_err(|bad: target::allow::BadAllowed| bad.to_string()));
+        let rules = TargetRules { development: options.development, allow: allow.collect::<Result<_, _>>()? };
+        let deliver = DeliverOptions {
+            timeout: options.timeout,
+            extra_roots: options.extra_roots.clone(),
+            ..DeliverOptions::default()
+        };
+        let guard = Guard::new(rules, resolver::system());
+        let deliverer = Deliverer::new(guard.clone(), deliver)?;
+        let Parts { registry, store, clock, wrapping, id_key, stopping } = parts;
+        let counts = Counts::default();
+        Ok(Push(Arc::new(Shared {
+            options,
+            registry,
+            guard,
+            deliverer,
+            store,
+            clock,
+            wrapping,
+            id_key,
+            counts,
+            stopping,
+        })))
+    }
+
+    /// Finds what is undelivered, and begins to deliver. Answers how many webhooks are open.
+    pub(crate) async fn start(&self) -> StoreResult<usize> {
+        let shared = &self.0;
+        let mut after = None;
+        loop {
+            let page = shared.store.open_webhooks(after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.key, last.webhook.id.clone()));
+            for open in page {
+                shared.registry.put(open);
+            }
+        }
+        tokio::spawn(worker::run(Arc::clone(shared)));
+        Ok(shared.registry.len())
+    }
+
+    /// Checks what a caller gives, before anything is stored.
+    pub(crate) fn check(&self, owner: &str, config: &PushConfig) -> Result<(), Error> {
+        let shared = &self.0;
+        if let Err(bad) = shared.guard.check(&config.url) {
+            return Err(Error::new(ErrorKind::WebhookUrlRefused, sentence(&bad.to_string())));
+        }
+        webhook::check_headers(config).map_err(|bad| Error::invalid("authentication", bad.to_string()))?;
+        let PushOptions { max_per_owner, max_open, .. } = shared.options;
+        shared.registry.check(owner, max_per_owner, max_open).map_err(|full| match full {
+            TooMany::OfOwner => Error::new(
+                ErrorKind::QuotaExceeded,
+                format!(
+                    "You have {max_per_owner} webhooks of tasks that are not finished; remove some of them"
+                ),
+            ),
+            TooMany::OfServer => {
+                Error::new(ErrorKind::ResourceExhausted, "The server has as many webhooks as it can have")
+            }
+        })
+    }
+
+    /// A webhook in the form for the store. It must have been checked.
+    pub(crate) fn prepare(
+        &self,
+        task: &TaskId,
+        generation: Generation,
+        config: &PushConfig,
+    ) -> Result<NewWebhook, Error> {
+        let shared = &self.0;
+        let id = match &config.id {
+            Some(id) => id.clone(),
+            None => fresh_id(task, generation),
+        };
+        let no_random = |error| Error::of(ErrorKind::Internal).with_log(error);
+        let record = WebhookRecord {
+            url: config.url.clone(),
+            generation,
+            events: config.events,
+            created_at: shared.clock.now(),
+            secrets: webhook::wrap_secrets(&shared.wrapping, task, &id, config).map_err(no_random)?,
+        };
+        Ok(NewWebhook { id, record: record.to_stored(), most: shared.options.max_per_task })
+    }
+
+    /// A webhook came with a new task and is stored.
+    pub(crate) async fn born(&self, open: OpenWebhook) {
+        let key = open.key;
+        self.0.registry.put(open);
+        // Events may have been appended before the registry knew of it.
+        self.0.catch_up(key).await;
+    }
+
+    /// Stores a webhook of a task. Answers it as it is shown.
+    pub(crate) async fn create(
+        &self,
+        scope: &Scope,
+        task: &TaskId,
+        generation: Generation,
+        config: &PushConfig,
+    ) -> Result<PushConfig, Error> {
+        self.check(&scope.owner, config)?;
+        let new = self.prepare(task, generation, config)?;
+        match self.0.store.put_webhook(scope, task, new).await.map_err(from_store)? {
+            PutWebhook::Stored { key, webhook } => {
+                let shown = self.0.shown(task, &webhook)?;
+                if webhook.cursor.state == WebhookState::Open {
+                    let (scope, task) = (scope.clone(), task.clone());
+                    // An append that came in between has rung; its number is in the head, which is read when it is delivered.
+                    let version = webhook.cursor.done;
+                    self.0.registry.put(OpenWebhook { key, scope, task, version, webhook });
+                    self.0.catch_up(key).await;
+                }
+                Ok(shown)
+            }
+            PutWebhook::Full => Err(Error::new(
+                ErrorKind::QuotaExceeded,
+                format!("The task has {} webhooks already; remove one of them", self.0.options.max_per_task),
+            )),
+            PutWebhook::NotFound => Err(not_found(task)),
+        }
+    }
+
+    /// The webhooks of a task, as they are shown.
+    pub(crate) async fn list(&self, scope: &Scope, task: &TaskId) -> Result<Vec<PushConfig>, Error> {
+        let stored = self.0.store.webhooks(scope, task).await.map_err(from_store)?;
+        if stored.is_empty() && self.0.store.head(scope, task).await.map_err(from_store)?.is_none() {
+            return Err(not_found(task));
+        }
+        stored.iter().map(|webhook| self.0.shown(task, webhook)).collect()
+    }
+
+    /// Removes a webhook; it need not be there.
+    pub(crate) async fn delete(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> Result<(), Error> {
+        let Some(head) = self.0.store.head(scope, task).await.map_err(from_store)? else {
+            return Err(not_found(task));
+        };
+        self.0.store.remove_webhook(scope, task, id).await.map_err(from_store)?;
+        self.0.registry.remove(head.key, id);
+        Ok(())
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+/// Clients of 0.3 know the only webhook of a task by the task's id.
+fn fresh_id(task: &TaskId, generation: Generation) -> PushConfigId {
+    let text = match generation {
+        Generation::V1 => uuid::Uuid::now_v7().to_string(),
+        Generation::V0_3 | Generation::V0_1 => task.as_str().to_owned(),
+    };
+    PushConfigId::parse(&text).expect("every id follows the same rules")
+}
+
+impl Shared {
+    /// A webhook as answers show it.
+    fn shown(&self, task: &TaskId, stored: &StoredWebhook) -> Result<PushConfig, Error> {
+        let unreadable = |error| Error::of(ErrorKind::Internal).with_log(error);
+        let webhook = Webhook::read(&self.wrapping, task, stored).map_err(unreadable)?;
+        Ok(webhook.to_config(task, &stored.id))
+    }
+
+    /// The webhook of a job; `None`, with a line in the log, if it cannot be read.
+    fn read(&self, job: &Job) -> Option<Webhook> {
+        Webhook::read(&self.wrapping, &job.task, &job.webhook)
+            .inspect_err(|error| tracing::error!(task.id = %job.task, %error, "a webhook cannot be read"))
+            .ok()
+    }
+
+    /// The events of a task that were appended while its webhook was being stored.
+    async fn catch_up(&self, key: crate::store::TaskKey) {
+        match self.store.open_webhooks_of(key).await {
+            Ok(open) => open.iter().for_each(|open| self.registry.ring(key, open.version)),
+            Err(error) => tracing::warn!(%error, "a new webhook may be late: its task could not be read"),
+        }
+    }
+
+    /// The host that a webhook calls, by which calls are bounded. Empty if the URL cannot be read.
+    fn host_of(&self, record: &Bytes) -> String {
+        let url = WebhookRecord::from_stored(record).map(|record| record.url);
+        let target = url.ok().and_then(|url| self.guard.check(&url).ok());
+        target.map(|target| target.authority()).unwrap_or_default()
+    }
+
+    /// One call.
+    async fn call(&self, job: &Job, webhook: &Webhook, notification: &Notification) -> Outcome {
+        let id = event_id(&self.id_key, &job.scope, &job.task, &job.webhook.id, notification.number);
+        let now = u64::try_from(self.clock.now().as_millis() / 1000).unwrap_or_default();
+        let headers = webhook.headers(notification, &id, now);
+        let body = notification.body.clone();
+        self.deliverer.post(&webhook.record.url, Post { headers, body }).await
+    }
+
+    /// The number of the task's last event.
+    async fn version(&self, job: &Job) -> Option<u64> {
+        let head = self.store.head(&job.scope, &job.task).await.ok().flatten();
+        head.map(|head| head.version)
+    }
+
+    /// The cursor as it is in the store; `None` if the webhook is gone or the store does not answer.
+    async fn read_again(&self, job: &Job) -> Option<WebhookCursor> {
+        let open = self.store.open_webhooks_of(job.key).await.ok()?;
+        open.into_iter().find(|open| open.webhook.id == job.webhook.id).map(|open| open.webhook.cursor)
+    }
+
+    /// Removes a webhook for good.
+    async fn remove(&self, job: &Job) {
+        if let Err(error) = self.store.remove_webhook(&job.scope, &job.task, &job.webhook.id).await {
+            tracing::warn!(task.id = %job.task, %error, "a webhook that failed could not be removed");
+        }
+    }
+
+    /// A number from 0 to 1.
+    fn jitter(&self) -> f64 {
+        random_bytes::<4>().map_or(0.5, |bytes| f64::from(u32::from_be_bytes(bytes)) / f64::from(u32::MAX))
+    }
+
+    fn log(&self, job: &Job, what: &str) {
+        tracing::info!(task.id = %job.task, webhook.id = %job.webhook.id, "{what}");
+    }
+
+    fn log_failure(&self, job: &Job, attempt: u32, outcome: &Outcome, again: Option<Duration>) {
+        let (kind, why) = match outcome {
+            Outcome::Answered { status, .. } => ("status", status.as_u16().to_string()),
+            Outcome::NoAnswer(why) => (why.kind(), why.to_string()),
+        };
+        let (task, id) = (&job.task, &job.webhook.id);
+        match again {
+            Some(wait) => tracing::info!(
+                task.id = %task, webhook.id = %id, attempt, kind, why, again_in_s = wait.as_secs(),
+                "a webhook could not be delivered; it is tried again"
+            ),
+            None => tracing::warn!(
+                task.id = %task, webhook.id = %id, attempt, kind, why,
+                "a webhook could not be delivered and is not tried again"
+            ),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

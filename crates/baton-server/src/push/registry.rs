@@ -1,0 +1,389 @@
+//! The open webhooks in memory: which of them have something to deliver, and when.
+//!
+//! It is filled from the store at start, which also finds what a crash left undelivered, and follows every change from then
+//! on. Appends ring it; while there is no webhook at all, that costs one atomic load.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
+use tokio::sync::Notify;
+
+use crate::store::{OpenWebhook, StoredWebhook, TaskKey, WebhookCursor, WebhookState};
+
+/// A webhook in the whole store.
+pub(crate) type Position = (TaskKey, PushConfigId);
+
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    /// How many are open; read with every append.
+    open: AtomicUsize,
+    state: Mutex<State>,
+    /// Something is ready, or the next due time is another.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: HashMap<TaskKey, OfTask>,
+    /// How many each owner has.
+    owners: HashMap<Arc<str>, usize>,
+    ready: VecDeque<Position>,
+    waiting: BTreeSet<(Timestamp, TaskKey, PushConfigId)>,
+}
+
+#[derive(Debug)]
+struct OfTask {
+    scope: Scope,
+    id: TaskId,
+    /// Number of the last event, as far as is known.
+    version: u64,
+    webhooks: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    webhook: StoredWebhook,
+    phase: Phase,
+    /// Replaced or removed while a delivery was under way; takes effect when that has ended, so that there are never two.
+    after: Option<After>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Everything was delivered.
+    Parked,
+    /// In `ready`.
+    Ready,
+    /// In `waiting`, until its cursor's `due`.
+    Waiting,
+    /// A delivery is under way.
+    Busy,
+}
+
+#[derive(Debug)]
+enum After {
+    Replaced(StoredWebhook),
+    Removed,
+}
+
+/// Work for one webhook. The registry gives out one at a time for each.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) key: TaskKey,
+    pub(crate) scope: Scope,
+    pub(crate) task: TaskId,
+    pub(crate) webhook: StoredWebhook,
+}
+
+/// Why a webhook cannot be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TooMany {
+    /// The owner has as many as an owner may have.
+    OfOwner,
+    /// The server has.
+    OfServer,
+}
+
+impl Registry {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether one more fits. Two callers at once may exceed a limit by one.
+    pub(crate) fn check(&self, owner: &str, per_owner: usize, in_all: usize) -> Result<(), TooMany> {
+        if self.open.load(Ordering::Relaxed) >= in_all {
+            return Err(TooMany::OfServer);
+        }
+        match self.state().owners.get(owner) {
+            Some(count) if *count >= per_owner => Err(TooMany::OfOwner),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many are open.
+    pub(crate) fn len(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Adds an open webhook, or replaces the one with its id.
+    pub(crate) fn put(&self, open: OpenWebhook) {
+        let OpenWebhook { key, scope, task: id, version, webhook } = open;
+        let mut state = self.state();
+        let of_task = state.tasks.entry(key).or_insert_with(|| OfTask {
+            scope: scope.clone(),
+            id,
+            version,
+            webhooks: Vec::new(),
+        });
+        of_task.version = of_task.version.max(version);
+        if let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == webhook.id) {
+            if entry.phase == Phase::Busy {
+                entry.after = Some(After::Replaced(webhook));
+                return;
+            }
+            let position = (key, webhook.id.clone());
+            state.unschedule(&position);
+            state.schedule(&position, webhook);
+        } else {
+            let position = (key, webhook.id.clone());
+            of_task.webhooks.push(Entry { webhook: webhook.clone(), phase: Phase::Parked, after: None });
+            *state.owners.entry(Arc::clone(&scope.owner)).or_default() += 1;
+            self.open.fetch_add(1, Ordering::Relaxed);
+            state.schedule(&position, webhook);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Takes a webhook out; a delivery that is under way is the last.
+    pub(crate) fn remove(&self, key: TaskKey, id: &PushConfigId) {
+        let mut state = self.state();
+        let Some(entry) = state.entry(key, id) else { return };
+        if entry.phase == Phase::Busy {
+            entry.after = Some(After::Removed);
+            return;
+        }
+        self.drop_entry(&mut state, key, id);
+    }
+
+    /// The task has events up to this number.
+    pub(crate) fn ring(&self, key: TaskKey, version: u64) {
+        if self.open.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut state = self.state();
+        let Some(of_task) = state.tasks.get_mut(&key) else { return };
+        of_task.version = of_task.version.max(version);
+        let mut woken = Vec::new();
+        for entry in &mut of_task.webhooks {
+            if entry.phase == Phase::Parked {
+                entry.phase = Phase::Ready;
+                woken.push((key, entry.webhook.id.clone()));
+            }
+        }
+        if !woken.is_empty() {
+            state.ready.extend(woken);
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until something is ready or due times have changed.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The next webhook with something to deliver at this time.
+    pub(crate) fn take(&self, now: Timestamp) -> Option<Job> {
+        let mut state = self.state();
+        while let Some((due, ..)) = state.waiting.first()
+            && *due <= now
+        {
+            let Some((_, key, id)) = state.waiting.pop_first() else { break };
+            if let Some(entry) = state.entry(key, &id) {
+                entry.phase = Phase::Ready;
+                state.ready.push_back((key, id));
+            }
+        }
+        loop {
+            let (key, id) = state.ready.pop_front()?;
+            let Some(of_task) = state.tasks.get_mut(&key) else { continue };
+            let (scope, task) = (of_task.scope.clone(), of_task.id.clone());
+            let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == id) else {
+                continue;
+            };
+            entry.phase = Phase::Busy;
+            return Some(Job { key, scope, task, webhook: entry.webhook.clone() });
+        }
+    }
+
+    /// When the next one is due that now waits.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.state().waiting.first().map(|(due, ..)| *due)
+    }
+
+    /// A delivery has ended, and this is the cursor now. A webhook that is not open any more is taken out.
+    pub(crate) fn done(&self, key: TaskKey, id: &PushConfigId, cursor: WebhookCursor) {
+        let mut state = self.state();
+        let Some(entry) = state.entry(key, id) else { return };
+        let (after, mut webhook) = (entry.after.take(), entry.webhook.clone());
+        entry.phase = Phase::Parked;
+        webhook.cursor = cursor;
+        let webhook = match after {
+            Some(After::Removed) => return self.drop_entry(&mut state, key, id),
+            Some(After::Replaced(webhook)) => webhook,
+            None => webhook,
+        };
+        if webhook.cursor.state != WebhookState::Open {
+            return self.drop_entry(&mut state, key, id);
+        }
+        state.schedule(&(key, id.clone()), webhook);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn drop_entry(&self, state: &mut State, key: TaskKey, id: &PushConfigId) {
+        state.unschedule(&(key, id.clone()));
+        let Some(of_task) = state.tasks.get_mut(&key) else { return };
+        let Some(at) = of_task.webhooks.iter().position(|entry| entry.webhook.id == *id) else { return };
+        of_task.webhooks.swap_remove(at);
+        let owner = Arc::clone(&of_task.scope.owner);
+        if of_task.webhooks.is_empty() {
+            state.tasks.remove(&key);
+        }
+        if let Some(count) = state.owners.get_mut(&owner) {
+            *count -= 1;
+            if *count == 0 {
+                state.owners.remove(&owner);
+            }
+        }
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    fn entry(&mut self, key: TaskKey, id: &PushConfigId) -> Option<&mut Entry> {
+        self.tasks.get_mut(&key)?.webhooks.iter_mut().find(|entry| entry.webhook.id == *id)
+    }
+
+    /// Puts a webhook where it belongs by its cursor.
+    fn schedule(&mut self, position: &Position, webhook: StoredWebhook) {
+        let Some(of_task) = self.tasks.get_mut(&position.0) else { return };
+        let version = of_task.version;
+        let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == position.1) else {
+            return;
+        };
+        let WebhookCursor { done, task_as_of, due, .. } = webhook.cursor;
+        entry.webhook = webhook;
+        entry.phase = if done >= version && task_as_of.is_none() {
+            Phase::Parked
+        } else if due.as_millis() > 0 {
+            Phase::Waiting
+        } else {
+            Phase::Ready
+        };
+        match entry.phase {
+            Phase::Ready => self.ready.push_back(position.clone()),
+            Phase::Waiting => {
+                self.waiting.insert((due, position.0, position.1.clone()));
+            }
+            Phase::Parked | Phase::Busy => {}
+        }
+    }
+
+    fn unschedule(&mut self, position: &Position) {
+        let Some(entry) = self.entry(position.0, &position.1) else { return };
+        let (phase, due) = (entry.phase, entry.webhook.cursor.due);
+        entry.phase = Phase::Parked;
+        match phase {
+            Phase::Ready => self.ready.retain(|ready| ready != position),
+            Phase::Waiting => {
+                self.waiting.remove(&(due, position.0, position.1.clone()));
+            }
+            Phase::Parked | Phase::Busy => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    const KEY: TaskKey = TaskKey(7);
+
+    fn id(text: &str) -> PushConfigId {
+        PushConfigId::parse(text).unwrap()
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn open(webhook: &str, version: u64, cursor: WebhookCursor) -> OpenWebhook {
+        OpenWebhook {
+            key: KEY,
+            scope: Scope::new("a", "", "owner"),
+            task: TaskId::parse("t").unwrap(),
+            version,
+            webhook: StoredWebhook { id: id(webhook), record: Bytes::from_static(b"first"), cursor },
+        }
+    }
+
+    fn taken(registry: &Registry, now: i64) -> Vec<String> {
+        std::iter::from_fn(|| registry.take(at(now))).map(|job| job.webhook.id.to_string()).collect()
+    }
+
+    #[test]
+    fn s14_a_webhook_is_given_out_when_its_task_has_moved() {
+        let registry = Registry::default();
+        registry.ring(KEY, 5);
+        registry.put(open("w", 3, WebhookCursor::after(3)));
+        assert_eq!(taken(&registry, 0), [""; 0]);
+        registry.ring(KEY, 4);
+        registry.ring(KEY, 5);
+        assert_eq!(taken(&registry, 0), ["w"], "once");
+        // While it is under way, rings are noticed at its end.
+        registry.ring(KEY, 6);
+        assert_eq!(taken(&registry, 0), [""; 0]);
+        registry.done(KEY, &id("w"), WebhookCursor::after(5));
+        assert_eq!(taken(&registry, 0), ["w"]);
+        registry.done(KEY, &id("w"), WebhookCursor::after(6));
+        assert_eq!(taken(&registry, 0), [""; 0]);
+    }
+
+    #[test]
+    fn s14_what_was_left_behind_is_ready_at_once_and_a_retry_when_it_is_due() {
+        let registry = Registry::default();
+        registry.put(open("behind", 3, WebhookCursor::after(1)));
+        let retry = WebhookCursor { failures: 1, due: at(10), ..WebhookCursor::after(1) };
+        registry.put(open("retry", 3, retry));
+        let jump = WebhookCursor { task_as_of: Some(3), ..WebhookCursor::after(3) };
+        registry.put(open("jump", 3, jump));
+        assert_eq!(taken(&registry, 9), ["behind", "jump"]);
+        assert_eq!(registry.next_due(), Some(at(10)));
+        assert_eq!(taken(&registry, 10), ["retry"]);
+        assert_eq!(registry.next_due(), None);
+    }
+
+    #[test]
+    fn s14_there_is_one_delivery_at_a_time_even_if_a_webhook_is_replaced() {
+        let registry = Registry::default();
+        registry.put(open("w", 3, WebhookCursor::after(1)));
+        let job = registry.take(at(0)).unwrap();
+        let mut replaced = open("w", 3, WebhookCursor { revision: 2, ..WebhookCursor::after(1) });
+        replaced.webhook.record = Bytes::from_static(b"second");
+        registry.put(replaced);
+        assert!(registry.take(at(0)).is_none());
+        registry.done(KEY, &id("w"), job.webhook.cursor);
+        let job = registry.take(at(0)).unwrap();
+        assert_eq!((job.webhook.cursor.revision, &job.webhook.record[..]), (2, &b"second"[..]));
+        registry.remove(KEY, &id("w"));
+        assert_eq!(registry.len(), 1, "until the delivery has ended");
+        registry.done(KEY, &id("w"), job.webhook.cursor);
+        assert_eq!((registry.len(), taken(&registry, 0)), (0, vec![]));
+    }
+
+    #[test]
+    fn s12_owners_and_the_server_have_limits() {
+        let registry = Registry::default();
+        for webhook in ["a", "b"] {
+            registry.put(open(webhook, 3, WebhookCursor::after(3)));
+        }
+        registry.put(open("a", 3, WebhookCursor::after(3)));
+        assert_eq!(registry.len(), 2, "a replaced one counts once");
+        assert_eq!(registry.check("owner", 3, 3), Ok(()));
+        assert_eq!(registry.check("owner", 2, 3), Err(TooMany::OfOwner));
+        assert_eq!(registry.check("other", 2, 3), Ok(()));
+        assert_eq!(registry.check("other", 2, 2), Err(TooMany::OfServer));
+        registry.remove(KEY, &id("a"));
+        registry.ring(KEY, 9);
+        registry.take(at(0)).unwrap();
+        let ended = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(9) };
+        registry.done(KEY, &id("b"), ended);
+        assert_eq!((registry.len(), registry.check("owner", 1, 1)), (0, Ok(())));
+    }
+}

@@ -1,0 +1,113 @@
+//! Webhook configurations: create, get, list, delete. `capability` has refused them if the card does not declare webhooks.
+
+use baton_protocol::domain::{PushConfig, PushConfigId, TaskId};
+use baton_protocol::{Error, ErrorKind};
+
+use super::{Answered, CallContext, Outcome, Service};
+use crate::engine::{Accepted, Incoming, InlineWebhook, from_store, not_found};
+use crate::push::Push;
+
+impl Service {
+    pub(super) fn push(&self) -> Result<&Push, Error> {
+        self.inner.push.as_ref().ok_or_else(|| Error::of(ErrorKind::PushNotSupported))
+    }
+
+    pub(super) async fn create_push_config(
+        &self,
+        context: &CallContext,
+        config: PushConfig,
+    ) -> Result<Answered, Error> {
+        let Some(task) = config.task_id.clone() else {
+            let problem = "Name the task whose events are sent";
+            return Err(Error::new(ErrorKind::InvalidParams, problem));
+        };
+        let shown = self.push()?.create(&context.scope, &task, context.generation, &config).await?;
+        Ok(Outcome::PushConfig(shown).fresh(None))
+    }
+
+    /// Without an id: the one with the task's id, as clients of 0.3 and 0.1 make it, else the first.
+    pub(super) async fn get_push_config(
+        &self,
+        context: &CallContext,
+        task: &TaskId,
+        id: Option<&PushConfigId>,
+    ) -> Result<Answered, Error> {
+        let mut configs = self.push()?.list(&context.scope, task).await?;
+        let name = id.map_or(task.as_str(), PushConfigId::as_str);
+        let is_named = |config: &PushConfig| config.id.as_ref().is_some_and(|id| id.as_str() == name);
+        let found = match configs.iter().position(is_named) {
+            None if id.is_none() && !configs.is_empty() => Some(0),
+            found => found,
+        };
+        match found {
+            Some(at) => Ok(Outcome::PushConfig(configs.swap_remove(at)).fresh(None)),
+            // The specification has no error of its own for it.
+            None => Err(not_found(task)),
+        }
+    }
+
+    /// All of them: a task has few.
+    pub(super) async fn list_push_configs(
+        &self,
+        context: &CallContext,
+        task: &TaskId,
+        page_token: Option<&str>,
+    ) -> Result<Answered, Error> {
+        if page_token.is_some_and(|token| !token.is_empty()) {
+            return Err(Error::invalid("pageToken", "was not given by this server"));
+        }
+        let configs = self.push()?.list(&context.scope, task).await?;
+        Ok(Outcome::PushConfigs(configs).fresh(None))
+    }
+
+    pub(super) async fn delete_push_config(
+        &self,
+        context: &CallContext,
+        task: &TaskId,
+        id: &PushConfigId,
+    ) -> Result<Answered, Error> {
+        self.push()?.delete(&context.scope, task, id).await?;
+        Ok(Outcome::PushConfigDeleted.fresh(None))
+    }
+
+    /// A webhook that comes with a message.
+    pub(super) fn inline_webhook(
+        &self,
+        context: &CallContext,
+        config: Option<PushConfig>,
+    ) -> Result<Option<Box<InlineWebhook>>, Error> {
+        let Some(config) = config else { return Ok(None) };
+        let push = self.push()?.clone();
+        push.check(&context.scope.owner, &config)?;
+        Ok(Some(Box::new(InlineWebhook { push, config })))
+    }
+
+    /// Accepts a message. Its webhook is stored with the task that it creates; that of a task which exists is stored before
+    /// the message, so that it misses nothing of the answer, and taken back if the message is not accepted.
+    pub(super) async fn accept(
+        &self,
+        context: &CallContext,
+        mut incoming: Incoming,
+    ) -> Result<Accepted, Error> {
+        let scope = &context.scope;
+        let named = incoming.message.task_id.clone().or_else(|| incoming.client_task_id.clone());
+        let (Some(task), Some(inline)) = (named, incoming.webhook.clone()) else {
+            return self.engine().send(scope, incoming).await;
+        };
+        if self.engine().store().head(scope, &task).await.map_err(from_store)?.is_none() {
+            return self.engine().send(scope, incoming).await;
+        }
+        incoming.webhook = None;
+        let before = inline.push.list(scope, &task).await?;
+        let made = inline.push.create(scope, &task, context.generation, &inline.config).await?;
+        let accepted = self.engine().send(scope, incoming).await;
+        let is_used = matches!(&accepted, Ok(Accepted::Turn(turn)) if !turn.replayed);
+        if !is_used
+            && let Some(id) = &made.id
+            && before.iter().all(|known| known.id.as_ref() != Some(id))
+        {
+            inline.push.delete(scope, &task, id).await?;
+        }
+        accepted
+    }
+}

@@ -49,9 +49,9 @@ struct Cli {
 
 /// The commands by what they are for; the help shows them in this order.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Call an agent", &["send", "chat", "task", "card", "auth", "config", "conformance"]),
+    ("Call an agent", &["send", "chat", "task", "listen", "card", "auth", "config", "conformance"]),
     ("Serve agents", &["serve", "demo-server", "key", "hash-password"]),
-    ("Test agents and clients", &["test", "fault-proxy"]),
+    ("Test agents and clients", &["test", "bench", "fault-proxy"]),
     ("Other", &["completion", "help"]),
 ];
 
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     /// Look at tasks, follow, cancel and download them.
     #[command(subcommand)]
     Task(commands::task::TaskVerb),
+    /// Receive the calls that agents make to a webhook, and show them.
+    Listen(commands::listen::Listen),
     /// Show what an agent says about itself.
     #[command(subcommand)]
     Card(commands::card::CardVerb),
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     HashPassword(commands::hash_password::HashPassword),
     /// Test whether any agent conforms to the A2A specification.
     Test(Box<commands::test::Test>),
+    /// Put load on any agent: how fast it answers at a rate, and whether its streams lose events.
+    Bench(Box<commands::bench::Bench>),
     /// Simulate a bad network: a TCP proxy in front of any server that splits, delays, stalls and cuts connections.
     FaultProxy(commands::fault_proxy::FaultProxy),
     /// Print a script that completes commands in a shell.
@@ -252,8 +256,9 @@ impl Settings {
 /// Parses the command line; `--help`, `--version` and mistakes end the process here.
 pub(crate) fn parse() -> Typed {
     let args = with_default_command(std::env::args_os().collect());
-    let (args, leading) = client::leading_address(args);
-    let parsed = command().try_get_matches_from(args.clone()).and_then(|matches| {
+    let whole = command();
+    let (args, leading) = client::leading_address(args, &whole);
+    let parsed = whole.try_get_matches_from(args.clone()).and_then(|matches| {
         let parsed = Cli::from_arg_matches(&matches);
         // The command line's own errors are shown with the usage of the command.
         parsed.map_err(|error| error.format(&mut command()))
@@ -281,6 +286,7 @@ pub(crate) struct Typed {
 /// The whole command line, with the commands in groups.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().subcommand_help_heading("Commands");
+    let command = command.mut_subcommand("bench", commands::bench::adapted);
     let about = |name: &str| match command.find_subcommand(name) {
         Some(found) => found.get_about().map(ToString::to_string).unwrap_or_default(),
         None => "Print the help of a command".to_owned(),

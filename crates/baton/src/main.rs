@@ -54,10 +54,17 @@ fn run(typed: Typed) -> Result<(), Failure> {
         Command::Man(args) => return commands::man::run(&args),
         command => command,
     };
-    // A client makes one call after the other, and should be there at once: one thread is enough.
+    // A client makes one call after the other, and should be there at once: one thread is enough. A load has its times
+    // from one thread, too, and leaves the other cores to the agent.
     let is_client = matches!(
         command,
-        Command::Send(_) | Command::Chat(_) | Command::Task(_) | Command::Card(_) | Command::Config(_)
+        Command::Send(_)
+            | Command::Chat(_)
+            | Command::Task(_)
+            | Command::Listen(_)
+            | Command::Card(_)
+            | Command::Config(_)
+            | Command::Bench(_)
     );
     let mut builder = match is_client {
         true => tokio::runtime::Builder::new_current_thread(),
@@ -69,6 +76,7 @@ fn run(typed: Typed) -> Result<(), Failure> {
             Command::Send(args) => Box::pin(commands::send::run(*args, leading)).await,
             Command::Chat(args) => Box::pin(commands::chat::run(*args)).await,
             Command::Task(verb) => Box::pin(commands::task::run(verb)).await,
+            Command::Listen(args) => Box::pin(commands::listen::run(args)).await,
             Command::Card(verb) => Box::pin(commands::card::run(verb)).await,
             Command::Auth(verb) => Box::pin(commands::auth::run(verb)).await,
             Command::Config(verb) => Box::pin(commands::config::run(verb)).await,
@@ -79,13 +87,18 @@ fn run(typed: Typed) -> Result<(), Failure> {
             },
             Command::DemoServer(args) => Box::pin(commands::demo_server::run(args)).await,
             Command::Key(verb) => Box::pin(commands::key::run(verb)).await,
+            Command::Bench(args) => Box::pin(commands::bench::run(*args)).await,
             Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
             Command::Test(args) => commands::test::run(*args).await,
             Command::HashPassword(_) | Command::Completion(_) | Command::Man(_) => Ok(()),
         }
     }));
-    // The store closes its file now; a stuck call must not keep the process alive.
-    runtime.shutdown_timeout(THREADS_END);
+    match is_client {
+        // A name that does not resolve must not hold up a command that has given up.
+        true => runtime.shutdown_background(),
+        // The store closes its file now; a stuck call must not keep the process alive.
+        false => runtime.shutdown_timeout(THREADS_END),
+    }
     log::close();
     result
 }

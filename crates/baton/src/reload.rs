@@ -75,7 +75,6 @@ impl Reload {
         // If the file is missing at a reload, that is an error; the defaults must not be used instead.
         inputs.keep_to(started.file.as_deref());
         let cards = started.agents.iter().map(|plan| (plan.id.clone(), plan.card.clone())).collect();
-        // Moved, not cloned: what a scheme has verified is valid as long as anybody holds the scheme.
         let (current, schemes) = (started.config.clone(), std::mem::take(&mut started.auth));
         Reload { inputs, control, auth, schemes, current, started, cards, tls, address }
     }
@@ -83,7 +82,7 @@ impl Reload {
     /// Applies everything that can change while serving, or nothing if the new configuration has a mistake.
     async fn now(&mut self) {
         log::reopen();
-        match self.inputs.load().await.and_then(|loaded| self.check(loaded)) {
+        match self.inputs.load_again(&self.schemes).await.and_then(|loaded| self.check(loaded)) {
             Ok(loaded) => self.apply(loaded),
             Err(problems) => {
                 for problem in problems.lines() {
@@ -146,8 +145,8 @@ impl Reload {
         }
     }
 
-    /// Replaces users, tokens, keys and throttling. From the next request on, only the new ones count: what a scheme
-    /// had cached is gone with it, and so are the streams of callers whom it has verified.
+    /// Replaces users, tokens, keys and throttling. Those who are gone or have changed are refused from the next request on, and
+    /// what they have open is ended; what the others have open goes on.
     fn follow_auth(
         &mut self,
         new: &Config,
@@ -161,7 +160,19 @@ impl Reload {
         {
             tracing::error!(%error, "callers are authenticated as before");
         }
-        let waits = |key: &String| followed.waiting.iter().any(|table| key.starts_with(table));
+        if !followed.withdrawn.is_empty() {
+            tracing::warn!(
+                schemes = followed.withdrawn.join(", "),
+                "no longer configured: nobody gets in by these schemes any more; cards name them until a restart"
+            );
+        }
+        if !followed.declared_as_before.is_empty() {
+            tracing::warn!(
+                schemes = followed.declared_as_before.join(", "),
+                "cards name and declare these schemes as before until a restart; what is enforced is new"
+            );
+        }
+        let waits = |key: &String| followed.waits(key);
         waiting.extend(config::changes(&self.started.config, new).auth.into_iter().filter(waits));
         let mut keys = config::changes(&self.current, new).auth;
         keys.retain(|key| !waits(key));

@@ -114,38 +114,63 @@ fn verifier(
     options: &TrustOptions,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, String> {
-    let algorithms = provider.signature_verification_algorithms;
-    if options.insecure {
-        return Ok(Arc::new(Fixed { accepts: true, algorithms }));
-    }
-    match Verifier::new_with_extra_roots(options.extra.iter().cloned(), Arc::clone(provider)) {
-        Ok(system) => Ok(Arc::new(Checked { system, extra: options.extra.clone() })),
-        Err(error) if !options.extra.is_empty() => Err(format!("--ca: {error}")),
-        // A machine without any CA certificates can still test agents at http:// addresses.
-        Err(_) => Ok(Arc::new(Fixed { accepts: false, algorithms })),
-    }
+    let accepts = if options.insecure {
+        Accepts::Any
+    } else {
+        match Verifier::new_with_extra_roots(options.extra.iter().cloned(), Arc::clone(provider)) {
+            Ok(system) => Accepts::Trusted { system, extra: options.extra.clone() },
+            Err(error) if !options.extra.is_empty() => return Err(format!("--ca: {error}")),
+            // A machine without any CA certificates can still test agents at http:// addresses.
+            Err(_) => Accepts::None,
+        }
+    };
+    Ok(Arc::new(LabVerifier { accepts, algorithms: provider.signature_verification_algorithms }))
 }
 
-/// Takes every certificate, or none.
+/// Decides which certificates are accepted; signatures are always checked.
 #[derive(Debug)]
-struct Fixed {
-    accepts: bool,
+struct LabVerifier {
+    accepts: Accepts,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl ServerCertVerifier for Fixed {
+#[derive(Debug)]
+enum Accepts {
+    Any,
+    None,
+    /// Those that the system's verifier accepts, with one exception: a self-signed server certificate that is marked as a
+    /// CA's, as `openssl req -x509` makes them, is refused as a server's by the verifier. If the user named exactly this
+    /// certificate, it is taken for the hosts that it names.
+    Trusted {
+        system: Verifier,
+        extra: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for LabVerifier {
     fn verify_server_cert(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.accepts {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
+        match &self.accepts {
+            Accepts::Any => Ok(ServerCertVerified::assertion()),
+            Accepts::None => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+            Accepts::Trusted { system, extra } => {
+                match system.verify_server_cert(certificate, chain, name, ocsp, now) {
+                    // An expired certificate has an error of its own.
+                    Err(Error::InvalidCertificate(CertificateError::Other(_)))
+                        if extra.contains(certificate) =>
+                    {
+                        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                        Ok(ServerCertVerified::assertion())
+                    }
+                    other => other,
+                }
+            }
         }
     }
 
@@ -169,58 +194,5 @@ impl ServerCertVerifier for Fixed {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
-    }
-}
-
-/// The system's verifier, with one exception: a self-signed server certificate that is marked as a CA's, as `openssl
-/// req -x509` makes them, is refused as a server's by the verifier. If the user named exactly this certificate, it is
-/// taken for the hosts that it names.
-#[derive(Debug)]
-struct Checked {
-    system: Verifier,
-    extra: Vec<CertificateDer<'static>>,
-}
-
-impl ServerCertVerifier for Checked {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match self.system.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // An expired certificate has an error of its own.
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.extra.contains(certificate) =>
-            {
-                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            other => other,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.system.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.system.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.system.supported_verify_schemes()
     }
 }

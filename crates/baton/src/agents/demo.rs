@@ -22,7 +22,7 @@ const NAME: &str = "Baton demo agent";
 /// How much the demo agent offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Profile {
-    /// Tasks and streams: everything this server can do today.
+    /// Tasks and streams, and webhooks if they are switched on.
     Full,
     /// Tasks and streams. Does not change when the server gets more features.
     Streaming,
@@ -32,12 +32,12 @@ pub(crate) enum Profile {
 
 impl Profile {
     fn capabilities(self) -> AgentCapabilities {
-        let streaming = match self {
-            // The server has no webhooks yet, so `Full` declares no more than `Streaming`.
-            Profile::Full | Profile::Streaming => true,
-            Profile::Minimal => false,
-        };
-        AgentCapabilities { streaming: Some(streaming), ..AgentCapabilities::default() }
+        AgentCapabilities {
+            streaming: Some(self != Profile::Minimal),
+            // Without a value it is what the server has.
+            push_notifications: (self != Profile::Full).then_some(false),
+            ..AgentCapabilities::default()
+        }
     }
 }
 

@@ -47,13 +47,40 @@ impl Code {
     }
 }
 
+/// A short next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hint {
+    Words(String),
+    /// A command for the same agent: its name, such as `task list`, and what stands behind the agent.
+    Command(&'static str, String),
+    /// Words, or a command instead.
+    Either(String, &'static str, String),
+}
+
+impl Hint {
+    /// `same_agent` is what must be typed to call the same agent again.
+    pub(crate) fn text(&self, same_agent: &str) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Command(name, rest) => command(name, same_agent, rest),
+            Self::Either(words, name, rest) => format!("{words}, or {}", command(name, same_agent, rest)),
+        }
+    }
+}
+
+/// A command line that can be copied: the empty parts are left out.
+pub(crate) fn command(name: &str, same_agent: &str, rest: &str) -> String {
+    let words = [PROGRAM, name, same_agent, rest].into_iter().filter(|words| !words.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// A failed client command.
 #[derive(Debug, Clone)]
 pub(crate) struct CallError {
     pub(crate) code: Code,
     pub(crate) message: String,
-    /// A short next step, if possible a command.
-    pub(crate) hint: Option<String>,
+    /// In a box, because most results are no errors and should be small.
+    pub(crate) hint: Option<Box<Hint>>,
     /// The number that the binding has for an error of the agent: JSON-RPC code, HTTP status.
     pub(crate) binding_code: Option<i64>,
     /// The agent answered with it; otherwise something failed on the way.
@@ -74,36 +101,41 @@ impl CallError {
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(Box::new(Hint::Words(hint.into())));
+        self
+    }
+
+    /// A command that helps.
+    pub(crate) fn with_command(mut self, name: &'static str, rest: impl Into<String>) -> Self {
+        self.hint = Some(Box::new(Hint::Command(name, rest.into())));
         self
     }
 
     /// What usually helps, unless the error has a hint already.
     pub(crate) fn with_usual_hint(self) -> Self {
+        let words = |words: &str| Hint::Words(words.to_owned());
+        let command = |name| Hint::Command(name, String::new());
         let hint = match &self.code {
             Code::Unreachable => {
-                "check that the agent runs and that the address is right; --debug tells more"
+                words("check that the agent runs and that the address is right; --debug tells more")
             }
-            Code::CardNotFound => "check the address, or name the address of the card itself",
-            Code::CardInvalid => "baton card get --validate",
-            Code::AuthFailed => "check the credential, and whether the agent lets it do this",
+            Code::CardNotFound => words("check the address, or name the address of the card itself"),
+            Code::CardInvalid => Hint::Command("card get", "--validate".to_owned()),
+            Code::AuthFailed => words("check the credential, and whether the agent lets it do this"),
             Code::Protocol(name) => match name.as_str() {
-                "TaskNotFoundError" => "baton task list",
-                "TaskNotCancelableError" => "baton task get shows the state of the task",
-                "UnsupportedOperationError" | "ContentTypeNotSupportedError" => {
-                    "baton card get shows what the agent offers"
-                }
-                _ => "--debug shows what was exchanged",
+                "TaskNotFoundError" => command("task list"),
+                "UnsupportedOperationError" | "ContentTypeNotSupportedError" => command("card get"),
+                _ => words("--debug shows what was exchanged"),
             },
-            Code::Internal => "--debug shows what was exchanged",
-            Code::Usage | Code::CredentialsMissing | Code::Timeout => return self,
+            Code::Internal | Code::Timeout => words("--debug shows what was exchanged"),
+            Code::Usage | Code::CredentialsMissing => return self,
         };
-        self.or_hint(|| hint.to_owned())
+        self.or_hint(|| hint)
     }
 
     /// The hint, unless there is one.
-    pub(crate) fn or_hint(mut self, hint: impl FnOnce() -> String) -> Self {
-        self.hint.get_or_insert_with(hint);
+    pub(crate) fn or_hint(mut self, hint: impl FnOnce() -> Hint) -> Self {
+        self.hint.get_or_insert_with(|| Box::new(hint()));
         self
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod error;
 pub(crate) mod options;
+pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod tokens;
 pub(crate) mod wait;
@@ -12,11 +13,14 @@ mod debug;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 
-use self::error::{CallError, PROGRAM};
+use self::error::{CallError, Code, PROGRAM, command};
 use self::options::Options;
+use self::secrets::Secrets;
 use self::settings::{Format, Key, Layers, Settings, Source, Surroundings};
 use crate::exit::Failure;
+use crate::output::task::shell_word;
 use crate::output::view::{Event, Phase, Task};
 use crate::output::{self, Output};
 
@@ -24,29 +28,40 @@ use crate::output::{self, Output};
 pub(crate) struct Call {
     pub(crate) settings: Settings,
     pub(crate) output: Output,
-    /// The command to go on with if the user stops waiting.
-    resume: RefCell<Option<String>>,
+    pub(crate) secrets: Secrets,
+    /// The task that was seen last, and the command to go on with if the user stops waiting.
+    resume: RefCell<Option<(String, String)>>,
     /// The command itself knows what Ctrl-C means.
     pub(crate) owns_interrupts: Cell<bool>,
 }
 
-/// Runs a client command: reads the settings, warns, and reports an error in the form that was asked for.
+/// Runs a client command: reads the settings, warns, and reports an error in the form that was asked for. `--timeout` is for
+/// everything that it does.
 pub(crate) async fn run(
     options: &Options,
     command: impl AsyncFnOnce(&Call) -> Result<(), CallError>,
 ) -> Result<(), Failure> {
+    run_without_limit(options, async |call| call.within(command(call)).await).await
+}
+
+/// The same, for a command that knows itself what the time limit is for.
+pub(crate) async fn run_without_limit(
+    options: &Options,
+    command: impl AsyncFnOnce(&Call) -> Result<(), CallError>,
+) -> Result<(), Failure> {
     let around = Surroundings::of_process();
-    let failed = |error: &CallError, format| {
-        output::error::report(error, format, options.stream);
+    let failed = |error: &CallError, format, same_agent: &str| {
+        output::error::report(error, format, options.stream, same_agent);
         Failure::reported(error.code.exit_status())
     };
     let settings = Settings::read(options.flags(), options.stream, &around)
-        .map_err(|error| failed(&error, wanted_format(options.output.as_deref(), &around)))?;
+        .map_err(|error| failed(&error, wanted_format(options.output.as_deref(), &around), ""))?;
     for warning in &settings.warnings {
         output::warn(warning);
     }
     let call = Call {
         output: Output::new(&settings),
+        secrets: Secrets::of(&settings),
         settings,
         resume: RefCell::default(),
         owns_interrupts: Cell::new(false),
@@ -55,16 +70,32 @@ pub(crate) async fn run(
         call.settings.layers.unknown().iter().for_each(|unknown| output::warn(unknown));
     }
     let ended = tokio::select! {
-        ended = Box::pin(command(&call)) => ended,
-        () = interrupted(&call) => {
-            match &*call.resume.borrow() {
-                Some(resume) => output::note(&format!("Stopped waiting; the task goes on. Resume: {resume}")),
-                None => output::note("Stopped"),
-            }
-            return Err(Failure::stopped());
-        }
+        ended = Box::pin(command(&call)) => Some(ended),
+        () = interrupted(&call) => None,
     };
-    ended.map_err(|error| failed(&error.with_usual_hint(), call.settings.format))
+    if ended.is_none() {
+        // The terminal has shown `^C` on the line.
+        if std::io::stderr().is_terminal() {
+            output::note("");
+        }
+        match &*call.resume.borrow() {
+            Some((_, resume)) => {
+                output::note("Stopped waiting; the task goes on");
+                output::note(&format!("Resume: {resume}"));
+            }
+            None => output::note("Stopped"),
+        }
+    }
+    tokio::select! {
+        () = tokens::settle() => {}
+        () = interrupted(&call) => {}
+    }
+    let Some(ended) = ended else { return Err(Failure::stopped()) };
+    ended.map_err(|error| {
+        let error = error.with_usual_hint();
+        let message = call.secrets.hidden(error.message);
+        failed(&CallError { message, ..error }, call.settings.format, &call.same_agent())
+    })
 }
 
 /// Waits for a Ctrl-C that ends the command.
@@ -80,23 +111,35 @@ async fn interrupted(call: &Call) {
 }
 
 impl Call {
-    /// The agent's reference, if it was typed: then commands to go on with must have it, too.
-    pub(crate) fn typed_agent(&self) -> Option<&str> {
-        match self.settings.layers.get(Key::AgentCard) {
-            Some((agent, Source::Flag)) => Some(agent),
-            _ => None,
+    /// What was typed to say who the agent is and how it is reached: commands to go on with need it, too. Credentials are
+    /// not in it.
+    pub(crate) fn same_agent(&self) -> String {
+        let mut words = Vec::new();
+        for key in REACH {
+            let Some((values, Source::Flag)) = self.settings.layers.list(*key) else { continue };
+            for value in values {
+                match key {
+                    Key::AgentCard => words.push(format!("-a {}", shell_word(value))),
+                    Key::Insecure if self.settings.insecure => words.push("--insecure".to_owned()),
+                    Key::Insecure => {}
+                    key => words.push(format!("--{} {}", key.flag(), shell_word(value))),
+                }
+            }
         }
+        words.join(" ")
     }
 
     /// The command to go on with.
     pub(crate) fn resume(&self, task: &Task) -> String {
-        output::task::resume(task, PROGRAM, self.typed_agent())
+        output::task::resume(task, &self.same_agent())
     }
 
     /// The command to go on with after the last event of a stream.
     pub(crate) fn resume_of(&self, event: &Event) -> Option<String> {
         let task = match event {
             Event::Task(task) if task.status.state.phase() != Phase::Going => task.clone(),
+            // A context that was not said cannot be gone on with: the task that follows knows it.
+            Event::StatusUpdate(update) if update.context_id.is_empty() => return None,
             Event::StatusUpdate(update) if update.status.state.phase() != Phase::Going => Task {
                 id: update.task_id.clone(),
                 context_id: update.context_id.clone(),
@@ -104,7 +147,7 @@ impl Call {
                 ..Task::default()
             },
             Event::Message(message) => {
-                return output::task::resume_message(message, PROGRAM, self.typed_agent());
+                return output::task::resume_message(message, &self.same_agent());
             }
             Event::Task(_) | Event::StatusUpdate(_) | Event::ArtifactUpdate(_) => return None,
         };
@@ -112,11 +155,38 @@ impl Call {
     }
 
     /// Remembered for the case that the user stops waiting.
-    fn saw(&self, task_id: &str) {
-        let agent = self.typed_agent().map(|agent| format!("-a {} ", output::task::shell_word(agent)));
-        let (agent, id) = (agent.unwrap_or_default(), output::task::shell_word(task_id));
-        *self.resume.borrow_mut() =
-            Some(format!("{PROGRAM} task get {agent}--wait {}{id}", output::task::end_of_options(task_id)));
+    pub(crate) fn saw(&self, task_id: &str) {
+        let rest = format!("--wait {}", output::task::id_word(task_id));
+        let command = command("task get", &self.same_agent(), &rest);
+        *self.resume.borrow_mut() = Some((task_id.to_owned(), command));
+    }
+
+    /// Gives up when `--timeout` has run out.
+    pub(crate) async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let Some(limit) = self.settings.timeout else { return work.await };
+        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(self.too_late()))
+    }
+
+    fn too_late(&self) -> CallError {
+        self.with_task(match self.resume.borrow().is_some() {
+            true => CallError::new(Code::Timeout, "the task has not ended in time; it goes on"),
+            false => CallError::new(Code::Timeout, "the agent has not answered in time"),
+        })
+    }
+
+    /// The same error, and the task that it was about: its id on stderr, since the envelope has no place for it, and the
+    /// command to go on with as the hint.
+    fn with_task(&self, error: CallError) -> CallError {
+        match &*self.resume.borrow() {
+            Some((id, resume)) => {
+                output::note(&format!("Task: {id}"));
+                error.with_hint(resume)
+            }
+            None => error,
+        }
     }
 
     /// An id that was not typed acts like hidden state, so it is said.
@@ -132,6 +202,19 @@ impl Call {
     }
 }
 
+/// The settings that decide which agent is called, and how.
+const REACH: &[Key] = &[
+    Key::AgentCard,
+    Key::Config,
+    Key::Transport,
+    Key::A2aVersion,
+    Key::Ca,
+    Key::ClientCert,
+    Key::ClientKey,
+    Key::TrustOrigin,
+    Key::Insecure,
+];
+
 /// The form for errors about the settings themselves.
 fn wanted_format(typed: Option<&str>, around: &Surroundings) -> Format {
     let configured =
@@ -143,7 +226,7 @@ fn wanted_format(typed: Option<&str>, around: &Surroundings) -> Format {
 }
 
 /// Commands whose mistakes are reported as the CLI specification says.
-const COMMANDS: &[&str] = &["send", "task", "card", "auth", "config", "conformance", "chat"];
+const COMMANDS: &[&str] = &["send", "task", "card", "auth", "config", "conformance", "chat", "bench"];
 
 pub(crate) fn is_client_command(args: &[OsString]) -> bool {
     args.get(1).and_then(|name| name.to_str()).is_some_and(|name| COMMANDS.contains(&name))
@@ -165,7 +248,7 @@ pub(crate) fn report_usage(error: &clap::Error, args: &[OsString]) -> u8 {
             .or_else(|| arg.strip_prefix("-o")),
     });
     let lines = args.iter().any(|arg| arg == "--stream");
-    output::error::report(&error, wanted_format(typed, &Surroundings::of_process()), lines);
+    output::error::report(&error, wanted_format(typed, &Surroundings::of_process()), lines, "");
     error.code.exit_status()
 }
 
@@ -187,24 +270,50 @@ fn command_words(args: &[OsString]) -> Vec<String> {
     found
 }
 
-/// An http(s) address right behind the command stands for `--agent-card`, unless that is given, too.
-pub(crate) fn leading_address(mut args: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
-    let is_agent = |arg: &OsString| {
-        let arg = arg.to_string_lossy();
-        (arg.starts_with("-a") && !arg.starts_with("--"))
-            || arg == "--agent-card"
-            || arg.starts_with("--agent-card=")
-    };
-    let at = 1 + command_words(&args).len();
-    let found = args.get(at).and_then(|arg| arg.to_str()).filter(|arg| is_address(arg)).map(str::to_owned);
-    let typed = args.iter().skip(at).take_while(|arg| *arg != "--").any(is_agent);
-    if at == 1 || typed {
+/// An http(s) address that comes first behind the command, flags aside, stands for `--agent-card`, unless that is given, too.
+pub(crate) fn leading_address(
+    mut args: Vec<OsString>,
+    whole: &clap::Command,
+) -> (Vec<OsString>, Option<String>) {
+    let words = command_words(&args);
+    if words.is_empty() {
         return (args, None);
     }
-    if let Some(address) = &found {
-        args[at] = format!("--agent-card={address}").into();
+    let command =
+        words.iter().try_fold(whole, |command, word| command.find_subcommand(word)).unwrap_or(whole);
+    let mut found = None;
+    let mut at = 1 + words.len();
+    while let Some(arg) = args.get(at).map(|arg| arg.to_string_lossy()) {
+        match &*arg {
+            "--" => break,
+            flag if flag.starts_with("--agent-card") || flag.starts_with("-a") => return (args, None),
+            flag if flag.starts_with('-') && flag != "-" => at += usize::from(takes_next(command, flag)),
+            // Only the first word counts; flags may still follow it.
+            word if found.is_none() => found = Some((at, is_address(word).then(|| word.to_owned()))),
+            _ => {}
+        }
+        at += 1;
     }
-    (args, found)
+    match found {
+        Some((at, Some(address))) => {
+            args[at] = format!("--agent-card={address}").into();
+            (args, Some(address))
+        }
+        _ => (args, None),
+    }
+}
+
+/// Whether a flag has its value in the next argument.
+fn takes_next(command: &clap::Command, flag: &str) -> bool {
+    let is_meant = |arg: &&clap::Arg| match flag.strip_prefix("--") {
+        Some(long) => {
+            arg.get_long() == Some(long) || arg.get_all_aliases().unwrap_or_default().contains(&long)
+        }
+        // `-ojson` has it already.
+        None => flag.len() == 2 && arg.get_short() == flag.chars().nth(1),
+    };
+    let found = command.get_arguments().find(is_meant);
+    found.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }
 
 fn is_address(text: &str) -> bool {
@@ -217,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_right_behind_the_command_is_the_agent() {
+    fn an_address_that_comes_first_is_the_agent() {
         for (typed, meant) in [
             ("baton|send|http://h:1|hi", "baton|send|--agent-card=http://h:1|hi"),
             ("baton|task|get|https://h/x|t-1", "baton|task|get|--agent-card=https://h/x|t-1"),
@@ -229,9 +338,22 @@ mod tests {
             ("baton|send|http://h|--agent-card=x", "baton|send|http://h|--agent-card=x"),
             ("baton|test|http://h", "baton|test|http://h"),
             ("baton|send|http://h|--|-a", "baton|send|--agent-card=http://h|--|-a"),
+            ("baton|send|--stream|http://h|hi", "baton|send|--stream|--agent-card=http://h|hi"),
+            ("baton|send|-o|json|http://h|hi", "baton|send|-o|json|--agent-card=http://h|hi"),
+            ("baton|send|-ojson|http://h|hi", "baton|send|-ojson|--agent-card=http://h|hi"),
+            ("baton|send|--verbose|http://h|hi", "baton|send|--verbose|--agent-card=http://h|hi"),
+            ("baton|send|--timeout|2s|http://h|hi", "baton|send|--timeout|2s|--agent-card=http://h|hi"),
+            ("baton|send|--text|http://h", "baton|send|--text|http://h"),
+            (
+                "baton|send|--file|http://h/f|http://g|hi",
+                "baton|send|--file|http://h/f|--agent-card=http://g|hi",
+            ),
+            ("baton|send|-|http://h", "baton|send|-|http://h"),
+            ("baton|send|--|http://h", "baton|send|--|http://h"),
+            ("baton|task|list|--all|http://h", "baton|task|list|--all|--agent-card=http://h"),
         ] {
             let args = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(leading_address(args(typed)).0, args(meant));
+            assert_eq!(leading_address(args(typed), &crate::args::command()).0, args(meant));
         }
     }
 }

@@ -17,10 +17,10 @@ Each option can also be set by the variable A2ACLI_ and its name (A2ACLI_POLL_IN
 folder upwards, or in ~/.config/a2a-cli/.env; --stream, --help and --version only here. A flag beats the environment, which
 beats files. `baton config show` prints the values in effect and where each comes from.
 
-The value of --bearer, --api-key or --svc-param can be seen in the process table and stays in the history of the shell; the
-variables A2ACLI_BEARER, A2ACLI_API_KEY and A2ACLI_SVC_PARAM avoid that.
+The value of --bearer, --api-key, --user or --svc-param can be seen in the process table and stays in the history of the
+shell; the variables A2ACLI_BEARER, A2ACLI_API_KEY, A2ACLI_USER and A2ACLI_SVC_PARAM avoid that.
 
-A leading http(s) address stands for --agent-card: `baton send http://127.0.0.1:3000 \"hi\"`.
+An http(s) address that comes first stands for --agent-card: `baton send http://127.0.0.1:3000 \"hi\"`.
 
 Exit status: 0 done, whatever became of the task; 1 failed; 2 usage; 3 unreachable; 4 not authenticated; 5 timeout.";
 
@@ -102,6 +102,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "KEY", help_heading = CREDENTIALS)]
     api_key: Option<String>,
 
+    /// A user and password, for agents that ask for them.
+    #[arg(long, value_name = "NAME:PASSWORD", help_heading = CREDENTIALS)]
+    user: Option<String>,
+
     /// Do not check the agent's certificate [default: certificates are checked].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           help_heading = CREDENTIALS)]
@@ -118,6 +122,11 @@ pub(crate) struct Options {
     /// The private key (PEM) of the client certificate.
     #[arg(long, value_name = "FILE", help_heading = CREDENTIALS)]
     client_key: Option<String>,
+
+    /// Send credentials and headers to this origin, too, if the card leads there. Repeatable [default: to the host that was
+    /// named].
+    #[arg(long, value_name = "URL", help_heading = CREDENTIALS)]
+    trust_origin: Vec<String>,
 
     /// A settings file, read in place of the nearest .env.
     #[arg(long, value_name = "FILE", help_heading = OTHER)]
@@ -143,6 +152,7 @@ impl Options {
             (Key::A2aVersion, &self.a2a_version),
             (Key::Bearer, &self.bearer),
             (Key::ApiKey, &self.api_key),
+            (Key::User, &self.user),
             (Key::Metadata, &self.metadata),
             (Key::Insecure, &self.insecure),
             (Key::Ca, &self.ca),
@@ -153,7 +163,11 @@ impl Options {
             (Key::Config, &self.config),
         ];
         let one = one.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)));
-        let many = [(Key::Transport, &self.transport), (Key::SvcParam, &self.svc_param)];
+        let many = [
+            (Key::Transport, &self.transport),
+            (Key::SvcParam, &self.svc_param),
+            (Key::TrustOrigin, &self.trust_origin),
+        ];
         let many =
             many.into_iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value.clone())));
         one.chain(many).collect()

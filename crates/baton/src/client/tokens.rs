@@ -1,7 +1,10 @@
 //! Tokens of earlier logins: one file per agent in `~/.config/a2a-cli/tokens`, readable by its user only. A file can be
 //! looked at, and removing it is logging out.
 
+mod kept;
+
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,6 +12,8 @@ use std::time::{Duration, SystemTime};
 use baton_client::{Origin, Token};
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use self::kept::{Kept, settle};
 
 /// What is kept of a login.
 #[derive(Serialize, Deserialize)]
@@ -21,8 +26,14 @@ pub(crate) struct Stored {
     pub(crate) client_id: String,
     /// The variable that holds the client's secret; the secret itself is not kept.
     pub(crate) client_secret_env: Option<String>,
-    /// Authorization servers that may have the secret.
+    /// Authorization servers that the user knows.
     pub(crate) issuers: Vec<String>,
+    /// What was asked for instead of the scopes that the card requires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scopes: Option<Vec<String>>,
+    /// Origins of agents that may have the token.
+    #[serde(default)]
+    origins: Vec<String>,
     access_token: String,
     refresh_token: Option<String>,
     /// Seconds since 1970.
@@ -41,11 +52,13 @@ pub(crate) struct Login {
     pub(crate) client_id: String,
     pub(crate) client_secret_env: Option<String>,
     pub(crate) issuers: Vec<String>,
+    pub(crate) scopes: Option<Vec<String>>,
+    pub(crate) origins: Vec<String>,
 }
 
 impl Stored {
     pub(crate) fn of(login: &Login, token: &Token) -> Self {
-        let Login { agent, scheme, client_id, client_secret_env, issuers } = login.clone();
+        let Login { agent, scheme, client_id, client_secret_env, issuers, scopes, origins } = login.clone();
         let seconds =
             |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Stored {
@@ -55,6 +68,8 @@ impl Stored {
             client_id,
             client_secret_env,
             issuers,
+            scopes,
+            origins,
             access_token: token.access.expose_secret().to_owned(),
             refresh_token: token.refresh.as_ref().map(|refresh| refresh.expose_secret().to_owned()),
             expires_at: token.expires_at.map(seconds),
@@ -64,10 +79,14 @@ impl Stored {
 
     /// `None` if the file was changed so that it makes no sense.
     pub(crate) fn token(&self) -> Option<Token> {
+        let expires_at = match self.expires_at.map(Duration::from_secs) {
+            Some(since) => Some(SystemTime::UNIX_EPOCH.checked_add(since)?),
+            None => None,
+        };
         Some(Token {
             access: self.access_token.clone().into(),
             refresh: self.refresh_token.clone().map(Into::into),
-            expires_at: self.expires_at.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
+            expires_at,
             issued_by: Origin::parse(&self.issued_by).ok()?,
         })
     }
@@ -79,6 +98,8 @@ impl Stored {
             client_id: self.client_id.clone(),
             client_secret_env: self.client_secret_env.clone(),
             issuers: self.issuers.clone(),
+            scopes: self.scopes.clone(),
+            origins: self.origins.clone(),
         }
     }
 }
@@ -100,9 +121,9 @@ pub(crate) fn save(own_folder: &Path, stored: &Stored) -> io::Result<PathBuf> {
     let path = path(own_folder, &stored.agent);
     let folder = own_folder.join("tokens");
     make_private_folder(&folder)?;
-    let part = folder.join(format!(".{}.part", std::process::id()));
-    // Left over from a process that was killed.
-    let _ = fs::remove_file(&part);
+    remove_left_over(&folder);
+    // Containers that share a home may have the same process ids.
+    let part = folder.join(format!(".{:016x}{PART}", RandomState::new().build_hasher().finish()));
     let text = serde_json::to_string_pretty(stored)?;
     let written = create_private(&part).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
@@ -118,16 +139,40 @@ pub(crate) fn save(own_folder: &Path, stored: &Stored) -> io::Result<PathBuf> {
     }
 }
 
-#[cfg(unix)]
+/// The end of the name of a file that is being written.
+const PART: &str = ".part";
+
+/// Files that were begun an hour ago are of processes that were killed.
+fn remove_left_over(folder: &Path) {
+    const OLD: Duration = Duration::from_secs(60 * 60);
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().ends_with(PART)) {
+        let written = entry.metadata().and_then(|data| data.modified());
+        if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn create_private(path: &Path) -> io::Result<fs::File> {
+    private(fs::OpenOptions::new().write(true).create_new(true)).open(path)
+}
+
+/// The file, which is made if there is none.
+fn open_private(path: &Path) -> io::Result<fs::File> {
+    private(fs::OpenOptions::new().write(true).create(true).truncate(false)).open(path)
+}
+
+#[cfg(unix)]
+fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    options.mode(0o600)
 }
 
 /// The user's own folder is private on other systems.
 #[cfg(not(unix))]
-fn create_private(path: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new().write(true).create_new(true).open(path)
+fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
+    options
 }
 
 #[cfg(unix)]
@@ -152,11 +197,12 @@ fn file_name(agent: &str) -> String {
             b'.' if !name.is_empty() => name.push('.'),
             byte => name += &format!("%{byte:02x}"),
         }
-        if name.len() >= LONGEST {
-            break;
-        }
     }
-    name + ".json"
+    // Long names are those of files in deep folders, which differ at their ends.
+    match name.len().checked_sub(LONGEST) {
+        Some(from) if from > 0 => format!("-{}.json", &name[from..]),
+        _ => name + ".json",
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +216,8 @@ mod tests {
             client_id: "me".to_owned(),
             client_secret_env: None,
             issuers: Vec::new(),
+            scopes: None,
+            origins: Vec::new(),
         }
     }
 
@@ -197,7 +245,34 @@ mod tests {
         assert_eq!(found.access.expose_secret(), "s3cret");
         assert_eq!((found.expires_at, found.issued_by), (token.expires_at, token.issued_by));
         assert!(load(home.path(), "https://b.example").is_none());
+        let changed = fs::read_to_string(&path).unwrap().replace("2000000000", &u64::MAX.to_string());
+        fs::write(&path, changed).unwrap();
+        assert!(load(home.path(), agent).unwrap().token().is_none(), "no clock has this time");
         assert_eq!(fs::read_dir(home.path().join("tokens")).unwrap().count(), 1);
+    }
+
+    /// Threads of one process have the same process id, as processes in two containers may have.
+    #[test]
+    fn writers_with_the_same_process_id_do_not_disturb_each_other() {
+        let home = tempfile::tempdir().unwrap();
+        let token = |number: u32| Token {
+            access: format!("token-{number}").into(),
+            refresh: None,
+            expires_at: None,
+            issued_by: Origin::parse("https://id.example").unwrap(),
+        };
+        std::thread::scope(|threads| {
+            for number in 0..8 {
+                let (home, token) = (home.path(), token(number));
+                threads.spawn(move || {
+                    for _ in 0..20 {
+                        save(home, &Stored::of(&login("https://a.example"), &token)).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(load(home.path(), "https://a.example").is_some());
+        assert_eq!(fs::read_dir(home.path().join("tokens")).unwrap().count(), 1, "nothing is left over");
     }
 
     #[test]
@@ -205,5 +280,7 @@ mod tests {
         assert_eq!(file_name("https://a.example:1/x"), "https%3a%2f%2fa.example%3a1%2fx.json");
         assert_eq!(file_name("../.."), "%2e.%2f...json");
         assert!(file_name(&"ä".repeat(500)).len() < 200);
+        let deep = "/folder".repeat(50);
+        assert_ne!(file_name(&format!("{deep}/a.json")), file_name(&format!("{deep}/b.json")));
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use baton_protocol::domain::TaskId;
 use baton_protocol::operation::HistoryLength;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::Call;
 use super::agent::{Agent, Events, Received};
-use super::error::{CallError, Code, PROGRAM};
+use super::error::{CallError, Code};
 use crate::output;
 use crate::output::view::{Event, Phase, Task};
 
@@ -19,31 +19,60 @@ const LONGEST_GAP: Duration = Duration::from_secs(30);
 /// How many looks in a row may fail.
 const MOST_FAILURES: u32 = 5;
 
+/// How events are followed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Follow {
+    /// The events begin with the task as it was before the message, still waiting for it.
+    pub(crate) is_answer: bool,
+    /// The user sees the events, and the task's id with them.
+    pub(crate) is_shown: bool,
+}
+
 /// Follows events until the task ends or pauses, or the agent has answered with a message. Returns the last one.
-/// `is_answer`: the events begin with the task as it was before the message, still waiting for it.
 pub(crate) async fn follow(
     call: &Call,
     agent: &Agent,
-    mut events: Events,
-    is_answer: bool,
+    events: &mut Events,
+    follow: Follow,
+    show: impl FnMut(&Received) -> Result<(), CallError>,
+) -> Result<Received, CallError> {
+    let followed = follow_events(call, agent, events, follow, show).await;
+    // The task goes on, whatever became of the connection.
+    followed.map_err(|error| call.with_task(error))
+}
+
+async fn follow_events(
+    call: &Call,
+    agent: &Agent,
+    events: &mut Events,
+    Follow { is_answer, is_shown }: Follow,
     mut show: impl FnMut(&Received) -> Result<(), CallError>,
 ) -> Result<Received, CallError> {
-    let deadline = Deadline::start(call);
-    let mut quick = Some(Instant::now() + QUICK);
+    let mut quick = (!is_shown).then(|| Instant::now() + QUICK);
     let mut id = None;
     let mut first = true;
+    // The event that ended the wait. Behind it comes the task, if events may have been missed.
+    let mut ended = None;
     loop {
         let next = tokio::select! {
-            next = deadline.keep(call, id.as_deref(), events.next(agent)) => next?,
+            next = events.next(agent) => next,
             () = sleep_until(quick.unwrap_or_else(Instant::now)), if quick.is_some() && id.is_some() => {
                 quick = None;
-                output::note(&format!("Task: {}", id.as_deref().unwrap_or_default()));
+                let id = id.as_deref().unwrap_or_default();
+                output::note(&format!("Waiting for task {id}; Ctrl-C stops waiting, and the task goes on"));
                 continue;
             }
         };
         let event = match next {
             None => break,
             Some(Ok(event)) => event,
+            Some(Err(error)) if ended.is_some() => {
+                output::warn(&format!(
+                    "something may be missing, the task could not be read: {}",
+                    error.message
+                ));
+                break;
+            }
             // The stream is of no use any more, but the task can still be read.
             Some(Err(error)) if id.is_some() && may_go_on(call, &error) => {
                 if call.settings.debug {
@@ -69,9 +98,13 @@ pub(crate) async fn follow(
         };
         first = false;
         show(&event)?;
-        if phase != Phase::Going {
-            return Ok(event);
+        if phase == Phase::Paused {
+            events.end_if_waiting();
         }
+        ended = (phase != Phase::Going).then_some(event);
+    }
+    if let Some(last) = ended {
+        return Ok(last);
     }
     // The stream has ended although its last event did not say so: the task itself tells.
     let id = id.ok_or_else(|| CallError::internal("the agent sent no event"))?;
@@ -82,7 +115,12 @@ pub(crate) async fn follow(
 }
 
 /// The task with everything, at the end of a wait. If it cannot be read, what is known from its events.
-pub(crate) async fn whole(call: &Call, agent: &Agent, last: Received) -> Result<Received, CallError> {
+pub(crate) async fn whole(
+    call: &Call,
+    agent: &Agent,
+    events: &Events,
+    last: Received,
+) -> Result<Received, CallError> {
     let Some(id) = last.task_id().filter(|_| !matches!(last.event, Event::Message(_))) else {
         return Ok(last);
     };
@@ -90,7 +128,7 @@ pub(crate) async fn whole(call: &Call, agent: &Agent, last: Received) -> Result<
     match agent.get(&id, HistoryLength::All).await {
         Ok(read) => Ok(read.into_event()),
         // An answer that makes no sense is reported; if none came, what the events said is enough.
-        Err(error) => match agent.folded().filter(|_| is_passing(&error) || error.is_answer) {
+        Err(error) => match events.task().filter(|_| is_passing(&error) || error.is_answer) {
             Some(task) => {
                 if call.settings.debug {
                     output::warn(&format!("the task could not be read at the end: {}", error.message));
@@ -109,12 +147,11 @@ pub(crate) async fn poll(
     id: &TaskId,
     history: HistoryLength,
 ) -> Result<Read, CallError> {
-    let deadline = Deadline::start(call);
     call.saw(id.as_str());
     let interval = call.settings.poll_interval;
     let mut failures = 0;
     loop {
-        let gap = match deadline.keep(call, Some(id.as_str()), agent.get(id, history)).await? {
+        let gap = match agent.get(id, history).await {
             Ok(read) if read.task.status.state.phase() != Phase::Going => return Ok(read),
             Ok(_) => {
                 failures = 0;
@@ -126,7 +163,7 @@ pub(crate) async fn poll(
             }
             Err(error) => return Err(error),
         };
-        deadline.keep(call, Some(id.as_str()), tokio::time::sleep(gap)).await?;
+        tokio::time::sleep(gap).await;
     }
 }
 
@@ -164,35 +201,6 @@ impl Read {
 
 pub(crate) fn task_id(text: &str) -> Result<TaskId, CallError> {
     TaskId::parse(text).map_err(|error| CallError::usage(format!("the task id {error}")))
-}
-
-/// `--timeout`: how long the user wants to wait.
-struct Deadline(Option<Instant>);
-
-impl Deadline {
-    fn start(call: &Call) -> Self {
-        Deadline(call.settings.timeout.map(|timeout| Instant::now() + timeout))
-    }
-
-    async fn keep<T>(
-        &self,
-        call: &Call,
-        id: Option<&str>,
-        future: impl Future<Output = T>,
-    ) -> Result<T, CallError> {
-        let Some(deadline) = self.0 else { return Ok(future.await) };
-        timeout_at(deadline, future).await.map_err(|_| {
-            let error = CallError::new(Code::Timeout, "the task has not ended in time; it goes on");
-            match (id, &*call.resume.borrow()) {
-                (Some(id), Some(resume)) => {
-                    // In JSON the envelope has no place for it.
-                    output::note(&format!("Task: {id}"));
-                    error.with_hint(resume)
-                }
-                _ => error.with_hint(format!("{PROGRAM} task list")),
-            }
-        })
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::settings::Settings;
 use crate::client::{self, Call};
 use crate::exit::Failure;
+use crate::output;
 use crate::output::text::Section;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ pub(crate) struct Conformance {
 
 pub(crate) async fn run(args: Conformance) -> Result<(), Failure> {
     let mut failed = 0;
-    client::run(&args.options, async |call| {
+    client::run_without_limit(&args.options, async |call| {
         failed = check(call, &args.select).await?;
         Ok(())
     })
@@ -41,6 +42,7 @@ pub(crate) async fn run(args: Conformance) -> Result<(), Failure> {
 
 async fn check(call: &Call, select: &[String]) -> Result<usize, CallError> {
     let args = run_args(&call.settings, select)?;
+    call.settings.insecure_warning(call.settings.sends_private()).into_iter().for_each(output::warn);
     let run = super::test::judge(&args).await.map_err(|failure| CallError::usage(failure.to_string()))?;
     let failed: Vec<String> = problems(&run);
     let passed = run.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Pass).count();
@@ -82,7 +84,7 @@ fn problems(run: &Run) -> Vec<String> {
 /// The same settings as `baton test` takes them.
 fn run_args(settings: &Settings, select: &[String]) -> Result<RunArgs, CallError> {
     let Some(agent) = &settings.agent_card else {
-        return Err(CallError::usage("no agent is named: give -a, or an http(s) address behind the command"));
+        return Err(CallError::usage("no agent is named: give -a, or put its http(s) address first"));
     };
     let mut line: Vec<OsString> = vec!["test".into(), agent.into()];
     let mut flag = |name: &str, value: Option<OsString>| {
@@ -92,6 +94,8 @@ fn run_args(settings: &Settings, select: &[String]) -> Result<RunArgs, CallError
     };
     flag("--bearer", settings.bearer.as_ref().map(|token| token.expose_secret().into()));
     flag("--api-key", settings.api_key.as_ref().map(|key| key.expose_secret().into()));
+    let user = settings.user.as_ref().filter(|_| settings.bearer.is_none());
+    flag("--basic", user.map(|(name, password)| format!("{name}:{}", password.expose_secret()).into()));
     flag("--ca", settings.ca.as_ref().map(Into::into));
     flag("--client-cert", settings.client_cert.as_ref().map(Into::into));
     flag("--client-key", settings.client_key.as_ref().map(Into::into));

@@ -1,12 +1,12 @@
 //! `baton fault-proxy`: simulates a bad network, for testing one's own clients and agents.
 
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use baton_lab::fault::{Happened, Plan, Proxy, Recipe, Side, Tally};
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::lookup_host;
 
+use crate::commands;
 use crate::exit::Failure;
 use crate::signals::Signals;
 
@@ -73,7 +73,8 @@ pub(crate) struct FaultProxy {
 }
 
 pub(crate) async fn run(args: FaultProxy) -> Result<(), Failure> {
-    let listener = bind(&args).await?;
+    let listener =
+        commands::bind(&args.listen, args.allow_public, ", and through it the server behind").await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     let mut signals =
         Signals::listen().map_err(|error| Failure::failed(format!("no signal handling: {error}")))?;
@@ -82,8 +83,7 @@ pub(crate) async fn run(args: FaultProxy) -> Result<(), Failure> {
     } else {
         args.fault.clone()
     };
-    // Short enough to type.
-    let seed = args.seed.unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish() % 1_000_000);
+    let seed = args.seed.unwrap_or_else(super::any_seed);
     let plan = Plan { recipes, every: args.every, seed };
     let to = resolved(&args.to).await?;
     say(&welcome(address, &args.to, &plan));
@@ -101,19 +101,6 @@ pub(crate) async fn run(args: FaultProxy) -> Result<(), Failure> {
     proxy.serve(listener, stopped).await;
     say(&summary(&proxy.tally()));
     Ok(())
-}
-
-async fn bind(args: &FaultProxy) -> Result<TcpListener, Failure> {
-    let listen = &args.listen;
-    let found = lookup_host(listen).await.map(Iterator::collect::<Vec<SocketAddr>>);
-    let addresses = found.map_err(|error| Failure::usage(format!("--listen {listen}: {error}")))?;
-    if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !args.allow_public) {
-        return Err(Failure::usage(format!(
-            "--listen {listen}: other machines can reach {open}, and through it the server behind; add --allow-public to allow that"
-        )));
-    }
-    let bound = TcpListener::bind(addresses.as_slice()).await;
-    bound.map_err(|error| Failure::failed(format!("--listen {listen}: {error}")))
 }
 
 /// Resolved once, so that the name server does not affect the test.

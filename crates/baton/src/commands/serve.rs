@@ -32,7 +32,7 @@ use crate::log;
 use crate::reload::{self, Reload};
 use crate::signals::{Hangups, Signals};
 
-use self::first_call::curl_line;
+use self::first_call::{curl_line, send_line};
 use self::keys::Keys;
 use self::store::Opened;
 
@@ -133,6 +133,12 @@ async fn build(
     }
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
+    }
+    if let Some(push) = config.push.options() {
+        if push.development {
+            tracing::warn!("push.development is on: webhooks may call this machine, and may use http");
+        }
+        builder = builder.push(push);
     }
     if let Some(tls) = tls {
         builder = builder.tls(tls);
@@ -384,7 +390,8 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl, trusted: Opti
             _ => String::new(),
         };
         let line = curl_line(&at(first), served(first), first.example(), trusted, key);
-        text += &format!("\nTry it{with}:\n\n  {line}\n\n");
+        let own = send_line(&at(first), served(first), first.example(), trusted, key.map(|(_, key)| key));
+        text += &format!("\nTry it{with}:\n\n  {own}\n  {line}\n\n");
     }
     // A closed stdout is not an error.
     let mut stdout = io::stdout().lock();

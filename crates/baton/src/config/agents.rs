@@ -449,7 +449,11 @@ pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: 
             auth_is_wrong && (line.contains("security") || line.contains("extended") || is_unused(line))
         }
     };
-    let is_own = |line: &String| !is_consequence(line) && (plans.len() == 1 || !is_unused(line));
+    // A scheme that the configuration has no longer need not be on any card.
+    let is_gone =
+        |line: &String| is_unused(line) && auth.withdrawn().any(|name| line.contains(&format!("`{name}`")));
+    let is_own =
+        |line: &String| !is_consequence(line) && !is_gone(line) && (plans.len() == 1 || !is_unused(line));
     for plan in plans {
         let builder = Server::host().auth(auth.chain()).mount(plan.mount());
         let Err(error) = builder.build().await else { continue };
@@ -472,8 +476,11 @@ pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: 
     if auth.enforces() && plans.len() > 1 && problems.count() == before && !problems.concern_auth() {
         let builder =
             plans.iter().fold(Server::host().auth(auth.chain()), |builder, plan| builder.mount(plan.mount()));
-        if let Err(error @ StartError::Card(_)) = builder.build().await {
-            problems.add(Problem::new(Source::Default, "auth", error.to_string()));
+        if let Err(StartError::Card(refusals)) = builder.build().await {
+            let refusals: Vec<_> = refusals.into_iter().filter(|line| !is_gone(line)).collect();
+            if !refusals.is_empty() {
+                problems.add(Problem::new(Source::Default, "auth", StartError::Card(refusals).to_string()));
+            }
         }
     }
 }

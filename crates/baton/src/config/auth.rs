@@ -2,10 +2,12 @@
 
 mod api_key;
 mod bearer;
+mod follow;
 mod issuers;
 mod mtls;
 mod passwords;
 mod proxy;
+mod records;
 
 pub(crate) use api_key::{KeyPlace, StoredKeys};
 
@@ -20,6 +22,8 @@ use super::problem::{Problem, Problems, did_you_mean};
 use super::schema::{self, Config};
 use super::setting::{Section, Setting, Source};
 use super::value::{Id, Requirement, Secret, SecretText};
+use follow::is_key;
+use records::Records;
 
 /// The schemes that are enforced, in order.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +41,9 @@ struct SchemePlan {
     table: &'static str,
     scheme: Arc<dyn Scheme>,
     made_of: Arc<MadeOf>,
+    records: Records,
+    /// The configuration has it no longer: it lets nobody in.
+    withdrawn: bool,
 }
 
 /// To compare with what a later configuration says.
@@ -61,17 +68,23 @@ impl fmt::Debug for MadeOf {
     }
 }
 
-/// Makes the schemes. Mistakes are added to `problems`, and the scheme is left out.
+/// Makes the schemes. Mistakes are added to `problems`, and the scheme is left out. At a reload `running` has the schemes in
+/// effect; those that are gone from the configuration are there, withdrawn.
 pub(crate) fn plan(
     config: &Config,
     variables: &Variables,
     stored: Option<&StoredKeys>,
+    running: Option<&AuthPlan>,
     problems: &mut Problems,
 ) -> AuthPlan {
-    let mut planner = Planner { variables, problems, schemes: Vec::new(), secrets: Vec::new(), calls: None };
+    let (schemes, secrets) = (Vec::new(), Vec::new());
+    let mut planner = Planner { variables, problems, running, schemes, secrets, calls: None };
     planner.all(config, stored);
     let schemes = planner.schemes;
-    let plan = AuthPlan { schemes, throttle: throttle(&config.auth.throttle) };
+    let mut plan = AuthPlan { schemes, throttle: throttle(&config.auth.throttle) };
+    if let Some(running) = running {
+        plan.keep_withdrawn(running);
+    }
     plan.check_requirements(config, problems);
     plan
 }
@@ -122,37 +135,6 @@ impl AuthPlan {
         let chain = Chain::new().throttle(&self.throttle);
         let add = |chain: Chain, plan: &SchemePlan| chain.shared_scheme(&plan.name, Arc::clone(&plan.scheme));
         self.schemes.iter().fold(chain, add)
-    }
-
-    /// Takes over what `new` says, as far as cards need not change: a scheme is replaced if it is still declared in the
-    /// same way. One that was made of the same stays, with what it has cached. The keys of the tables with other schemes
-    /// are returned: they need a restart.
-    pub(crate) fn follow(&mut self, new: &AuthPlan) -> Followed {
-        let mut followed = Followed { replaced: self.throttle_differs(new), waiting: Vec::new() };
-        self.throttle = new.throttle.clone();
-        for old in &mut self.schemes {
-            match new.schemes.iter().find(|plan| plan.name == old.name) {
-                Some(new) if new.made_of.same_as(&old.made_of) => {}
-                Some(new) if new.table == old.table && new.scheme.declared() == old.scheme.declared() => {
-                    *old = new.clone();
-                    followed.replaced = true;
-                }
-                _ => followed.waiting.push(old.table),
-            }
-        }
-        let is_new = |plan: &&SchemePlan| !self.schemes.iter().any(|old| old.name == plan.name);
-        followed.waiting.extend(new.schemes.iter().filter(is_new).map(|plan| plan.table));
-        if followed.waiting.iter().any(|table| issuers::TABLES.contains(table)) {
-            // An issuer that waits is still called in the old way.
-            followed.waiting.push(issuers::FETCH);
-        }
-        followed
-    }
-
-    fn throttle_differs(&self, new: &AuthPlan) -> bool {
-        let (old, new) = (&self.throttle, &new.throttle);
-        (old.burst, old.every, old.per_address, old.max_entries)
-            != (new.burst, new.every, new.per_address, new.max_entries)
     }
 
     /// A requirement can only name a scheme that is enforced.
@@ -206,17 +188,14 @@ impl AuthPlan {
     }
 }
 
-/// The result of [`AuthPlan::follow`].
-#[derive(Debug)]
-pub(crate) struct Followed {
-    /// Whether anything is different now.
-    pub(crate) replaced: bool,
-    /// The tables that need a restart: `auth.basic`.
-    pub(crate) waiting: Vec<&'static str>,
-}
-
 impl MadeOf {
     fn same_as(&self, other: &MadeOf) -> bool {
+        self.secrets == other.secrets && self.has_options_of(other, &[])
+    }
+
+    /// Whether both are the same but for these keys, with their secrets. All secrets of a scheme that has records are theirs.
+    fn has_options_of(&self, other: &MadeOf, records: &[&str]) -> bool {
+        let same_secrets = !records.is_empty() || self.secrets == other.secrets;
         let same_calls = match (&self.calls, &other.calls) {
             (Some(one), Some(other)) => {
                 one.authorities == other.authorities && one.values.same_as(&other.values)
@@ -224,13 +203,18 @@ impl MadeOf {
             (None, None) => true,
             _ => false,
         };
-        same_calls && self.secrets == other.secrets && self.values.same_as(&other.values)
+        // A scheme keeps its name until a restart, so that its records can stay.
+        let is_left_out =
+            |key: &str| records.iter().any(|word| is_key(key, word)) || (key == "id" && !records.is_empty());
+        same_secrets && same_calls && self.values.same_but_for(&other.values, is_left_out)
     }
 }
 
 struct Planner<'a> {
     variables: &'a Variables,
     problems: &'a mut Problems,
+    /// The schemes in effect, at a reload.
+    running: Option<&'a AuthPlan>,
     schemes: Vec<SchemePlan>,
     /// The secrets of the scheme that is being made.
     secrets: Vec<Secret>,
@@ -253,6 +237,11 @@ impl Planner<'_> {
 
     fn refuse(&mut self, source: &Source, key: &str, text: impl Into<String>) {
         self.problems.add(Problem::new(source.clone(), key, text));
+    }
+
+    /// Whether the table's scheme is in effect. Then it may lose its last record, and lets nobody in.
+    fn is_running(&self, table: &str) -> bool {
+        self.running.is_some_and(|running| running.schemes.iter().any(|plan| plan.table == table))
     }
 
     /// Reads a secret; `None` if there is none, or it cannot be read.
@@ -282,7 +271,7 @@ impl Planner<'_> {
         id: &Setting<Option<Id>>,
         section: &mut dyn Section,
         source: &Source,
-        scheme: impl Scheme,
+        (scheme, records): (Arc<dyn Scheme>, Records),
     ) {
         let secrets = std::mem::take(&mut self.secrets);
         // By default the last word of the table's name.
@@ -292,9 +281,9 @@ impl Planner<'_> {
             let text = format!("there is another scheme `{name}`; give this one an id of its own");
             return self.refuse(source, &format!("{table}.id"), text);
         }
-        let (name, scheme) = (name.to_owned(), Arc::new(scheme));
+        let name = name.to_owned();
         let made_of =
             Arc::new(MadeOf { values: Values::of_section(section), secrets, calls: self.calls.clone() });
-        self.schemes.push(SchemePlan { name, table, scheme, made_of });
+        self.schemes.push(SchemePlan { name, table, scheme, made_of, records, withdrawn: false });
     }
 }

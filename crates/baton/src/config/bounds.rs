@@ -48,6 +48,7 @@ impl Config {
         options.retention.max_tasks = *kept.max_tasks;
         options.retention.min_age = *kept.min_age;
         options.retention.records = *kept.records;
+        options.retention.webhooks = *kept.webhooks;
         options.retention.every = *kept.every;
         options
     }
@@ -67,6 +68,7 @@ impl Config {
         bounds.max_per_address = *said.max_per_address;
         bounds.max_streams = *said.max_streams;
         bounds.max_streams_per_owner = *said.max_streams_per_owner;
+        bounds.max_requests_per_owner = *said.max_requests_per_owner;
         bounds.max_bodies_bytes = said.max_bodies.bytes();
         bounds.max_answers_bytes = said.max_answers.bytes();
         bounds.max_answers_per_connection = said.max_answers_per_connection.bytes();
@@ -76,6 +78,7 @@ impl Config {
         bounds.max_head_bytes = said.max_head.bytes();
         bounds.max_header_list_bytes = u32::try_from(said.max_header_list.0).unwrap_or(u32::MAX);
         bounds.max_concurrent_requests = *said.max_concurrent_requests;
+        bounds.max_concurrent_requests_of_proxy = *said.max_concurrent_requests_of_proxy;
         bounds.write_buffer = said.write_buffer.bytes();
         bounds.last_patience = *said.last_patience;
         bounds.flood_burst = *said.flood_burst;

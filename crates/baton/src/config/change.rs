@@ -96,11 +96,17 @@ impl Values {
 
     /// True if both have the same keys with the same values.
     pub(super) fn same_as(&self, other: &Values) -> bool {
-        let same = |key: &String| match (self.values.get(key), other.values.get(key)) {
+        self.same_but_for(other, |_| false)
+    }
+
+    /// The same without the keys that are left out.
+    pub(super) fn same_but_for(&self, other: &Values, is_left_out: impl Fn(&str) -> bool) -> bool {
+        let same = |key: &&String| match (self.values.get(*key), other.values.get(*key)) {
             (Some(one), Some(other)) => one.is(&**other),
             _ => false,
         };
-        self.values.len() == other.values.len() && self.values.keys().all(same)
+        let mut keys = self.values.keys().chain(other.values.keys()).filter(|key| !is_left_out(key));
+        keys.all(|key| same(&key))
     }
 
     fn within(&mut self, prefix: String, section: &mut dyn Section) {

@@ -22,6 +22,9 @@ const OTHERS: &[&str] = &[
     "BATON_ATTEMPT",
     "BATON_SKILL",
     "BATON_RUN",
+    // Read by `baton listen`.
+    "BATON_WEBHOOK_SECRET",
+    "BATON_WEBHOOK_TOKEN",
     // Used by the tests and tools of this repository.
     "BATON_TOOLS",
     "BATON_FAULT_POINT",
@@ -38,9 +41,12 @@ const OTHERS: &[&str] = &[
 /// The secret of API keys, by the name that people guess.
 const API_KEY: &str = "BATON_API_KEY";
 
-/// Encrypts the secrets in the store; and the one that did so before. Each has a twin that ends in `_FILE`.
+/// Encrypts the secrets in the store; and the one that did so before. Each has a twin that ends in [`FILE`].
 const MASTER_KEY: &str = "BATON_MASTER_KEY";
 const MASTER_KEY_OLD: &str = "BATON_MASTER_KEY_OLD";
+
+/// `NAME_FILE` names a file with what `NAME` would hold, as secrets are given to containers.
+pub(super) const FILE: &str = "_FILE";
 
 /// The port only, as hosting platforms set it.
 const PORT: &str = "PORT";
@@ -57,7 +63,7 @@ pub(crate) fn overlay(variables: &Variables, into: &mut Config, problems: &mut P
         (MASTER_KEY, "master_key", &mut into.master_key),
         (MASTER_KEY_OLD, "master_key_old", &mut into.master_key_old),
     ] {
-        names.push(format!("{name}_FILE"));
+        names.push(format!("{name}{FILE}"));
         take_file(variables, name, key, setting, problems);
     }
     if !matches!(into.listen.source(), Source::Variable(_)) {
@@ -74,7 +80,7 @@ fn take_api_key(variables: &Variables, into: &mut Config, problems: &mut Problem
     overlay.take(API_KEY, "auth.api_key.secret", &mut into.auth.api_key.secret);
 }
 
-/// `NAME_FILE` names a file with what `NAME` would hold, as secrets are given to containers.
+/// From the twin of the variable that ends in [`FILE`].
 fn take_file(
     variables: &Variables,
     name: &str,
@@ -82,7 +88,7 @@ fn take_file(
     setting: &mut Setting<Option<SecretText>>,
     problems: &mut Problems,
 ) {
-    let file = format!("{name}_FILE");
+    let file = format!("{name}{FILE}");
     let Some(path) = variables.get(&file) else { return };
     let mut refuse = |text: String| {
         problems.add(Problem::new(Source::Variable(file.clone()), key, text));

@@ -36,6 +36,6 @@ pub(crate) fn file(bytes: &[u8]) {
 
 fn load(text: &str) -> Result<Loaded, Problems> {
     let (loaded, problems) =
-        Inputs::default().apply_layers(Some((Path::new("baton.toml"), text)), Problems::default());
+        Inputs::default().apply_layers(Some((Path::new("baton.toml"), text)), None, Problems::default());
     problems.unless_any(loaded)
 }

@@ -2,10 +2,10 @@
 
 use baton_server::{MasterKey, MasterKeys};
 
-use super::environment::Variables;
+use super::environment::{FILE, Variables};
 use super::problem::{Problem, Problems};
 use super::schema::Config;
-use super::setting::Setting;
+use super::setting::{Setting, Source};
 use super::value::SecretText;
 
 const KEY: &str = "master_key";
@@ -28,7 +28,14 @@ fn parse(
     problems: &mut Problems,
 ) -> Option<MasterKey> {
     let place = setting.as_ref()?;
-    let read = place.read(variables).and_then(|secret| {
+    let no_file = |reason| match setting.source() {
+        // A common mistake: the key itself in place of the path.
+        Source::Variable(name) if name.ends_with(FILE) => {
+            format!("{reason}; the key itself belongs into {}", name.trim_end_matches(FILE))
+        }
+        _ => reason,
+    };
+    let read = place.read(variables).map_err(no_file).and_then(|secret| {
         MasterKey::parse(secret.reveal()).map_err(|bad| format!("{}{bad}", place.whence()))
     });
     let refused = |reason| problems.add(Problem::new(setting.source().clone(), key, reason));

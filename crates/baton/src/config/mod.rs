@@ -51,7 +51,7 @@ pub(crate) use schema::{Config, Log, Traces};
 pub(crate) use show::{json as show_json, toml as show_toml};
 #[cfg(feature = "otel")]
 pub(crate) use value::HttpUrl;
-pub(crate) use value::{AdminSocket, LogFormat, StoreUrl, duration};
+pub(crate) use value::{AdminSocket, LogFormat, StoreUrl, duration, name_of_file};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +187,16 @@ impl Inputs {
     /// Reads the file, applies the layers, and checks the result. All mistakes are reported together, also those that
     /// only a server built from the configuration finds.
     pub(crate) async fn load(&self) -> Result<Loaded, Problems> {
-        let (mut loaded, mut problems) = self.read();
+        self.load_beside(None).await
+    }
+
+    /// The same for a server that has these schemes: one that the configuration has no longer stays, and lets nobody in.
+    pub(crate) async fn load_again(&self, running: &AuthPlan) -> Result<Loaded, Problems> {
+        self.load_beside(Some(running)).await
+    }
+
+    async fn load_beside(&self, running: Option<&AuthPlan>) -> Result<Loaded, Problems> {
+        let (mut loaded, mut problems) = self.read(running);
         loaded.tls = tls::read(&loaded.config, &mut problems, &mut loaded.warnings);
         // This trial must not log what a card switches off: the real server logs it at start.
         let proof = Box::pin(agents::trial_build(&loaded.agents, &loaded.auth, &mut problems));
@@ -220,14 +229,14 @@ impl Inputs {
     /// For `baton key`: where the store and the socket are. Mistakes elsewhere are left to the server: an expired
     /// certificate must not prevent that a key is revoked.
     pub(crate) fn load_place(&self) -> Result<Loaded, Problems> {
-        let (loaded, problems) = self.read();
+        let (loaded, problems) = self.read(None);
         let file = loaded.file.as_ref().map(|file| file.display().to_string());
         problems.only_of(&["store", "admin"], file.as_deref()).unless_any(loaded)
     }
 
-    fn read(&self) -> (Loaded, Problems) {
+    fn read(&self, running: Option<&AuthPlan>) -> (Loaded, Problems) {
         let mut problems = Problems::default();
-        let Some((path, named_by)) = self.file() else { return self.apply_layers(None, problems) };
+        let Some((path, named_by)) = self.file() else { return self.apply_layers(None, running, problems) };
         let name = path.display().to_string();
         let text = file::text_of(&path).unwrap_or_else(|reason| {
             problems.add(match named_by {
@@ -236,11 +245,16 @@ impl Inputs {
             });
             String::new()
         });
-        self.apply_layers(Some((&path, &text)), problems)
+        self.apply_layers(Some((&path, &text)), running, problems)
     }
 
     /// Contains the valid agents even if there are problems elsewhere.
-    fn apply_layers(&self, file: Option<(&Path, &str)>, mut problems: Problems) -> (Loaded, Problems) {
+    fn apply_layers(
+        &self,
+        file: Option<(&Path, &str)>,
+        running: Option<&AuthPlan>,
+        mut problems: Problems,
+    ) -> (Loaded, Problems) {
         let mut config = Config::default();
         if let Some((path, text)) = file {
             file::read(text, path, &mut config, &mut problems);
@@ -248,7 +262,7 @@ impl Inputs {
         let mut warnings = environment::overlay(&self.variables, &mut config, &mut problems);
         flags::overlay(&self.flags, &mut config, &mut problems);
         check::rules(&config, &mut problems);
-        let auth = auth::plan(&config, &self.variables, self.stored_keys.as_ref(), &mut problems);
+        let auth = auth::plan(&config, &self.variables, self.stored_keys.as_ref(), running, &mut problems);
         let master_keys = master_key::read(&config, &self.variables, &mut problems);
         let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems, &mut warnings);
         let listening = Listening::of(&config, &auth, &agents);

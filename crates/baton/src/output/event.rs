@@ -1,11 +1,20 @@
 //! The events of a stream as text, each on its arrival.
 
-use super::task::{Shown, write_message, write_part, write_task};
+use super::task::{Shown, artifact_line, write_message, write_part, write_task};
 use super::text::Section;
 use super::view::{Event, Phase};
 
-/// One event. The last one of a stream says the ids and the state again.
+/// One event of a stream. The last one says the ids and the state again.
 pub(crate) fn event(event: &Event, verbose: bool, resume: Option<&str>) -> String {
+    shown(event, verbose, verbose, resume)
+}
+
+/// One event of those of several tasks: each says which task it is about.
+pub(crate) fn event_of_any(event: &Event, verbose: bool) -> String {
+    shown(event, verbose, true, None)
+}
+
+fn shown(event: &Event, verbose: bool, ids: bool, resume: Option<&str>) -> String {
     let mut section = Section::default();
     match event {
         Event::Task(task) => {
@@ -20,9 +29,9 @@ pub(crate) fn event(event: &Event, verbose: bool, resume: Option<&str>) -> Strin
         Event::StatusUpdate(update) => {
             section.field("Event", "status");
             let last = update.status.state.phase() != Phase::Going;
-            if last || verbose {
+            if last || ids {
                 section.field("Task", &update.task_id);
-                section.field("Context", &update.context_id);
+                section.optional("Context", Some(&update.context_id).filter(|id| !id.is_empty()));
             }
             section.field("State", update.status.state.as_str());
             if verbose {
@@ -30,17 +39,19 @@ pub(crate) fn event(event: &Event, verbose: bool, resume: Option<&str>) -> Strin
             }
             section.optional("Resume", resume);
             if let Some(message) = &update.status.message {
-                section.block("Status message", &super::task::content(&message.parts));
+                section.block("Status message", &super::task::said(message, verbose));
             }
         }
         Event::ArtifactUpdate(update) => {
             section.field("Event", "artifact");
-            if verbose {
+            if ids {
                 section.field("Task", &update.task_id);
-                section.field("Context", &update.context_id);
+                section.optional("Context", Some(&update.context_id).filter(|id| !id.is_empty()));
+                let place = format!("append={} last-chunk={} ", update.append, update.last_chunk);
+                section.block("Artifact", &(place + &artifact_line(&update.artifact)));
             }
             for part in &update.artifact.parts {
-                write_part(&mut section, "Artifact ", part, Some(&update.artifact.artifact_id));
+                write_part(&mut section, "Artifact ", part, Some(&update.artifact.artifact_id), verbose);
             }
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod text;
 pub(crate) mod card;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod progress;
 pub(crate) mod push_config;
 pub(crate) mod task;
 pub(crate) mod view;
@@ -56,19 +57,23 @@ impl Output {
     }
 
     pub(crate) fn json(&self, json: &str) -> Result<(), CallError> {
-        let mut text = if self.lines { json::compact(json) } else { json::pretty(json) };
-        text.push('\n');
-        write(&text)
+        // Indented, it may be many times as large: it is written as it is made.
+        write(|stdout| {
+            let mut stdout = io::BufWriter::with_capacity(1 << 16, stdout);
+            json::write(&mut stdout, json, !self.lines)?;
+            stdout.write_all(b"\n")?;
+            stdout.flush()
+        })
     }
 
     pub(crate) fn text(&self, text: &str) -> Result<(), CallError> {
-        write(text)
+        write(|stdout| stdout.write_all(text.as_bytes()))
     }
 }
 
-fn write(text: &str) -> Result<(), CallError> {
+fn write(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) -> Result<(), CallError> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         // The reader has read enough: following the task any further would be for nobody.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(CallError::internal(format!("cannot write: {error}"))),

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::json;
 use super::text::Section;
 use super::view::{Content, Message, Part, Phase, Task};
+use crate::client::error::command;
 
 /// How much of a task is shown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +38,7 @@ pub(super) fn write_task(section: &mut Section, task: &Task, shown: Shown, resum
     }
     section.optional("Resume", resume);
     if let Some(message) = task.status.message.as_ref().filter(|_| !shown.no_message) {
-        section.block("Status message", &content(&message.parts));
+        section.block("Status message", &said(message, shown.verbose));
     }
     if shown.whole {
         for artifact in &task.artifacts {
@@ -45,13 +46,17 @@ pub(super) fn write_task(section: &mut Section, task: &Task, shown: Shown, resum
                 section.block("Artifact", &artifact_line(artifact));
             }
             for part in &artifact.parts {
-                write_part(section, "Artifact ", part, Some(&artifact.artifact_id));
+                write_part(section, "Artifact ", part, Some(&artifact.artifact_id), shown.verbose);
             }
         }
     }
     if shown.history || shown.verbose {
         for message in &task.history {
-            section.block("History message", &format!("{} {}", message.role, content(&message.parts)));
+            let text = match shown.verbose {
+                true => said(message, true),
+                false => format!("{} {}", message.role, content(&message.parts)),
+            };
+            section.block("History message", &text);
         }
     }
     if let Some(metadata) = task.metadata.as_ref().filter(|_| shown.verbose) {
@@ -59,7 +64,7 @@ pub(super) fn write_task(section: &mut Section, task: &Task, shown: Shown, resum
     }
 }
 
-fn artifact_line(artifact: &super::view::Artifact) -> String {
+pub(super) fn artifact_line(artifact: &super::view::Artifact) -> String {
     let mut line = format!("id={}", quoted(&artifact.artifact_id));
     for (name, value) in [("name", &artifact.name), ("description", &artifact.description)] {
         if let Some(value) = value {
@@ -86,7 +91,7 @@ pub(super) fn write_message(section: &mut Section, message: &Message, verbose: b
     section.optional("Context", message.context_id.as_deref());
     section.optional("Resume", resume);
     for part in &message.parts {
-        write_part(section, "", part, None);
+        write_part(section, "", part, None, verbose);
     }
     if let Some(metadata) = message.metadata.as_ref().filter(|_| verbose) {
         section.block("Metadata", &json::pretty(metadata.get()));
@@ -94,12 +99,14 @@ pub(super) fn write_message(section: &mut Section, message: &Message, verbose: b
 }
 
 /// One block: `Text`, `Data` or `File`, after what the part belongs to.
-pub(super) fn write_part(section: &mut Section, of: &str, part: &Part, artifact: Option<&str>) {
-    let kind = match part.content {
-        Content::Text(_) => "text",
-        Content::Data(_) => "data",
-        Content::Raw(_) | Content::Url(_) => "file",
-    };
+pub(super) fn write_part(
+    section: &mut Section,
+    of: &str,
+    part: &Part,
+    artifact: Option<&str>,
+    verbose: bool,
+) {
+    let kind = kind_of(part);
     let label = match of {
         "" => kind[..1].to_ascii_uppercase() + &kind[1..],
         of => format!("{of}{kind}"),
@@ -109,10 +116,55 @@ pub(super) fn write_part(section: &mut Section, of: &str, part: &Part, artifact:
         text += &format!(" artifact={}", quoted(id));
     }
     section.block(&label, &text);
+    let about = if verbose { part_details(part) } else { String::new() };
+    if !about.is_empty() {
+        section.block("Part", &about);
+    }
+}
+
+fn kind_of(part: &Part) -> &'static str {
+    match part.content {
+        Content::Text(_) => "text",
+        Content::Data(_) => "data",
+        Content::Raw(_) | Content::Url(_) => "file",
+    }
+}
+
+/// What is known of a part beside its content.
+fn part_details(part: &Part) -> String {
+    // The line of a file has these already.
+    let is_file = matches!(part.content, Content::Raw(_) | Content::Url(_));
+    let mut words: Vec<String> = if is_file { Vec::new() } else { names_of(part) };
+    words
+        .extend(part.metadata.as_ref().map(|metadata| format!("metadata={}", json::compact(metadata.get()))));
+    words.join(" ")
+}
+
+fn names_of(part: &Part) -> Vec<String> {
+    let names = [("name", &part.filename), ("media-type", &part.media_type)].into_iter();
+    names.filter_map(|(name, value)| Some(format!("{name}={}", quoted(value.as_deref()?)))).collect()
+}
+
+/// What a message says. In full: who said it, and each part with its kind and what is known of it.
+pub(super) fn said(message: &Message, in_full: bool) -> String {
+    if !in_full {
+        return content(&message.parts);
+    }
+    let mut text = format!("{} id={}", message.role, quoted(&message.message_id));
+    for part in &message.parts {
+        let kind = kind_of(part);
+        let about = part_details(part);
+        let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
+        text += &format!("\n{kind}{about}: {}", part_text(part));
+    }
+    if let Some(metadata) = &message.metadata {
+        text += &format!("\nmetadata: {}", json::compact(metadata.get()));
+    }
+    text
 }
 
 /// All parts, each on lines of its own.
-pub(super) fn content(parts: &[Part]) -> String {
+fn content(parts: &[Part]) -> String {
     parts.iter().map(part_text).collect::<Vec<_>>().join("\n")
 }
 
@@ -126,10 +178,7 @@ pub(crate) fn part_text(part: &Part) -> String {
 
 /// `name=map.png media-type=image/png size=48213`. The content of a file is not shown.
 fn file_line(part: &Part) -> String {
-    let mut words = Vec::new();
-    for (name, value) in [("name", &part.filename), ("media-type", &part.media_type)] {
-        words.extend(value.as_ref().map(|value| format!("{name}={}", quoted(value))));
-    }
+    let mut words = names_of(part);
     match &part.content {
         Content::Raw(base64) => words.push(match decode(base64) {
             Some(bytes) => format!("size={}", bytes.len()),
@@ -162,38 +211,39 @@ fn quoted(value: &str) -> String {
     if plain { value.to_owned() } else { format!("{value:?}") }
 }
 
-/// The command to go on with, ready to be copied. `agent` is what the user typed for it.
-pub(crate) fn resume(task: &Task, program: &str, agent: Option<&str>) -> String {
-    let agent = agent.map(|agent| format!("-a {} ", shell_word(agent))).unwrap_or_default();
-    let id = shell_word(&task.id);
+/// The command to go on with, ready to be copied. `same_agent` is what the user typed to reach the agent.
+pub(crate) fn resume(task: &Task, same_agent: &str) -> String {
     match (task.status.state.phase(), task.status.state.as_str()) {
         // The authorization is given elsewhere; then the agent goes on by itself.
         (Phase::Going, _) | (_, "TASK_STATE_AUTH_REQUIRED") => {
-            format!("{program} task get {agent}--wait {}{id}", end_of_options(&task.id))
+            command("task get", same_agent, &format!("--wait {}", id_word(&task.id)))
         }
-        (Phase::Paused, _) => format!("{program} send {agent}--task-id={id} \"<reply>\""),
-        (Phase::Ended, _) => in_context(&task.context_id, program, agent),
+        (Phase::Paused, _) => {
+            command("send", same_agent, &format!("--task-id={} \"<reply>\"", shell_word(&task.id)))
+        }
+        (Phase::Ended, _) => in_context(&task.context_id, same_agent),
     }
 }
 
 /// The command to go on with after a message.
-pub(crate) fn resume_message(message: &Message, program: &str, agent: Option<&str>) -> Option<String> {
-    let agent = agent.map(|agent| format!("-a {} ", shell_word(agent))).unwrap_or_default();
-    message.context_id.as_ref().map(|context| in_context(context, program, agent))
+pub(crate) fn resume_message(message: &Message, same_agent: &str) -> Option<String> {
+    message.context_id.as_ref().map(|context| in_context(context, same_agent))
 }
 
-fn in_context(context: &str, program: &str, agent: String) -> String {
-    format!("{program} send {agent}--context-id={} \"<message>\"", shell_word(context))
+fn in_context(context: &str, same_agent: &str) -> String {
+    command("send", same_agent, &format!("--context-id={} \"<message>\"", shell_word(context)))
 }
 
-/// An id that looks like an option must stand behind `--`.
-pub(crate) fn end_of_options(id: &str) -> &'static str {
-    if id.starts_with('-') { "-- " } else { "" }
+/// An id as an argument. One that looks like an option must stand behind `--`.
+pub(crate) fn id_word(id: &str) -> String {
+    let end_of_options = if id.starts_with('-') { "-- " } else { "" };
+    format!("{end_of_options}{}", shell_word(id))
 }
 
-/// A word that no shell takes for anything else: ids are the agent's choice, and people copy the line.
+/// A word that no shell takes for anything else: ids are the agent's choice, and people copy the line. `[a]` is a pattern, and
+/// `=a` a path in zsh.
 pub(crate) fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@%+,=[]".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@%+,".contains(c);
     let plain = !text.is_empty() && text.chars().all(plain);
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
@@ -214,7 +264,7 @@ mod tests {
     fn cli_task_get_001_state_artifacts_and_history_are_shown() {
         let read: Task = read(TASK).unwrap();
         let shown = Shown { whole: true, history: true, ..Shown::default() };
-        let resume = resume(&read, "baton", None);
+        let resume = resume(&read, "");
         let expected = "\
 Task: t-9
 Context: c-9
@@ -260,10 +310,12 @@ History message:
                 "$(rm -rf ~)'",
                 "baton send -a h.example --task-id='$(rm -rf ~)'\\''' \"<reply>\"",
             ),
+            ("TASK_STATE_WORKING", "t[1]", "baton task get -a h.example --wait 't[1]'"),
+            ("TASK_STATE_WORKING", "=ls", "baton task get -a h.example --wait '=ls'"),
             ("TASK_STATE_WORKING", "--help", "baton task get -a h.example --wait -- --help"),
         ] {
             let json = serde_json::json!({"id": id, "status": {"state": state}}).to_string();
-            assert_eq!(resume(&read(&json).unwrap(), "baton", Some("h.example")), expected);
+            assert_eq!(resume(&read(&json).unwrap(), "-a h.example"), expected);
         }
     }
 

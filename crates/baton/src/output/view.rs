@@ -1,6 +1,7 @@
 //! What is shown of the protocol's objects, read from their JSON as leniently as possible: a member that is missing, or a
 //! state that nobody knows, must not keep the rest from being shown.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -67,6 +68,21 @@ impl State {
         }
     }
 
+    /// For people, in the middle of a conversation. `None` while the task is at work.
+    pub(crate) fn words(&self) -> Option<&'static str> {
+        Some(match self.as_str() {
+            "TASK_STATE_COMPLETED" => "completed",
+            "TASK_STATE_FAILED" => "failed",
+            "TASK_STATE_REJECTED" => "rejected",
+            "TASK_STATE_CANCELED" => "canceled",
+            "TASK_STATE_INPUT_REQUIRED" => "waits for your answer",
+            "TASK_STATE_AUTH_REQUIRED" => {
+                "waits for an authorization; give it as the agent says, then press Enter"
+            }
+            _ => return None,
+        })
+    }
+
     /// For stderr, if the outcome is not plain success.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         Some(match self.as_str() {
@@ -74,7 +90,9 @@ impl State {
             "TASK_STATE_REJECTED" => "the agent has rejected the task",
             "TASK_STATE_CANCELED" => "the task was canceled",
             "TASK_STATE_INPUT_REQUIRED" => "the task is waiting for input",
-            "TASK_STATE_AUTH_REQUIRED" => "the task is waiting for an authorization",
+            "TASK_STATE_AUTH_REQUIRED" => {
+                "the task is waiting for an authorization: give it as the agent says, then go on"
+            }
             _ => return None,
         })
     }
@@ -151,6 +169,7 @@ pub(crate) struct Part {
     pub(crate) content: Content,
     pub(crate) filename: Option<String>,
     pub(crate) media_type: Option<String>,
+    pub(crate) metadata: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Clone)]
@@ -174,12 +193,13 @@ struct PartMembers {
     filename: Option<String>,
     #[serde(alias = "media_type")]
     media_type: Option<String>,
+    metadata: Option<Box<RawValue>>,
 }
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let whole = Box::<RawValue>::deserialize(deserializer)?;
-        let PartMembers { text, raw, url, data, filename, media_type } =
+        let PartMembers { text, raw, url, data, filename, media_type, metadata } =
             serde_json::from_str(whole.get()).unwrap_or_default();
         let content = match (text, raw, url, data) {
             (Some(text), None, None, None) => Content::Text(text),
@@ -188,20 +208,43 @@ impl<'de> Deserialize<'de> for Part {
             (None, None, None, Some(data)) => Content::Data(data.get().to_owned()),
             _ => Content::Data(whole.get().to_owned()),
         };
-        Ok(Part { content, filename, media_type })
+        Ok(Part { content, filename, media_type, metadata })
     }
 }
 
 /// One event of a stream, or the reply to a send.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone)]
 pub(crate) enum Event {
     Task(Task),
     Message(Message),
-    #[serde(alias = "status_update")]
     StatusUpdate(StatusUpdate),
-    #[serde(alias = "artifact_update")]
     ArtifactUpdate(ArtifactUpdate),
+}
+
+/// Others may be there, too.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct EventMembers {
+    task: Option<Task>,
+    message: Option<Message>,
+    #[serde(alias = "status_update")]
+    status_update: Option<StatusUpdate>,
+    #[serde(alias = "artifact_update")]
+    artifact_update: Option<ArtifactUpdate>,
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let EventMembers { task, message, status_update, artifact_update } =
+            EventMembers::deserialize(deserializer)?;
+        match (task, message, status_update, artifact_update) {
+            (Some(task), None, None, None) => Ok(Event::Task(task)),
+            (None, Some(message), None, None) => Ok(Event::Message(message)),
+            (None, None, Some(update), None) => Ok(Event::StatusUpdate(update)),
+            (None, None, None, Some(update)) => Ok(Event::ArtifactUpdate(update)),
+            _ => Err(D::Error::custom("neither a task nor a message nor an update")),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -224,6 +267,10 @@ pub(crate) struct ArtifactUpdate {
     pub(crate) context_id: String,
     #[serde(deserialize_with = "or_default")]
     pub(crate) artifact: Artifact,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) append: bool,
+    #[serde(alias = "last_chunk", deserialize_with = "or_default")]
+    pub(crate) last_chunk: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

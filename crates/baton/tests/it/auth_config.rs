@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, baton, text};
 
-const HEAD: &str = "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n";
+pub(crate) const HEAD: &str = "listen = \"127.0.0.1:0\"\nstore = \"memory:\"\n";
 
-struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn with(text: &str) -> Self {
+    pub(crate) fn with(text: &str) -> Self {
         let folder = Folder(tempfile::tempdir().unwrap());
         folder.write("baton.toml", &format!("{HEAD}{text}"));
         folder
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.0.path().join("half"), text).unwrap();
         fs::rename(self.0.path().join("half"), self.0.path().join(name)).unwrap();
     }
@@ -27,7 +27,7 @@ impl Folder {
         fs::read_to_string(self.0.path().join(name)).unwrap()
     }
 
-    fn serve(&self) -> Served {
+    pub(crate) fn serve(&self) -> Served {
         Served::of(baton(&["serve"]).current_dir(self.0.path() as &Path))
     }
 }
@@ -57,11 +57,11 @@ async fn call(
     (status, challenges.join("; "), answer.json().await.unwrap_or_default())
 }
 
-async fn list(server: &Served, headers: &[(&str, &str)]) -> u16 {
+pub(crate) async fn list(server: &Served, headers: &[(&str, &str)]) -> u16 {
     call(server, "/", headers, "ListTasks", json!({})).await.0
 }
 
-fn bearer(token: &str) -> String {
+pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
@@ -182,13 +182,6 @@ async fn p05_a_reload_removes_and_adds_tokens_at_once() {
     server.log_with("applied=\"auth\"");
     assert_eq!(list(&server, &[("authorization", &bearer("bob-has-another-one"))]).await, 401);
     assert_eq!(list(&server, &[("authorization", &bearer("bob-has-a-third-one"))]).await, 200);
-    // Without any scheme the cards would have to change: that waits, and nobody gets in meanwhile.
-    folder.write("baton.toml", HEAD);
-    server.signal("-HUP");
-    let log = server.log_with("needs a restart");
-    assert!(log.contains("auth.bearer.token[bob]"), "{log}");
-    assert_eq!(list(&server, &[]).await, 401);
-    assert_eq!(list(&server, &[("authorization", &carol)]).await, 200);
 }
 
 /// Also a stream that was opened before the first reload: nothing else keeps the schemes of the start.
@@ -418,7 +411,7 @@ async fn p05_the_extended_card_is_a_file_for_authenticated_callers() {
 }
 
 /// The stored form of a password, as the command makes it.
-fn hashed(args: &[&str], password: &str) -> String {
+pub(crate) fn hashed(args: &[&str], password: &str) -> String {
     use std::io::Write as _;
     use std::process::Stdio;
     let mut command = baton(&[&["hash-password"], args].concat());
@@ -431,7 +424,7 @@ fn hashed(args: &[&str], password: &str) -> String {
 }
 
 /// The status that `curl` sees.
-fn curl(server: &Served, args: &[&str]) -> String {
+pub(crate) fn curl(server: &Served, args: &[&str]) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}).to_string();
     let url = format!("{}/", server.url);
     let mut command = std::process::Command::new("curl");

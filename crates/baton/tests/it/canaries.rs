@@ -172,12 +172,12 @@ impl Planted {
         let (master, audit) = match location {
             Location::Header => ("", ""),
             Location::Query => {
-                let hex: String = master_key().bytes().map(|byte| format!("{byte:02x}")).collect();
+                let hex: String = master_key().iter().map(|byte| format!("{byte:02x}")).collect();
                 fs::write(planted.path("master"), hex + "\n").unwrap();
                 ("", "[log]\naudit = \"audit.jsonl\"")
             }
             Location::Cookie => {
-                fs::write(planted.path("master"), base64(master_key().as_bytes())).unwrap();
+                fs::write(planted.path("master"), base64(&master_key())).unwrap();
                 ("master_key = \"@master\"", "")
             }
         };
@@ -241,7 +241,7 @@ client_auth = "{client_auth}"
         match self.location {
             Location::Header => {
                 command.env("BATON_API_KEY", canary("apikey"));
-                command.env("BATON_MASTER_KEY", base64(master_key().as_bytes()));
+                command.env("BATON_MASTER_KEY", base64(&master_key()));
             }
             Location::Query => {
                 command.env("BATON_MASTER_KEY_FILE", "master");
@@ -444,9 +444,9 @@ client_auth = "{client_auth}"
 /// The value of `iss`. Its keys are in a file.
 const ISSUER: &str = "https://issuer.example";
 
-/// 32 bytes with the word in them.
-fn master_key() -> String {
-    let key = canary("masterkey") + "GHIJKLMNOPQ";
+/// 32 bytes with the word in them, and some that no text has: a phrase is refused.
+fn master_key() -> Vec<u8> {
+    let key = [canary("masterkey").as_bytes(), b"\x9c\x01\xfe\x80\xf3\x07\xe2\x1b\xd6\xaa\x4e"].concat();
     assert_eq!(key.len(), 32);
     key
 }

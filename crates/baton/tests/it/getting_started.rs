@@ -1,9 +1,10 @@
-//! `docs/getting-started.md` and the first screen of the README, done as they say: every file saved, every command run,
-//! every output compared.
+//! `docs/getting-started.md`, `docs/cli.md` and the first screen of the README, done as they say: every file saved, every
+//! command run, every output compared.
 //!
 //! A fenced block after "Save this as `name`:" is a file. A `console` block holds commands and what they print; one that is
 //! `console background` holds a server, which runs until a comment says `stop` (as Ctrl-C would) or `kill`. A `sh` block
-//! installs something, and one that is `console by-hand` takes too long: neither is run. The page's port becomes a free one.
+//! installs something, one that is `console by-hand` takes too long, and `text` is only shown: none of them is run. The page's
+//! port becomes a free one.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::cli::user::with_clean_environment;
 
 /// Longest a command may take, and longest until a server is there.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,7 +39,7 @@ fn steps(page: &str) -> Vec<Step> {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
                 let name = before.strip_suffix("`:").and_then(|text| text.rsplit('`').next());
                 match (fence, name) {
-                    ("```sh" | "```console by-hand", _) => {}
+                    ("```sh" | "```text" | "```console by-hand", _) => {}
                     ("```console", _) => {
                         steps.extend(commands(&block).map(|(command, prints)| Step::Run { command, prints }))
                     }
@@ -96,9 +99,9 @@ impl Desk {
         let mut shell = Command::new("bash");
         shell.args(["-c", &command.replace(PORT, &self.port.to_string())]).current_dir(&self.folder);
         shell.env("PATH", format!("{}:{path}", built.display())).stdin(Stdio::null());
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BATON_")) {
-            shell.env_remove(name);
-        }
+        let mut shell = with_clean_environment(shell);
+        // A user whose own settings are nobody's.
+        shell.env("HOME", &self.folder);
         // The page listens where everybody does; here that place may be taken.
         shell.env("BATON_LISTEN", format!("127.0.0.1:{}", self.port));
         if let Some((server, _)) = &self.server {
@@ -203,6 +206,11 @@ fn follow(page: &str, at_least: usize) {
 fn s18_every_command_of_getting_started_does_what_the_page_shows() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/getting-started.md");
     follow(&fs::read_to_string(page).unwrap(), 20);
+}
+
+#[test]
+fn p09_every_command_of_the_client_s_manual_does_what_it_shows() {
+    follow(&fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap(), 6);
 }
 
 /// From one secret to an identity provider: each scheme has an example.

@@ -407,10 +407,13 @@ async fn s16_a_new_secret_in_the_file_replaces_the_old_one_and_leaves_the_keys()
     let (_, revoked) = issue(folder.path(), &["gone"]);
     printed(folder.path(), &["key", "revoke", "gone"]);
     assert_eq!((status(&server, SECRET).await, status(&server, &key).await), (200, 200));
+    let [mut of_secret, mut of_key] =
+        [stream(&server, SECRET, "m-1").await, stream(&server, &key, "m-2").await];
     std::fs::write(folder.path().join("secret"), "another-correct-horse\n").unwrap();
     server.signal("-HUP");
     server.log_with("configuration reloaded");
     assert_eq!(status(&server, SECRET).await, 401);
+    assert!(rest(&mut of_secret).await.contains("no longer valid"));
     assert_eq!(status(&server, "another-correct-horse").await, 200);
     assert_eq!((status(&server, &key).await, status(&server, &revoked).await), (200, 401));
     // What is issued and revoked after the reload counts, too.
@@ -418,6 +421,25 @@ async fn s16_a_new_secret_in_the_file_replaces_the_old_one_and_leaves_the_keys()
     assert_eq!(status(&server, &later).await, 200);
     printed(folder.path(), &["key", "revoke", "ci"]);
     assert_eq!(status(&server, &key).await, 401);
+    assert!(rest(&mut of_key).await.contains("no longer valid"), "open until now");
+}
+
+/// The stream of a task that goes on until it is canceled.
+async fn stream(server: &Served, key: &str, id: &str) -> reqwest::Response {
+    let params = json!({"message": text(id, "tck-cancel")});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params});
+    let request = reqwest::Client::new().post(format!("{}/", server.url)).header("A2A-Version", "1.0");
+    let mut stream = request.header("X-API-Key", key).json(&body).send().await.unwrap();
+    stream.chunk().await.unwrap().expect("the task");
+    stream
+}
+
+async fn rest(stream: &mut reqwest::Response) -> String {
+    let mut rest = String::new();
+    while let Some(chunk) = stream.chunk().await.unwrap() {
+        rest += &String::from_utf8_lossy(&chunk);
+    }
+    rest
 }
 
 #[test]

@@ -82,6 +82,8 @@ mod own_stores;
 mod programs;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
+/// SIGHUP: callers who are gone are out at once, and the others notice nothing.
+mod reloaded_callers;
 /// Secrets in requests must not appear in the log, in traces or in metrics.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod secrets;

@@ -57,7 +57,7 @@ async fn s16_a_master_key_wraps_the_secrets_of_a_store_and_is_needed_from_then_o
     server.stop_and_log();
     let plain = folder.stored();
     let names: Vec<&str> = plain.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(names, ["callers", "cursor"], "a new secret has to be wrapped, too");
+    assert_eq!(names, ["callers", "cursor", "webhook-ids"], "a new secret has to be wrapped, too");
     assert!(plain.iter().all(|(_, secret)| folder.has(secret)), "the control: they are found");
 
     let server = Served::of(&mut folder.serve(&[("BATON_MASTER_KEY", MASTER_KEY)]));
@@ -98,10 +98,47 @@ async fn s16_a_master_key_wraps_the_secrets_of_a_store_and_is_needed_from_then_o
 #[test]
 fn s16_a_weak_master_key_stops_the_start_before_anything_is_opened() {
     let folder = Folder(tempfile::tempdir().unwrap());
-    for weak in ["canary-password", "Y2FuYXJ5", &"0".repeat(64)] {
+    let phrase = "CanarySingsInTheMorningAndInTheEveningHours";
+    for weak in ["canary-password", "Y2FuYXJ5", &"0".repeat(64), phrase] {
         let (code, said) = finished(&mut folder.serve(&[("BATON_MASTER_KEY", weak)]));
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains("`openssl rand -base64 32` makes one") && !said.contains(weak), "{said}");
     }
     assert!(!folder.path("tasks.db").exists());
+}
+
+/// The key where the path of a file belongs: neither the start nor `config show` repeats it.
+#[test]
+fn s16_a_master_key_in_place_of_a_path_is_not_repeated() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    for name in ["BATON_MASTER_KEY_FILE", "BATON_MASTER_KEY_OLD_FILE"] {
+        let variables = [("BATON_MASTER_KEY", MASTER_KEY), (name, OTHER_KEY)];
+        let variables = if name == "BATON_MASTER_KEY_FILE" { &variables[1..] } else { &variables[..] };
+        let (code, said) = finished(&mut folder.serve(variables));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(name) && said.contains(&name[..name.len() - "_FILE".len()]), "{said}");
+        assert!(!said.contains(OTHER_KEY) && !said.contains(MASTER_KEY), "{said}");
+        let mut show = baton(&["serve", "config", "show"]);
+        let shown = show.current_dir(folder.0.path()).envs(variables.iter().copied()).output().unwrap();
+        let shown = [shown.stdout, shown.stderr].concat();
+        let shown = String::from_utf8_lossy(&shown);
+        assert!(!shown.contains(OTHER_KEY) && !shown.contains(MASTER_KEY), "{shown}");
+    }
+    assert!(!folder.path("tasks.db").exists());
+}
+
+/// A server of a later version may know more secrets. Without the master key it makes none of them before it refuses.
+#[tokio::test]
+async fn s16_a_start_without_the_master_key_makes_no_plain_secret() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    Served::of(&mut folder.serve(&[("BATON_MASTER_KEY", MASTER_KEY)])).stop_and_log();
+    let database = rusqlite::Connection::open(folder.path("tasks.db")).unwrap();
+    database.execute("DELETE FROM secret WHERE name = 'cursor'", []).unwrap();
+    drop(database);
+    let before = folder.stored();
+    let (code, said) = finished(&mut folder.serve(&[]));
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(folder.stored(), before);
+    Served::of(&mut folder.serve(&[("BATON_MASTER_KEY", MASTER_KEY)])).stop_and_log();
+    assert_eq!(folder.stored().len(), before.len() + 1);
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::user::{Said, User};
 use crate::served::{Served, baton, finished, text};
 
 #[test]
@@ -36,6 +37,21 @@ fn the_printed_curl_line_works_twice() {
         assert_eq!(task["artifacts"][0]["parts"][0]["text"], "Hello, Baton");
     }
     assert_eq!(answers[0], answers[1], "the same message is the same task");
+}
+
+/// The line for our own client can be pasted too: with a key, and with a certificate that has to be trusted.
+#[test]
+fn the_printed_send_line_works() {
+    let user = User::new();
+    std::fs::write(user.folder().join("key"), "a-secret-of-sixteen-or-more\n").unwrap();
+    for more in [&[][..], &["--api-key", "@key", "--tls-self-signed"]] {
+        let serve = [&["serve", "--listen", "127.0.0.1:0", "--store", "memory:"], more].concat();
+        let server = Served::of(&mut user.command(&serve));
+        let line = server.welcome.lines().find(|line| line.contains("baton send ")).unwrap();
+        let said = Said::of(&mut user.paste(line)).ok();
+        assert_eq!(said.field("State"), "TASK_STATE_COMPLETED", "{line}");
+        assert!(said.out.contains("  Hello, Baton\n"), "{said:?}");
+    }
 }
 
 #[test]

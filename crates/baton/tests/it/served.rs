@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::user::with_clean_environment;
+
 /// Longer than any healthy step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -21,15 +23,9 @@ const ANOTHER: &str = "BATON_TESTED_BINARY";
 /// The built binary with these arguments, untouched by the environment of whoever runs the tests.
 pub(crate) fn baton(args: &[&str]) -> Command {
     let built = || env!("CARGO_BIN_EXE_baton").into();
-    let mut command = Command::new(std::env::var_os(ANOTHER).unwrap_or_else(built));
+    let command = Command::new(std::env::var_os(ANOTHER).unwrap_or_else(built));
+    let mut command = with_clean_environment(command);
     command.args(args);
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy().to_ascii_uppercase();
-        let read = ["BATON_", "OTEL_", "A2ACLI_"].iter().any(|prefix| text.starts_with(prefix));
-        if read || text == "PORT" || text.ends_with("_PROXY") {
-            command.env_remove(name);
-        }
-    }
     command
 }
 

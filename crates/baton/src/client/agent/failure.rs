@@ -1,6 +1,6 @@
 //! Errors of the client library as errors of the command.
 
-use crate::client::error::{CallError, Code, PROGRAM};
+use crate::client::error::{CallError, Code};
 
 /// What a failure of the library means to the user.
 pub(crate) fn failure(error: &baton_client::Error) -> CallError {
@@ -18,17 +18,19 @@ pub(crate) fn failure(error: &baton_client::Error) -> CallError {
         }
         Error::Card(card) => match &**card {
             CardError::NotFound { status: Some(401 | 403), .. } => {
-                CallError::new(Code::CredentialsMissing, card.to_string())
+                // Which scheme the agent wants is written on the card, so no credential is sent for it.
+                let hint = "save the card with another program and name the file: -a ./card.json";
+                CallError::new(Code::CredentialsMissing, card.to_string()).with_hint(hint)
             }
             CardError::NotFound { .. } => CallError::new(Code::CardNotFound, card.to_string()),
             _ => CallError::new(Code::CardInvalid, card.to_string()),
         },
         Error::NoInterface(none) => {
             let name = Code::Protocol("UnsupportedOperationError".to_owned());
-            CallError::new(name, none.to_string()).with_hint(format!("{PROGRAM} card get"))
+            CallError::new(name, none.to_string()).with_command("card get", "")
         }
         Error::Credentials(text) => {
-            CallError::new(Code::AuthFailed, text).with_hint(format!("{PROGRAM} auth login"))
+            CallError::new(Code::AuthFailed, text).with_command("auth login", "--client-id ID")
         }
         Error::NotInVersion { .. } => {
             CallError::new(Code::Protocol("UnsupportedOperationError".to_owned()), error.to_string())

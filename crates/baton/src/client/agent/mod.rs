@@ -4,23 +4,25 @@
 mod connect;
 mod encode;
 mod failure;
+mod list;
 
-use std::cell::RefCell;
-
-use baton_client::{Answered, CardKeys, CardTrust, Client, Discovered, EventStream, Origin};
+use baton_client::{Builder, CardKeys, CardTrust, Client, Discovered, EventStream, Origin, Reference};
 use baton_protocol::Generation;
-use baton_protocol::domain::{AgentCard, PushConfig, PushConfigId, Task, TaskId, TaskPage};
-use baton_protocol::operation::{
-    Call as Operation, CancelTask, GetTask, HistoryLength, ListTasks, SendMessage,
-};
-use baton_protocol::wire::{StreamItem, v1};
+use baton_protocol::domain::{AgentCard, PushConfig, PushConfigId, TaskId};
+use baton_protocol::operation::{Call as Operation, CancelTask, GetTask, HistoryLength, SendMessage};
+use baton_protocol::wire::{StreamItem, card, v1};
 
-use self::connect::{builder, check_credentials, credentials_hint, preference, with_credentials, with_token};
+use self::connect::{
+    builder, check_credentials, check_for_card, credentials_hint, preference, with_credentials, with_token,
+    withheld,
+};
 pub(crate) use self::connect::{identity, plain_client};
-pub(crate) use self::encode::{page_json, push_config_json, push_configs_json, read};
-use self::encode::{read_json, received, received_json, written};
+pub(crate) use self::encode::event_json;
+use self::encode::{item_json, read_json, received_json, translated, written};
 pub(crate) use self::failure::failure;
+pub(crate) use self::list::Page;
 use super::error::{CallError, Code, PROGRAM};
+use super::settings::Settings;
 use super::wait::Read;
 use super::{Call, debug};
 use super::{catalog, tokens};
@@ -30,8 +32,6 @@ use crate::output::view::Event;
 /// An agent whose card is known and whose interface is chosen.
 pub(crate) struct Agent {
     client: Client,
-    /// The task so far, from the events of the last stream.
-    folded: RefCell<Option<Task>>,
 }
 
 /// An event of a stream, or the reply to a send.
@@ -64,74 +64,102 @@ pub(crate) struct Found {
 
 /// Finds the agent's card, without credentials: nobody knows yet which of them the agent takes.
 pub(crate) async fn discover(call: &Call, keys: &CardKeys) -> Result<Found, CallError> {
-    let discovered = find(call).await?;
-    let signature = builder(&call.settings)?.verify_card(&discovered, keys).await;
+    let (builder, discovered) = find_with(call).await?;
+    call.settings.insecure_warning(false).into_iter().for_each(output::warn);
+    Ok(judged(&builder, discovered, keys).await)
+}
+
+/// A card with the state of its signature.
+async fn judged(builder: &Builder, discovered: Discovered, keys: &CardKeys) -> Found {
+    let signature = builder.verify_card(&discovered, keys).await;
     let json = match discovered.generation {
         Generation::V1 => discovered.json.clone(),
         Generation::V0_3 | Generation::V0_1 => written(|out| v1::write_card(out, &discovered.card)),
     };
     let Discovered { card, json: received, .. } = discovered;
-    Ok(Found { card, json, received, signature })
+    Found { card, json, received, signature }
 }
 
 pub(crate) async fn find(call: &Call) -> Result<Discovered, CallError> {
+    find_with(call).await.map(|(_, discovered)| discovered)
+}
+
+/// The card, and what it was found with: later requests can use the same connection.
+async fn find_with(call: &Call) -> Result<(Builder, Discovered), CallError> {
     let settings = &call.settings;
     let Some(agent) = &settings.agent_card else {
-        let error = CallError::usage("no agent is named: give -a, or an http(s) address behind the command");
+        let error = CallError::usage("no agent is named: give -a, or put its http(s) address first");
         return Err(error.with_hint(format!("{PROGRAM} send http://127.0.0.1:3000 \"hello\"")));
     };
-    let builder = builder(settings)?;
+    let builder = builder(settings, &call.secrets)?;
     let named = match catalog::split(agent) {
         None => agent.clone(),
         Some((place, entry)) => {
+            let catalog: Reference = place.parse().map_err(|error| failure(&error))?;
             let text = builder.read(place).await.map_err(|error| failure(&error))?;
-            let address = catalog::find(&text, place, entry)?;
-            // The user has named the catalog, and nobody else decides where the user's credentials go.
-            let origin = |address: &str| Origin::parse(address).ok();
-            if settings.has_credentials() && (origin(place).is_none() || origin(place) != origin(&address)) {
-                let message = format!(
-                    "the catalog leads to {address}: credentials are not sent to a host that it chooses"
-                );
-                return Err(
-                    CallError::usage(message).with_hint(format!("name that card itself: -a {address}"))
-                );
-            }
+            let address = catalog::find(&text, &catalog, entry)?;
+            let own = catalog::address(&catalog).and_then(|own| Origin::parse(own).ok());
+            check_catalog(settings, own.as_ref(), &address)?;
             address
         }
     };
-    builder.discover(&named).await.map_err(|error| failure(&error))
+    let discovered = builder.discover(&named).await.map_err(|error| failure(&error))?;
+    Ok((builder, discovered))
+}
+
+/// The user has named the catalog, and nobody else decides where the user's credentials go.
+fn check_catalog(settings: &Settings, own: Option<&Origin>, address: &str) -> Result<(), CallError> {
+    let may_have = |to: Origin| own.into_iter().chain(&settings.trusted_origins).any(|from| from.covers(&to));
+    if !settings.sends_private() || Origin::parse(address).is_ok_and(may_have) {
+        return Ok(());
+    }
+    let message =
+        format!("the catalog leads to {address}: credentials are not sent to a host that it chooses");
+    let hint = format!("name that card itself: -a {}", output::task::shell_word(address));
+    Err(CallError::usage(message).with_hint(hint))
+}
+
+/// Finds the card, and sets the library up for it: credentials, extensions, the interface that is preferred.
+pub(crate) async fn prepare(call: &Call) -> Result<(Builder, Discovered), CallError> {
+    let settings = &call.settings;
+    let (builder, discovered) = find_with(call).await?;
+    check_credentials(settings, &discovered.card)?;
+    let mut builder = with_credentials(builder, settings);
+    let stored = match (&settings.own_folder, identity(&discovered)) {
+        (Some(folder), Some(agent)) if !settings.has_credentials() => tokens::load(folder, &agent),
+        _ => None,
+    };
+    if let (Some(folder), Some(stored)) = (&settings.own_folder, &stored) {
+        builder = with_token(builder, call, folder, stored);
+    }
+    let sends_private = settings.sends_private() || stored.is_some();
+    settings.insecure_warning(sends_private).into_iter().for_each(output::warn);
+    for extension in discovered.card.capabilities.extensions.iter().filter(|extension| extension.required) {
+        builder = builder.extension(&extension.uri);
+    }
+    let builder = builder.prefer(preference(settings, &discovered.card)?);
+    Ok((builder, discovered))
+}
+
+/// Chooses the interface, and tells what the user may not expect of it.
+pub(crate) fn connected(call: &Call, builder: &Builder, discovered: Discovered) -> Result<Client, CallError> {
+    let client = builder.with_card(discovered).map_err(|error| failure(&error))?;
+    if call.settings.debug {
+        let interface = client.interface();
+        let version = interface.version().version();
+        debug::note(&format!("interface {} {version} {}", interface.binding(), interface.shown_url()));
+    }
+    if client.withholds_credentials() {
+        output::warn(&withheld(&client));
+    }
+    Ok(client)
 }
 
 impl Agent {
     pub(crate) async fn connect(call: &Call) -> Result<Self, CallError> {
-        let settings = &call.settings;
-        let discovered = find(call).await?;
-        check_credentials(settings, &discovered.card)?;
-        let mut builder = with_credentials(builder(settings)?, settings);
-        if !settings.has_credentials()
-            && let Some(folder) = &settings.own_folder
-            && let Some(stored) = tokens::load(folder, &identity(call, &discovered))
-        {
-            builder = with_token(builder, folder, &stored);
-        }
-        for extension in discovered.card.capabilities.extensions.iter().filter(|extension| extension.required)
-        {
-            builder = builder.extension(&extension.uri);
-        }
-        let builder = builder.prefer(preference(settings, &discovered.card)?);
-        let client = builder.with_card(discovered).map_err(|error| failure(&error))?;
-        if settings.debug {
-            let interface = client.interface();
-            let version = interface.version().version();
-            debug::note(&format!("interface {} {version} {}", interface.binding(), interface.url()));
-        }
-        if client.withholds_credentials() {
-            output::warn(&format!(
-                "the credentials are not sent: the card leads to {}, another host than the one that was named",
-                client.interface().url()
-            ));
-        }
-        Ok(Agent { client, folded: RefCell::default() })
+        let (builder, discovered) = prepare(call).await?;
+        let client = connected(call, &builder, discovered)?;
+        Ok(Agent { client })
     }
 
     pub(crate) fn card(&self) -> &AgentCard {
@@ -139,14 +167,7 @@ impl Agent {
     }
 
     pub(crate) async fn send(&self, message: SendMessage) -> Result<Received, CallError> {
-        if self.is_current() {
-            return received_json(self.raw(Operation::SendMessage(message)).await?);
-        }
-        let answered = self.client.send(message).await.map_err(|error| self.failure(&error))?;
-        received(match answered {
-            Answered::Task(task) => StreamItem::Task(*task),
-            Answered::Message(message) => StreamItem::Message(*message),
-        })
+        received_json(self.raw(Operation::SendMessage(message)).await?)
     }
 
     /// Whether the agent speaks 1.0, so that its results can be shown as they came.
@@ -154,8 +175,17 @@ impl Agent {
         self.client.interface().version() == Generation::V1
     }
 
+    async fn as_received(&self, call: &Operation) -> Result<String, CallError> {
+        self.client.call_raw(call).await.map_err(|error| self.failure(&error))
+    }
+
+    /// The result of a call: as it came from an agent of 1.0, else in the words of 1.0.
     async fn raw(&self, call: Operation) -> Result<String, CallError> {
-        self.client.call_raw(&call).await.map_err(|error| self.failure(&error))
+        let json = self.as_received(&call).await?;
+        match self.is_current() {
+            true => Ok(json),
+            false => translated(self.client.interface().dialect(), call.operation(), &json),
+        }
     }
 
     /// Sends a message and delivers its events. An agent that does not stream is asked again and again.
@@ -166,78 +196,28 @@ impl Agent {
 
     pub(crate) async fn subscribe(&self, id: &TaskId) -> Result<Events, CallError> {
         self.needs(self.card().capabilities.streaming, "streaming", "UnsupportedOperationError").map_err(
-            |error| {
-                error
-                    .with_hint(format!("{PROGRAM} task get --wait {}", output::task::shell_word(id.as_str())))
-            },
+            |error| error.with_command("task get", format!("--wait {}", output::task::id_word(id.as_str()))),
         )?;
         let stream = self.client.subscribe(id).await.map_err(|error| self.failure(&error))?;
         Ok(Events { stream })
     }
 
     pub(crate) async fn get(&self, id: &TaskId, history_length: HistoryLength) -> Result<Read, CallError> {
-        if self.is_current() {
-            let call = Operation::GetTask(GetTask { id: id.clone(), history_length });
-            return read_json(self.raw(call).await?);
-        }
-        let task = self.client.get_with_history(id, history_length).await;
-        read(&task.map_err(|error| self.failure(&error))?)
+        read_json(self.raw(Operation::GetTask(GetTask { id: id.clone(), history_length })).await?)
     }
 
     pub(crate) async fn cancel(&self, cancel: CancelTask) -> Result<Read, CallError> {
-        if self.is_current() {
-            return read_json(self.raw(Operation::CancelTask(cancel)).await?);
-        }
-        read(&self.client.cancel_with(cancel).await.map_err(|error| self.failure(&error))?)
-    }
-
-    /// One page, or all of them as one.
-    pub(crate) async fn list(&self, list: ListTasks, all: bool) -> Result<TaskPage, CallError> {
-        let mut pages = self.client.tasks(list);
-        let mut whole: Option<TaskPage> = None;
-        while let Some(page) = pages.next_page().await {
-            let page = page.map_err(|error| self.failure(&error))?;
-            match &mut whole {
-                None => whole = Some(page),
-                Some(whole) => {
-                    whole.tasks.extend(page.tasks);
-                    whole.next_page_token = page.next_page_token;
-                }
-            }
-            if !all {
-                break;
-            }
-        }
-        whole.ok_or_else(|| CallError::internal("the agent sent no page"))
+        read_json(self.raw(Operation::CancelTask(cancel)).await?)
     }
 
     pub(crate) async fn create_push_config(&self, config: PushConfig) -> Result<String, CallError> {
         self.needs_push()?;
-        let made = self.client.create_push_config(config).await.map_err(|error| self.failure(&error))?;
-        Ok(push_config_json(made))
+        self.raw(Operation::CreatePushConfig(config)).await
     }
 
     pub(crate) async fn push_config(&self, task_id: &TaskId, id: &PushConfigId) -> Result<String, CallError> {
         self.needs_push()?;
-        let found = self.client.push_config(task_id, id).await.map_err(|error| self.failure(&error))?;
-        Ok(push_config_json(found))
-    }
-
-    /// All webhooks of a task.
-    pub(crate) async fn push_configs(&self, task_id: &TaskId) -> Result<Vec<PushConfig>, CallError> {
-        self.needs_push()?;
-        let mut configs = Vec::new();
-        let mut token = None;
-        loop {
-            let page =
-                self.client.push_configs(task_id, token).await.map_err(|error| self.failure(&error))?;
-            let more = !page.next_page_token.is_empty() && !page.configs.is_empty();
-            configs.extend(page.configs);
-            token = Some(page.next_page_token);
-            if !more {
-                return Ok(configs);
-            }
-        }
+        self.raw(Operation::GetPushConfig { task_id: task_id.clone(), id: Some(id.clone()) }).await
     }
 
     pub(crate) async fn delete_push_config(
@@ -253,19 +233,14 @@ impl Agent {
     pub(crate) async fn extended_card(&self, call: &Call, keys: &CardKeys) -> Result<Found, CallError> {
         let declared = self.card().capabilities.extended_agent_card;
         self.needs(declared, "extended card", "ExtendedAgentCardNotConfiguredError")?;
-        let card = self.client.extended_card().await.map_err(|error| self.failure(&error))?;
-        let json = written(|out| v1::write_card(out, &card));
+        check_for_card(&call.settings, self.card())?;
+        let json = self.as_received(&Operation::GetExtendedCard).await?;
+        let (generation, card) = card::read_any(&json).map_err(|error| {
+            CallError::new(Code::CardInvalid, format!("the extended card cannot be read: {error}"))
+        })?;
         let mut extended = self.client.discovered().clone();
-        (extended.card, extended.json, extended.generation) = (card, json, Generation::V1);
-        let signature = builder(&call.settings)?.verify_card(&extended, keys).await;
-        let Discovered { card, json, .. } = extended;
-        Ok(Found { card, received: json.clone(), json, signature })
-    }
-
-    /// What the events of the last stream add up to.
-    pub(crate) fn folded(&self) -> Option<Received> {
-        let task = self.folded.borrow().clone()?;
-        received(StreamItem::Task(task)).ok()
+        (extended.card, extended.generation, extended.json) = (card, generation, json);
+        Ok(judged(&builder(&call.settings, &call.secrets)?, extended, keys).await)
     }
 
     fn needs_push(&self) -> Result<(), CallError> {
@@ -282,17 +257,22 @@ impl Agent {
                     Code::Protocol(name.to_owned()),
                     format!("the agent's card does not offer {what}"),
                 );
-                Err(error.with_hint(format!("{PROGRAM} card get")))
+                Err(error.with_command("card get", ""))
             }
         }
     }
 
     fn failure(&self, error: &baton_client::Error) -> CallError {
-        let failed = failure(error);
-        match failed.code {
-            Code::CredentialsMissing => failed.or_hint(|| credentials_hint(self.card())),
-            _ => failed,
-        }
+        refusal(self.card(), error)
+    }
+}
+
+/// A failed call to an agent with this card, which may tell what was missing.
+pub(crate) fn refusal(card: &AgentCard, error: &baton_client::Error) -> CallError {
+    let failed = failure(error);
+    match failed.code {
+        Code::CredentialsMissing => failed.or_hint(|| credentials_hint(card)),
+        _ => failed,
     }
 }
 
@@ -305,7 +285,24 @@ impl Events {
     /// The next event; `None` after the last.
     pub(crate) async fn next(&mut self, agent: &Agent) -> Option<Result<Received, CallError>> {
         let next = self.stream.next().await?;
-        *agent.folded.borrow_mut() = self.stream.task().cloned();
-        Some(next.map_err(|error| agent.failure(&error)).and_then(|event| received(event.item)))
+        Some(next.map_err(|error| agent.failure(&error)).and_then(|event| {
+            received_json(match agent.is_current() {
+                true => event.json,
+                false => {
+                    let version = agent.client.interface().version();
+                    event_json(version, &event.item, event.unknown_state.as_deref())
+                }
+            })
+        }))
+    }
+
+    /// Ends the stream if the task waits for something.
+    pub(crate) fn end_if_waiting(&mut self) {
+        self.stream.end_if_waiting();
+    }
+
+    /// The task that the events so far add up to.
+    pub(crate) fn task(&self) -> Option<Received> {
+        received_json(item_json(&StreamItem::Task(self.stream.task()?.clone()))).ok()
     }
 }

@@ -16,12 +16,14 @@ pub(crate) enum Key {
     A2aVersion,
     Bearer,
     ApiKey,
+    User,
     SvcParam,
     Metadata,
     Insecure,
     Ca,
     ClientCert,
     ClientKey,
+    TrustOrigin,
     Verbose,
     Debug,
     Config,
@@ -49,12 +51,14 @@ const TABLE: &[Row] = &[
     row(Key::A2aVersion,   "a2a-version",   Some("the highest common one, 1.0 or later")),
     row(Key::Bearer,       "bearer",        None),
     row(Key::ApiKey,       "api-key",       None),
+    row(Key::User,         "user",          None),
     row(Key::SvcParam,     "svc-param",     None),
     row(Key::Metadata,     "metadata",      None),
     row(Key::Insecure,     "insecure",      Some("false")),
     row(Key::Ca,           "ca",            None),
     row(Key::ClientCert,   "client-cert",   None),
     row(Key::ClientKey,    "client-key",    None),
+    row(Key::TrustOrigin,  "trust-origin",  None),
     row(Key::Verbose,      "verbose",       Some("false")),
     row(Key::Debug,        "debug",         Some("false")),
     row(Key::Config,       "config",        None),
@@ -87,7 +91,7 @@ impl Key {
     }
 
     pub(crate) fn is_secret(self) -> bool {
-        matches!(self, Self::Bearer | Self::ApiKey | Self::SvcParam)
+        matches!(self, Self::Bearer | Self::ApiKey | Self::User | Self::SvcParam)
     }
 }
 

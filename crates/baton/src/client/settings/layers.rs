@@ -99,6 +99,8 @@ impl Layer {
 pub(crate) struct Layers {
     flags: Vec<(Key, String)>,
     others: Vec<Layer>,
+    /// Files that were found and could not be read.
+    unread: Vec<String>,
 }
 
 /// Values may be secrets.
@@ -109,9 +111,10 @@ impl fmt::Debug for Layers {
 }
 
 impl Layers {
-    /// Reads the files. A file that `--config` names must exist; the others need not.
+    /// Reads the files. A file that `--config` names must be there and be right. One that is found is nobody's mistake: if it
+    /// cannot be read, it is left out and told.
     pub(crate) fn read(flags: Vec<(Key, String)>, around: &Surroundings) -> Result<Self, CallError> {
-        let mut layers = Layers { flags, others: Vec::new() };
+        let mut layers = Layers { flags, others: Vec::new(), unread: Vec::new() };
         layers.others.push(Layer {
             source: |_, key| Source::Environment(key.variable()),
             path: PathBuf::new(),
@@ -120,27 +123,38 @@ impl Layers {
         let named = layers.get(Key::Config).map(|(path, _)| around.folder.join(path));
         match named {
             Some(path) => layers.others.push(Layer {
-                values: read_file(&path)?.ok_or_else(|| {
+                values: read_file(&path).map_err(CallError::usage)?.ok_or_else(|| {
                     CallError::usage(format!("--config {}: there is no such file", path.display()))
                 })?,
                 source: |layer, _| Source::LocalFile { path: layer.path.clone(), found: false },
                 path,
             }),
             None => {
-                if let Some((path, values)) = nearest(&around.folder)? {
-                    let source: fn(&Layer, Key) -> Source =
-                        |layer, _| Source::LocalFile { path: layer.path.clone(), found: true };
-                    layers.others.push(Layer { source, path, values });
+                if let Some(path) = nearest(&around.folder) {
+                    layers.add_found(path, |layer, _| Source::LocalFile {
+                        path: layer.path.clone(),
+                        found: true,
+                    });
                 }
             }
         }
-        if let Some(path) = around.home.as_ref().map(|home| home.join(GLOBAL_FILE))
-            && let Some(values) = read_file(&path)?
-        {
-            let source: fn(&Layer, Key) -> Source = |layer, _| Source::GlobalFile(layer.path.clone());
-            layers.others.push(Layer { source, path, values });
+        if let Some(path) = around.home.as_ref().map(|home| home.join(GLOBAL_FILE)) {
+            layers.add_found(path, |layer, _| Source::GlobalFile(layer.path.clone()));
         }
         Ok(layers)
+    }
+
+    fn add_found(&mut self, path: PathBuf, source: fn(&Layer, Key) -> Source) {
+        match read_file(&path) {
+            Ok(Some(values)) => self.others.push(Layer { source, path, values }),
+            Ok(None) => {}
+            Err(why) => self.unread.push(format!("{why}; the file is not used")),
+        }
+    }
+
+    /// Files that were found and could not be read, with the reason.
+    pub(crate) fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// The strongest value. An empty one counts as none.
@@ -202,19 +216,13 @@ fn others_may_read(_: &Path) -> bool {
 }
 
 /// The nearest `.env`, from the folder upwards.
-fn nearest(folder: &Path) -> Result<Option<(PathBuf, Assignments)>, CallError> {
-    for folder in folder.ancestors() {
-        let path = folder.join(".env");
-        if path.is_file() {
-            return Ok(read_file(&path)?.map(|values| (path, values)));
-        }
-    }
-    Ok(None)
+fn nearest(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|folder| folder.join(".env")).find(|path| path.is_file())
 }
 
 /// `None` if there is no such file.
-fn read_file(path: &Path) -> Result<Option<Assignments>, CallError> {
-    let wrong = |why: &dyn fmt::Display| CallError::usage(format!("{}: {why}", path.display()));
+fn read_file(path: &Path) -> Result<Option<Assignments>, String> {
+    let wrong = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -270,6 +278,20 @@ mod tests {
             "instead of the local file"
         );
         assert_eq!(found(&layers, Key::TaskId), Some(("own".to_owned(), 1)), "the user's file still counts");
-        assert!(Layers::read(flags, &around("missing")).is_err());
+        assert!(Layers::read(flags.clone(), &around("missing")).is_err());
+
+        // What cannot be read: found, it is told; named, it is an error.
+        for (at, bytes) in [
+            (place.path().join("a/.env"), &b"A2ACLI_TRANSPORT=\xff\n"[..]),
+            (home.join(GLOBAL_FILE), b"A2ACLI_TASK_ID='open\n"),
+        ] {
+            let before = std::fs::read(&at).unwrap();
+            std::fs::write(&at, bytes).unwrap();
+            let layers = Layers::read(flags.clone(), &around("")).unwrap();
+            assert_eq!(layers.unread().len(), 1, "{:?}", layers.unread());
+            assert!(layers.unread()[0].contains(".env"), "{:?}", layers.unread());
+            assert!(Layers::read(flags.clone(), &around(at.to_str().unwrap())).is_err());
+            std::fs::write(&at, before).unwrap();
+        }
     }
 }

@@ -8,15 +8,21 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baton_client::Origin;
 use baton_protocol::domain::JsonObject;
 use secrecy::SecretString;
 
 pub(crate) use self::key::Key;
 pub(crate) use self::layers::{Layers, Source, Surroundings};
+pub(crate) use self::values::duration;
 use super::error::CallError;
 
 /// Printed instead of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
+
+/// The warning for a credential that travels although nobody knows to whom.
+const INSECURE_CREDENTIALS: &str = "--insecure: CREDENTIALS ARE SENT although the agent's certificate is not \
+                                               checked; anybody on the way can read them";
 
 /// The form of the result on stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,12 +60,16 @@ pub(crate) struct Settings {
     pub(crate) version: Option<String>,
     pub(crate) bearer: Option<SecretString>,
     pub(crate) api_key: Option<SecretString>,
+    /// Name and password.
+    pub(crate) user: Option<(String, SecretString)>,
     pub(crate) service_parameters: Vec<(String, SecretString)>,
     pub(crate) metadata: Option<JsonObject>,
     pub(crate) insecure: bool,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) client_cert: Option<PathBuf>,
     pub(crate) client_key: Option<PathBuf>,
+    /// Where credentials may go besides the origin that was named.
+    pub(crate) trusted_origins: Vec<Origin>,
     pub(crate) verbose: bool,
     pub(crate) debug: bool,
     /// For stderr.
@@ -104,6 +114,7 @@ impl Settings {
             version: text(Key::A2aVersion),
             bearer: secret(Key::Bearer),
             api_key: secret(Key::ApiKey),
+            user: value(&layers, Key::User, values::user)?,
             service_parameters: items(&layers, Key::SvcParam, values::service_parameter)?
                 .into_iter()
                 .map(|(name, value)| (name, value.into()))
@@ -113,6 +124,7 @@ impl Settings {
             ca: path(Key::Ca),
             client_cert: path(Key::ClientCert),
             client_key: path(Key::ClientKey),
+            trusted_origins: items(&layers, Key::TrustOrigin, values::origin)?,
             verbose: switch(Key::Verbose)?,
             debug: switch(Key::Debug)?,
             warnings: Vec::new(),
@@ -137,12 +149,26 @@ impl Settings {
         }
     }
 
-    /// Whether a credential of any kind was given.
+    /// Whether a credential of any kind was given, so that none of an earlier login is looked for.
     pub(crate) fn has_credentials(&self) -> bool {
         self.bearer.is_some()
             || self.api_key.is_some()
+            || self.user.is_some()
             || self.client_cert.is_some()
             || self.service_parameters.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+    }
+
+    /// Whether calls would carry anything private: a credential, or any header, which may be one by another name.
+    pub(crate) fn sends_private(&self) -> bool {
+        self.has_credentials() || !self.service_parameters.is_empty()
+    }
+
+    /// What to say about `--insecure` once it is known whether anything private is sent.
+    pub(crate) fn insecure_warning(&self, sends_private: bool) -> Option<&'static str> {
+        self.insecure.then_some(match sends_private {
+            true => INSECURE_CREDENTIALS,
+            false => "--insecure: the agent's certificate is not checked",
+        })
     }
 
     /// A setting and its source as `config show` prints them; `None` if nothing sets it and it has no default.
@@ -158,6 +184,10 @@ impl Settings {
             key if key.is_secret() => REDACTED.to_owned(),
             Key::AgentCard => without_password(self.agent_card.as_deref().unwrap_or_default()),
             Key::Transport => value.join(","),
+            Key::TrustOrigin => {
+                let origins: Vec<String> = self.trusted_origins.iter().map(Origin::to_string).collect();
+                origins.join(",")
+            }
             key => self.layers.get(key).map(|(value, _)| value.to_owned())?,
         };
         Some((value, source))
@@ -228,22 +258,23 @@ fn waits(layers: &Layers, stream: bool) -> Result<Option<bool>, CallError> {
 /// What the user may not know, and could regret.
 fn warnings(settings: &Settings) -> Vec<String> {
     let layers = &settings.layers;
-    let mut warnings = Vec::new();
-    for key in [Key::AgentCard, Key::Insecure, Key::Transport] {
-        // A folder of somebody else could send the user's credentials to another agent.
+    let mut warnings = layers.unread().to_vec();
+    // A folder of somebody else could send the user's credentials to another agent, or have another one be trusted.
+    let decisive = [
+        Key::AgentCard,
+        Key::Insecure,
+        Key::Transport,
+        Key::Ca,
+        Key::ClientCert,
+        Key::ClientKey,
+        Key::TrustOrigin,
+    ];
+    for key in decisive {
         if let Some((_, Source::LocalFile { path, found: true })) = layers.get(key)
             && (key != Key::Insecure || settings.insecure)
         {
             warnings.push(format!("{} comes from {}", key.flag(), path.display()));
         }
-    }
-    if settings.insecure {
-        warnings.push(match settings.has_credentials() {
-            true => "--insecure: CREDENTIALS ARE SENT although the agent's certificate is not checked; anybody on \
-                     the way can read them"
-                .to_owned(),
-            false => "--insecure: the agent's certificate is not checked".to_owned(),
-        });
     }
     for path in layers.readable_by_others() {
         warnings
@@ -307,6 +338,7 @@ mod tests {
     fn cli_auth_004_secrets_are_not_shown() {
         let flags = [
             (Key::Bearer, "s3cret"),
+            (Key::User, "ann:s3cret"),
             (Key::SvcParam, "X-One:s3cret"),
             (Key::SvcParam, "X-Two:a,s3cret"),
             (Key::AgentCard, "https://user:s3cret@host.example/a@b"),
@@ -315,6 +347,7 @@ mod tests {
         let shown = |key| settings.shown(key).unwrap().0;
         assert_eq!(shown(Key::Bearer), REDACTED);
         assert_eq!(shown(Key::ApiKey), REDACTED);
+        assert_eq!(shown(Key::User), REDACTED);
         assert_eq!(shown(Key::SvcParam), "X-One:[redacted],X-Two:[redacted]");
         assert_eq!(shown(Key::AgentCard), "https://[redacted]@host.example/a@b");
         assert!(!format!("{settings:?}").replace("user:s3cret", "").contains("s3cret"));
@@ -323,10 +356,20 @@ mod tests {
 
     #[test]
     fn cli_auth_003_a_credential_without_certificate_checks_is_warned_about() {
-        let settings = read(&[(Key::Insecure, "true")], false, &[("A2ACLI_BEARER", "x")]).unwrap();
-        assert!(settings.warnings.iter().any(|warning| warning.contains("CREDENTIALS ARE SENT")));
-        let settings = read(&[(Key::Insecure, "true")], false, &[]).unwrap();
-        assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
+        let insecure = [(Key::Insecure, "true")];
+        for (variables, given, private) in [
+            (&[("A2ACLI_BEARER", "x")][..], true, true),
+            (&[("A2ACLI_SVC_PARAM", "authorization: x")], true, true),
+            (&[("A2ACLI_SVC_PARAM", "X-Api-Key: x")], false, true),
+            (&[], false, false),
+        ] {
+            let settings = read(&insecure, false, variables).unwrap();
+            assert_eq!((settings.has_credentials(), settings.sends_private()), (given, private));
+        }
+        let settings = read(&insecure, false, &[]).unwrap();
+        assert!(settings.insecure_warning(true).unwrap().contains("CREDENTIALS ARE SENT"));
+        assert!(!settings.insecure_warning(false).unwrap().contains("CREDENTIALS"));
+        assert_eq!(read(&[], false, &[]).unwrap().insecure_warning(true), None);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use baton_client::Origin;
 use baton_protocol::domain::JsonObject;
+use secrecy::SecretString;
 
 /// `250ms`, `2s`, `5m`, `1h30m`; a bare number is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = if bare { format!("{text}s") } else { text.to_owned() };
     crate::config::duration(&text).ok_or_else(|| "write a time such as 250ms, 2s, 5m or 1h30m".to_owned())
@@ -43,9 +45,22 @@ pub(super) fn service_parameter(text: &str) -> Result<(String, String), String> 
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// `name:password`, split at the first colon. An error must not contain the password.
+pub(super) fn user(text: &str) -> Result<(String, SecretString), String> {
+    match text.split_once(':') {
+        Some((name, password)) if !name.is_empty() => Ok((name.to_owned(), password.into())),
+        _ => Err("write NAME:PASSWORD".to_owned()),
+    }
+}
+
 /// In variables and files a list is separated by commas or line breaks.
 pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', ',']).map(str::trim).filter(|item| !item.is_empty())
+}
+
+pub(super) fn origin(text: &str) -> Result<Origin, String> {
+    Origin::parse(text)
+        .map_err(|_| "write the address of a host, such as https://agents.example.net".to_owned())
 }
 
 pub(super) fn object(text: &str) -> Result<JsonObject, String> {
@@ -54,6 +69,8 @@ pub(super) fn object(text: &str) -> Result<JsonObject, String> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret as _;
+
     use super::*;
 
     #[test]
@@ -74,6 +91,11 @@ mod tests {
         assert_eq!(service_parameter("X-A: b:c "), Ok(("X-A".to_owned(), "b:c".to_owned())));
         for bad in ["X-A", ":v", "X A:v", "X-A:a\u{7}vv"] {
             assert!(!service_parameter(bad).unwrap_err().contains("vv"), "{bad}");
+        }
+        let (name, password) = user("ann:p:w").unwrap();
+        assert_eq!((name.as_str(), password.expose_secret()), ("ann", "p:w"));
+        for bad in ["vv", ":vv", ""] {
+            assert!(!user(bad).unwrap_err().contains("vv"), "{bad}");
         }
         assert_eq!(list("a:1, b:2\nc:3\n").collect::<Vec<_>>(), ["a:1", "b:2", "c:3"]);
     }

@@ -22,7 +22,8 @@ pub(crate) struct AuthLogin {
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
 
-    /// How the token is obtained [default: client-credentials if a secret is given, else device].
+    /// How the token is obtained: by confirming on any device, with the client's secret and no user, or by confirming in a
+    /// browser on this machine [default: client-credentials if a secret is given, else device].
     #[arg(long, value_enum)]
     flow: Option<ChosenFlow>,
 
@@ -34,7 +35,8 @@ pub(crate) struct AuthLogin {
     #[arg(long, value_name = "VARIABLE")]
     client_secret_env: Option<String>,
 
-    /// An authorization server that may have the client secret, besides the agent's own host. Repeatable.
+    /// An authorization server that you know: it may have the client secret, and one login may use several that are named.
+    /// Repeatable [default: the agent's own host may have the secret].
     #[arg(long, value_name = "URL")]
     issuer: Vec<String>,
 
@@ -48,11 +50,8 @@ pub(crate) struct AuthLogin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ChosenFlow {
-    /// Confirm on any device.
     Device,
-    /// With a client id and secret, without a user.
     ClientCredentials,
-    /// Confirm in a browser on this machine.
     Browser,
 }
 
@@ -87,17 +86,27 @@ async fn login(call: &Call, args: &AuthLogin) -> Result<(), CallError> {
         registered = registered.trust(origin);
     }
     let found = agent::find(call).await?;
+    call.settings.insecure_warning(true).into_iter().for_each(output::warn);
     let scheme = scheme(&found.card, args.scheme.as_deref())?;
+    let identity = agent::identity(&found)
+        .ok_or_else(|| CallError::internal("the card's file is not there any more"))?;
+    let client = agent::plain_client(call, found, &scheme, Credential::OAuth(registered))?;
     let login = Login {
-        agent: agent::identity(call, &found),
+        agent: identity,
         scheme: scheme.clone(),
         client_id: args.client_id.clone(),
         client_secret_env: args.client_secret_env.clone(),
         issuers: args.issuer.clone(),
+        scopes: (!args.scope.is_empty()).then(|| args.scope.clone()),
+        origins: client.trusted_origins().iter().map(Origin::to_string).collect(),
     };
-    let client = agent::plain_client(call, found, &scheme, Credential::OAuth(registered))?;
     let token = client.log_in(flow, |prompt| output::note(&prompt_words(&prompt))).await;
-    let token = token.map_err(|error| agent::failure(&error))?;
+    let token = token.map_err(|error| match agent::failure(&error) {
+        failed if failed.code == Code::AuthFailed => {
+            failed.with_hint("--issuer URL names an authorization server that you know")
+        }
+        failed => failed,
+    })?;
     let stored = tokens::save(folder, &Stored::of(&login, &token))
         .map_err(|error| CallError::internal(format!("the token could not be kept: {error}")))?;
     let object = json!({"scheme": scheme, "stored": stored.display().to_string()});
@@ -124,7 +133,7 @@ fn scheme(card: &AgentCard, named: Option<&str>) -> Result<String, CallError> {
                 format!("--scheme {}: the card has {}", named.unwrap_or_default(), names.join(", "))
             }
         };
-        CallError::new(Code::Usage, message).with_hint("baton card get shows the schemes")
+        CallError::new(Code::Usage, message).with_command("card get", "")
     })
 }
 

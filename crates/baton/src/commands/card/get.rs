@@ -54,8 +54,12 @@ async fn get(call: &Call, args: &CardGet) -> Result<(), CallError> {
     if !problems.is_empty() && !call.output.is_text() {
         return Err(wrong());
     }
+    let signature = signature_words(&found.signature);
+    if !call.output.is_text() {
+        // The document is the card itself and has no place for it.
+        output::note(&format!("Signature: {signature}"));
+    }
     call.output.result(&found.json, || {
-        let signature = signature_words(&found.signature);
         let mut section = output::card::card(&found.card, Some(&signature), call.output.is_verbose());
         if validate {
             section.field("Valid", problems.is_empty().to_string());

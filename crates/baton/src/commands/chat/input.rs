@@ -4,6 +4,9 @@ use std::io::{self, BufRead as _};
 
 use tokio::sync::mpsc;
 
+#[cfg(unix)]
+use super::editor::Editor;
+
 /// One thing the user said.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
@@ -22,10 +25,71 @@ pub(super) enum Entry {
 pub(super) const HELP: &str = "  /file PATH   attach a file to the next message
   /new         begin another conversation
   /quit        leave (as Ctrl-D does)
-  a \\ at the end of a line goes on in the next; an empty line looks at the task again";
+  Enter alone  look at the task again
+  \\            at the end of a line: the message goes on in the next; pasted text keeps its lines
+  Ctrl-C       cancel the task that is at work; at the prompt, leave";
+
+/// Before a message, and before its further lines.
+const PROMPTS: (&str, &str) = ("> ", "… ");
+
+/// Where the user's lines come from.
+pub(super) enum Lines {
+    /// Somebody at a terminal.
+    #[cfg(unix)]
+    Edited(Editor),
+    /// Somebody at a terminal that can do nothing but show text.
+    Typed(mpsc::Receiver<io::Result<String>>),
+    Program(mpsc::Receiver<io::Result<String>>),
+}
+
+impl Lines {
+    pub(super) fn open(is_live: bool) -> io::Result<Self> {
+        if !is_live {
+            return Ok(Self::Program(plain()));
+        }
+        #[cfg(unix)]
+        if std::env::var_os("TERM").is_some_and(|name| name != "dumb") {
+            return Editor::start().map(Self::Edited);
+        }
+        Ok(Self::Typed(plain()))
+    }
+
+    async fn line(&mut self, prompt: &'static str) -> Option<io::Result<String>> {
+        match self {
+            #[cfg(unix)]
+            Self::Edited(editor) => editor.next(prompt).await,
+            Self::Typed(lines) => {
+                super::live::put(prompt);
+                lines.recv().await
+            }
+            Self::Program(lines) => lines.recv().await,
+        }
+    }
+
+    /// The next entry; `None` at the end of the input.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Entry>> {
+        let mut text = String::new();
+        loop {
+            let prompt = if text.is_empty() { PROMPTS.0 } else { PROMPTS.1 };
+            let line = match self.line(prompt).await {
+                Some(Ok(line)) => line,
+                Some(Err(error)) => return Some(Err(error)),
+                None if text.is_empty() => return None,
+                None => return Some(Ok(entry(&text))),
+            };
+            match line.strip_suffix('\\') {
+                Some(begun) => {
+                    text += begun;
+                    text.push('\n');
+                }
+                None => return Some(Ok(entry(&(text + &line)))),
+            }
+        }
+    }
+}
 
 /// Lines of the standard input, read by a thread: a read cannot be given up.
-pub(super) fn lines() -> mpsc::Receiver<io::Result<String>> {
+fn plain() -> mpsc::Receiver<io::Result<String>> {
     let (typed, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
@@ -35,30 +99,6 @@ pub(super) fn lines() -> mpsc::Receiver<io::Result<String>> {
         }
     });
     lines
-}
-
-/// The next entry; `None` at the end of the input. `prompt` is called before each line.
-pub(super) async fn next(
-    lines: &mut mpsc::Receiver<io::Result<String>>,
-    prompt: impl Fn(bool),
-) -> Option<io::Result<Entry>> {
-    let mut text = String::new();
-    loop {
-        prompt(text.is_empty());
-        let line = match lines.recv().await {
-            Some(Ok(line)) => line,
-            Some(Err(error)) => return Some(Err(error)),
-            None if text.is_empty() => return None,
-            None => return Some(Ok(entry(&text))),
-        };
-        match line.strip_suffix('\\') {
-            Some(begun) => {
-                text += begun;
-                text.push('\n');
-            }
-            None => return Some(Ok(entry(&(text + &line)))),
-        }
-    }
 }
 
 fn entry(text: &str) -> Entry {
@@ -71,7 +111,8 @@ fn entry(text: &str) -> Entry {
         "/help" | "/?" => Entry::Help,
         "/quit" | "/exit" => Entry::Quit,
         word if word.starts_with('/') => Entry::Unknown(word.to_owned()),
-        _ => Entry::Text(text.to_owned()),
+        // What is pasted often ends with a line break.
+        _ => Entry::Text(text.trim_end_matches('\n').to_owned()),
     }
 }
 

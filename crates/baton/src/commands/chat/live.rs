@@ -2,6 +2,9 @@
 
 use std::io::{self, Write as _};
 
+use baton_lab::report::text::Paint;
+
+use crate::commands::test::terminal::stdout_has_colours;
 use crate::output::safe;
 use crate::output::view::{Content, Event, Message, Part, Phase, State};
 
@@ -15,18 +18,19 @@ pub(super) struct Live {
     open: Option<String>,
 }
 
-/// `> ` before a message, `… ` before its further lines.
-pub(super) fn prompt(first: bool) {
-    put(if first { "> " } else { "… " });
-}
-
 /// Lines of our own.
 pub(super) fn say(text: &str) {
     put(&format!("{text}\n"));
 }
 
+/// A remark of ours between what the two sides say. It is faint, which no text of an agent can be.
+pub(super) fn remark(text: &str) {
+    let text = format!("({})", safe::line(text));
+    say(&format!("  {}", Paint(stdout_has_colours()).dim(&text)));
+}
+
 /// A terminal that is gone is noticed when the next line is read.
-fn put(text: &str) {
+pub(super) fn put(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
@@ -72,10 +76,9 @@ impl Live {
         if let Some(message) = message {
             self.message(message);
         }
-        if state.phase() != Phase::Going
-            && let Some(warning) = state.warning()
-        {
-            self.line(&format!("({warning})"));
+        if let (Some(words), Some(id)) = (state.words(), self.task_id.clone()) {
+            self.close();
+            remark(&format!("task {id} {words}"));
         }
     }
 

@@ -3,21 +3,24 @@
 //!
 //! On a terminal the agent's text is shown as it comes. Otherwise each line of the standard input is one `send`.
 
+#[cfg(unix)]
+mod editor;
 mod input;
 mod live;
 
 use std::io::IsTerminal as _;
 
-use baton_protocol::domain::{ContextId, TaskId};
+use baton_protocol::domain::{ContextId, Part, TaskId};
 use baton_protocol::operation::{CancelTask, HistoryLength, SendMessage};
 
-use self::input::Entry;
+use self::input::{Entry, Lines};
 use self::live::Live;
 use super::send::{Parts, show};
 use crate::client::agent::{Agent, Received};
-use crate::client::error::{CallError, PROGRAM};
+use crate::client::error::{CallError, command};
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::settings::Key;
+use crate::client::wait::Follow;
 use crate::client::{self, Call, wait};
 use crate::exit::Failure;
 use crate::output;
@@ -32,7 +35,7 @@ pub(crate) struct Chat {
 }
 
 pub(crate) async fn run(args: Chat) -> Result<(), Failure> {
-    client::run(&args.options, async |call| chat(call).await).await
+    client::run_without_limit(&args.options, async |call| Box::pin(chat(call)).await).await
 }
 
 /// Where the conversation stands.
@@ -41,28 +44,24 @@ struct Conversation {
     /// The task that waits for the user, or that was named.
     task_id: Option<TaskId>,
     /// Files for the next message.
-    files: Vec<String>,
+    files: Vec<Part>,
 }
 
 async fn chat(call: &Call) -> Result<(), CallError> {
     call.warn_of_hidden(&[Key::ContextId, Key::TaskId]);
-    let agent = Agent::connect(call).await?;
+    let agent = call.within(Agent::connect(call)).await?;
     let mut conversation = Conversation::begin(call)?;
     let is_live = call.output.is_text() && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if is_live {
-        output::note(&format!("{} (/help tells more)", agent.card().name));
+        output::note(&format!("{}. /help lists the commands, Ctrl-D leaves.", agent.card().name));
     }
     // A Ctrl-C ends a turn, or at the prompt the chat.
     call.owns_interrupts.set(is_live);
-    let mut lines = input::lines();
-    let prompt = |first: bool| {
-        if is_live {
-            live::prompt(first)
-        }
-    };
+    let mut lines =
+        Lines::open(is_live).map_err(|error| CallError::internal(format!("the terminal: {error}")))?;
     loop {
         let entry = tokio::select! {
-            entry = input::next(&mut lines, prompt) => entry,
+            entry = lines.next() => entry,
             _ = tokio::signal::ctrl_c(), if is_live => None,
         };
         let Some(entry) = entry else { break };
@@ -70,17 +69,31 @@ async fn chat(call: &Call) -> Result<(), CallError> {
         let turn = match entry {
             Entry::Quit => break,
             Entry::Help => {
-                live::say(input::HELP);
+                // Only results go to stdout, if a program reads it.
+                input::HELP.lines().for_each(if is_live { live::say } else { output::note });
                 continue;
             }
             Entry::New => {
                 conversation = Conversation { context_id: None, task_id: None, files: Vec::new() };
+                if is_live {
+                    live::remark("a new conversation");
+                }
                 continue;
             }
-            Entry::File(path) => {
-                conversation.files.push(path);
-                continue;
-            }
+            Entry::File(path) => match Parts::of_file(&path).read() {
+                Ok(file) => {
+                    if is_live {
+                        live::remark(&format!("{path} goes with the next message"));
+                    }
+                    conversation.files.extend(file);
+                    continue;
+                }
+                Err(error) if is_live => {
+                    output::note(error.message.trim_start_matches("--file "));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            },
             Entry::Unknown(word) => {
                 output::note(&format!("{word} is not known; /help lists the commands"));
                 continue;
@@ -89,27 +102,37 @@ async fn chat(call: &Call) -> Result<(), CallError> {
                 Some(id) => Turn::Look(id),
                 None => continue,
             },
-            Entry::Text(text) => match conversation.message(call, &text) {
-                Ok(message) => Turn::Send(Box::new(message)),
-                Err(error) if is_live => {
-                    output::note(&error.message);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            },
+            Entry::Text(text) => Turn::Send(Box::new(conversation.message(call, &text)?)),
         };
         match take(call, &agent, turn, is_live).await {
-            Ok(Some(last)) => conversation.follow(&last),
+            Ok(Some(last)) => {
+                let before = conversation.context_id.clone();
+                conversation.follow(&last);
+                if let Some(context) =
+                    conversation.context_id.as_ref().filter(|it| is_live && before.as_ref() != Some(*it))
+                {
+                    live::remark(&format!("context {}", context.as_str()));
+                }
+            }
             Ok(None) => {}
             // A person can say something else; a program must know.
-            Err(error) if is_live => output::note(&format!("{}: {}", error.code.as_str(), error.message)),
+            Err(error) if is_live => {
+                let error = error.with_usual_hint();
+                let message = call.secrets.hidden(error.message);
+                output::note(&format!("{}: {message}", error.code.as_str()));
+                error
+                    .hint
+                    .iter()
+                    .for_each(|hint| output::note(&format!("Hint: {}", hint.text(&call.same_agent()))));
+            }
             Err(error) => return Err(error),
         }
     }
-    if is_live && let Some(context) = &conversation.context_id {
-        let agent = call.typed_agent().map(|agent| format!("-a {} ", shell_word(agent))).unwrap_or_default();
+    // The terminal is as it was from here on.
+    drop(lines);
+    if is_live && let Some(rest) = conversation.resume() {
         live::say("");
-        output::note(&format!("Resume: {PROGRAM} chat {agent}--context-id={}", shell_word(context.as_str())));
+        output::note(&format!("Resume: {}", command("chat", &call.same_agent(), &rest)));
     }
     Ok(())
 }
@@ -119,22 +142,26 @@ enum Turn {
     Look(TaskId),
 }
 
-/// One turn; `None` if the user stopped it. Ctrl-C cancels the task, and the chat goes on.
+/// One turn; `None` if the user stopped it before there was a task. Ctrl-C cancels the task, and the chat goes on.
 async fn take(call: &Call, agent: &Agent, turn: Turn, is_live: bool) -> Result<Option<Received>, CallError> {
     if !is_live {
-        return finish(call, agent, turn, None).await.map(Some);
+        return call.within(finish(call, agent, turn, None)).await.map(Some);
     }
     let mut live = Live::new(matches!(&turn, Turn::Send(message) if message.message.task_id.is_some()));
     let ended = tokio::select! {
-        ended = finish(call, agent, turn, Some(&mut live)) => ended.map(Some),
-        _ = tokio::signal::ctrl_c() => Ok(None),
+        ended = call.within(finish(call, agent, turn, Some(&mut live))) => Some(ended),
+        _ = tokio::signal::ctrl_c() => None,
     };
-    let stopped = matches!(ended, Ok(None));
-    if let Some(id) = live.end().filter(|_| stopped) {
-        output::note(&format!("Canceling {id}"));
-        agent.cancel(CancelTask { id: wait::task_id(&id)?, metadata: None }).await?;
+    let task = live.end();
+    if let Some(ended) = ended {
+        return ended.map(Some);
     }
-    ended
+    // The terminal has shown `^C` on the line.
+    live::say("");
+    let Some(id) = task else { return Ok(None) };
+    let canceled = agent.cancel(CancelTask { id: wait::task_id(&id)?, metadata: None }).await?;
+    live::remark(&format!("task {id} {}", canceled.task.status.state.words().unwrap_or("goes on")));
+    Ok(Some(canceled.into_event()))
 }
 
 async fn finish(
@@ -154,18 +181,19 @@ async fn finish(
             (*message, is_answer)
         }
     };
-    let events = agent.stream(message).await?;
+    let mut events = agent.stream(message).await?;
     match live {
         Some(live) => {
             let show = |received: &Received| {
                 live.show(&received.event);
                 Ok(())
             };
-            wait::follow(call, agent, events, is_answer, show).await
+            wait::follow(call, agent, &mut events, Follow { is_answer, is_shown: true }, show).await
         }
         None => {
-            let last = wait::follow(call, agent, events, is_answer, |_| Ok(())).await?;
-            let whole = wait::whole(call, agent, last).await?;
+            let follow = Follow { is_answer, is_shown: false };
+            let last = wait::follow(call, agent, &mut events, follow, |_| Ok(())).await?;
+            let whole = wait::whole(call, agent, &events, last).await?;
             show(call, &whole, Shown { whole: true, verbose: call.output.is_verbose(), ..Shown::default() })?;
             Ok(whole)
         }
@@ -185,11 +213,20 @@ impl Conversation {
     }
 
     fn message(&mut self, call: &Call, text: &str) -> Result<SendMessage, CallError> {
-        let parts = Parts::of_text(text).with_files(std::mem::take(&mut self.files));
-        let mut message = baton_client::message(parts.read()?);
+        let mut parts = Parts::of_text(text).read()?;
+        parts.append(&mut self.files);
+        let mut message = baton_client::message(parts);
         message.context_id = self.context_id.clone();
         message.task_id = self.task_id.clone();
         Ok(SendMessage { metadata: call.settings.metadata.clone(), ..SendMessage::new(message) })
+    }
+
+    /// The flags to go on with.
+    fn resume(&self) -> Option<String> {
+        let context = self.context_id.as_ref().map(|id| format!("--context-id={}", shell_word(id.as_str())));
+        let task = self.task_id.as_ref().map(|id| format!("--task-id={}", shell_word(id.as_str())));
+        let flags: Vec<String> = context.into_iter().chain(task).collect();
+        (!flags.is_empty()).then(|| flags.join(" "))
     }
 
     /// The context stays; the task only while it waits for the user.

@@ -41,7 +41,7 @@ impl Moved {
         let error =
             CallError::usage("`baton config` is about the client now; the server's is `baton serve config`");
         let error = error.with_hint(hint.trim_end());
-        output::error::report(&error, Format::Text, false);
+        output::error::report(&error, Format::Text, false, "");
         Failure::reported(error.code.exit_status())
     }
 }

@@ -8,9 +8,10 @@ use baton_protocol::operation::SendMessage;
 
 pub(crate) use self::parts::Parts;
 use crate::client::agent::{Agent, Received};
-use crate::client::error::{CallError, PROGRAM};
+use crate::client::error::{CallError, Hint};
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::settings::{Delivery, Key, Source};
+use crate::client::wait::Follow;
 use crate::client::{self, Call, wait};
 use crate::exit::Failure;
 use crate::output;
@@ -61,9 +62,9 @@ async fn send(call: &Call, parts: Parts) -> Result<(), CallError> {
     let named = call.settings.task_id.clone();
     let pointed = |error: CallError| match &named {
         // The task is not there, has ended, or is of another context: nothing else is begun in its place.
-        Some(id) => error.or_hint(|| {
-            format!("{PROGRAM} task get {} --debug shows the underlying error", output::task::shell_word(id))
-        }),
+        Some(id) => {
+            error.or_hint(|| Hint::Command("task get", format!("--debug {}", output::task::id_word(id))))
+        }
         None => error,
     };
     deliver(call, &agent, message).await.map_err(pointed)
@@ -77,21 +78,25 @@ async fn deliver(call: &Call, agent: &Agent, message: SendMessage) -> Result<(),
             show(call, &reply, Shown { verbose: call.output.is_verbose(), ..Shown::default() })
         }
         Delivery::Stream => {
-            let events = agent.stream(message).await?;
-            let last = wait::follow(call, agent, events, is_answer, |event| show_event(call, event)).await?;
+            let mut events = agent.stream(message).await?;
+            let follow = Follow { is_answer, is_shown: true };
+            let last =
+                wait::follow(call, agent, &mut events, follow, |event| show_event(call, event)).await?;
             warn(&last);
             Ok(())
         }
         Delivery::Wait => {
-            let events = agent.stream(message).await?;
-            let last = wait::follow(call, agent, events, is_answer, |_| Ok(())).await?;
-            let whole = wait::whole(call, agent, last).await?;
+            let mut events = agent.stream(message).await?;
+            let follow = Follow { is_answer, is_shown: false };
+            let last = wait::follow(call, agent, &mut events, follow, |_| Ok(())).await?;
+            let whole = wait::whole(call, agent, &events, last).await?;
             show(call, &whole, Shown { whole: true, verbose: call.output.is_verbose(), ..Shown::default() })
         }
     }
 }
 
-fn message(call: &Call, parts: Parts) -> Result<SendMessage, CallError> {
+/// The message with everything that the settings say about it.
+pub(crate) fn message(call: &Call, parts: Parts) -> Result<SendMessage, CallError> {
     let settings = &call.settings;
     call.warn_of_hidden(&[Key::ContextId, Key::TaskId]);
     let wrong = |flag: &str, error: &dyn std::fmt::Display| CallError::usage(format!("--{flag} {error}"));
@@ -109,7 +114,7 @@ pub(crate) fn show(call: &Call, reply: &Received, shown: Shown) -> Result<(), Ca
         Ok(match &reply.event {
             Event::Task(task) => output::task::task(task, shown, Some(&call.resume(task))),
             Event::Message(message) => {
-                let resume = resume_message(message, PROGRAM, call.typed_agent());
+                let resume = resume_message(message, &call.same_agent());
                 output::task::message(message, shown.verbose, resume.as_deref())
             }
             other => output::event::event(other, shown.verbose, None),

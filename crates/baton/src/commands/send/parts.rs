@@ -101,10 +101,9 @@ impl Parts {
         Parts { typed: vec![Typed::Text(text.to_owned())] }
     }
 
-    /// The same, and these files behind it.
-    pub(crate) fn with_files(mut self, files: Vec<String>) -> Self {
-        self.typed.extend(files.into_iter().map(Typed::File));
-        self
+    /// One file part.
+    pub(crate) fn of_file(file: &str) -> Self {
+        Parts { typed: vec![Typed::File(file.to_owned())] }
     }
 
     /// Reads files and the standard input.

@@ -1,4 +1,4 @@
-//! The `curl` line that is printed at start, to try the agent.
+//! The lines that are printed at start, to try the agent: one with our own client, one with `curl`.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,6 +10,24 @@ use crate::config::KeyPlace;
 
 /// Sent if no skill has an example.
 const GREETING: &str = "Hello, Baton";
+
+/// The same call with our own client. `key` is the key of a caller, or a variable of the shell that has it.
+pub(crate) fn send_line(
+    url: &str,
+    served: Generations,
+    example: Option<&str>,
+    trusted: Option<&Path>,
+    key: Option<&str>,
+) -> String {
+    let key = key.map(|key| format!("A2ACLI_API_KEY={key} ")).unwrap_or_default();
+    let trusted = trusted.map(|file| format!("--ca {} ", word(&file.to_string_lossy()))).unwrap_or_default();
+    let version = match (served.has(Generation::V1), served.has(Generation::V0_3)) {
+        (true, _) => "",
+        (false, true) => "--a2a-version 0.3 ",
+        (false, false) => "--a2a-version 0.1 ",
+    };
+    format!("{key}baton send {trusted}{version}{url} {}", word(example.unwrap_or(GREETING)))
+}
 
 /// A call in the newest generation that is served, with an example that the agent knows. Pasted twice, the second call
 /// repeats the message and gets the same task. Each start of the server prints another message id, so that the line

@@ -3,12 +3,12 @@
 use baton_protocol::operation::CancelTask;
 
 use crate::client::agent::Agent;
-use crate::client::error::CallError;
+use crate::client::error::{CallError, Hint};
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::{self, Call, wait};
 use crate::exit::Failure;
 use crate::output;
-use crate::output::task::Shown;
+use crate::output::task::{Shown, id_word};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = SETTINGS_HELP)]
@@ -28,7 +28,12 @@ pub(crate) async fn run(args: TaskCancel) -> Result<(), Failure> {
 async fn cancel(call: &Call, id: &str) -> Result<(), CallError> {
     let id = wait::task_id(id)?;
     let agent = Agent::connect(call).await?;
-    let read = agent.cancel(CancelTask { id, metadata: call.settings.metadata.clone() }).await?;
+    let state = Hint::Command("task get", id_word(id.as_str()));
+    let read = agent.cancel(CancelTask { id, metadata: call.settings.metadata.clone() }).await;
+    let read = read.map_err(|error| match error.code.as_str() {
+        "TaskNotCancelableError" => error.or_hint(|| state),
+        _ => error,
+    })?;
     call.output.result(&read.json, || {
         let shown = Shown { verbose: call.output.is_verbose(), ..Shown::default() };
         Ok(output::task::task(&read.task, shown, None))

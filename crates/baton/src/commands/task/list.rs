@@ -1,10 +1,10 @@
 //! `baton task list`: tasks, page by page.
 
-use baton_protocol::domain::{ContextId, ListFilter, TaskPage, TaskState};
+use baton_protocol::domain::{ContextId, ListFilter, TaskState};
 use baton_protocol::operation::{HistoryLength, ListTasks};
 use baton_protocol::wire::v1;
 
-use crate::client::agent::{self, Agent};
+use crate::client::agent::{Agent, Page};
 use crate::client::error::CallError;
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::settings::Key;
@@ -57,14 +57,24 @@ async fn list(call: &Call, args: &TaskList) -> Result<(), CallError> {
     call.warn_of_hidden(&[Key::ContextId]);
     let wanted = wanted(call, args)?;
     let agent = Agent::connect(call).await?;
-    let page = agent.list(wanted, args.all).await?;
-    if call.output.is_text() {
-        return call.output.text(&text(call, args, &page)?);
-    }
+    let mut pages = agent.tasks(wanted);
     if call.output.is_lines() {
-        return page.tasks.iter().try_for_each(|task| call.output.json(&agent::read(task)?.json));
+        while let Some(page) = pages.next().await? {
+            page.items.iter().try_for_each(|task| call.output.json(task.get()))?;
+            if !args.all {
+                break;
+            }
+        }
+        return Ok(());
     }
-    call.output.json(&agent::page_json(page))
+    let page = match args.all {
+        true => pages.all().await?,
+        false => pages.next().await?.ok_or_else(|| CallError::internal("the agent sent no page"))?,
+    };
+    match call.output.is_text() {
+        true => call.output.text(&text(call, args, &page)?),
+        false => call.output.json(&page.json()),
+    }
 }
 
 fn wanted(call: &Call, args: &TaskList) -> Result<ListTasks, CallError> {
@@ -99,11 +109,11 @@ fn state(text: &str) -> Result<TaskState, CallError> {
     })
 }
 
-fn text(call: &Call, args: &TaskList, page: &TaskPage) -> Result<String, CallError> {
+fn text(call: &Call, args: &TaskList, page: &Page) -> Result<String, CallError> {
     let mut section = Section::default();
-    section.field("Tasks", page.tasks.len().to_string());
-    section.field("Total", page.total_size.to_string());
-    let next = Some(&page.next_page_token).filter(|token| !token.is_empty());
+    section.field("Tasks", page.items.len().to_string());
+    section.field("Total", page.total().unwrap_or_default().to_string());
+    let next = Some(&page.next).filter(|token| !token.is_empty());
     section.optional("Next page", next);
     let mut text = section.end();
     let verbose = call.output.is_verbose();
@@ -113,8 +123,8 @@ fn text(call: &Call, args: &TaskList, page: &TaskPage) -> Result<String, CallErr
         verbose,
         no_message: !verbose,
     };
-    for task in &page.tasks {
-        text += &output::task::task(&agent::read(task)?.task, shown, None);
+    for task in &page.items {
+        text += &output::task::task(&output::view::read(task.get())?, shown, None);
     }
     Ok(text)
 }

@@ -3,6 +3,7 @@
 use crate::client::agent::Agent;
 use crate::client::error::CallError;
 use crate::client::options::{Options, SETTINGS_HELP};
+use crate::client::wait::Follow;
 use crate::client::{self, Call, wait};
 use crate::commands::send::{show_event, warn};
 use crate::exit::Failure;
@@ -25,17 +26,15 @@ pub(crate) async fn run(args: TaskSubscribe) -> Result<(), Failure> {
 async fn subscribe(call: &Call, id: &str) -> Result<(), CallError> {
     let id = wait::task_id(id)?;
     let agent = Agent::connect(call).await?;
-    let events = agent.subscribe(&id).await?;
+    call.saw(id.as_str());
+    let mut events = agent.subscribe(&id).await?;
     // Without `--stream` a program gets one document: the task at its end.
     let each = call.output.is_text() || call.output.is_lines();
-    let last = wait::follow(
-        call,
-        &agent,
-        events,
-        false,
-        |event| if each { show_event(call, event) } else { Ok(()) },
-    )
-    .await?;
+    let last =
+        wait::follow(call, &agent, &mut events, Follow { is_answer: false, is_shown: each }, |event| {
+            if each { show_event(call, event) } else { Ok(()) }
+        })
+        .await?;
     if !each {
         let read = agent.get(&id, baton_protocol::operation::HistoryLength::All).await?;
         call.output.json(&read.json)?;

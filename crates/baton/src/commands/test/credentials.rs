@@ -10,6 +10,7 @@ use baton_lab::wire::{Credentials, Login, Trust, TrustOptions};
 use serde_json::Value;
 
 use super::args::RunArgs;
+use crate::config::name_of_file;
 
 /// The default header for an API key.
 const API_KEY_HEADER: &str = "X-API-Key";
@@ -147,9 +148,9 @@ impl Given {
 /// `@FILE` keeps a secret off the command line, which other users of a machine can read.
 fn from_file(flag: &str, text: &str) -> Result<String, String> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    let read =
-        std::fs::read_to_string(Path::new(path)).map_err(|error| format!("{flag} @{path}: {error}"))?;
-    Ok(read.trim().to_owned())
+    let path = Path::new(path);
+    let unread = |error| format!("{flag}: {}: {error}", name_of_file(path));
+    Ok(std::fs::read_to_string(path).map_err(unread)?.trim().to_owned())
 }
 
 fn of_environment(environment: &BTreeMap<String, String>, given: &mut Given) -> Result<(), String> {

@@ -8,10 +8,9 @@ mod credentials;
 mod explain;
 mod faults;
 mod output;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -122,7 +121,7 @@ async fn run_cases(args: &RunArgs, cases: &[Arc<Case>]) -> Result<Run, Failure> 
     if planned.is_empty() {
         return Err(Failure::usage(nothing_to_do(args, &target)));
     }
-    let seed = args.seed.unwrap_or_else(any_seed);
+    let seed = args.seed.unwrap_or_else(super::any_seed);
     let options = run::Options {
         parallel: usize::from(args.parallel),
         timeout: args.timeout(),
@@ -331,9 +330,4 @@ fn nothing_to_do(args: &RunArgs, target: &baton_lab::target::Target) -> String {
         target.interfaces.keys().map(|(generation, binding)| format!("{generation} {binding}")).collect();
     let asked = if args.select.is_empty() { "what was asked for" } else { "the selection" };
     format!("no check fits {asked}; the card declares {}", there.join(", "))
-}
-
-fn any_seed() -> u64 {
-    // Short enough to type.
-    std::hash::RandomState::new().build_hasher().finish() % 1_000_000
 }

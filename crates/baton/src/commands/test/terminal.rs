@@ -4,41 +4,30 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use baton_lab::case::Verdict;
-use baton_lab::report::text::{Paint, cut};
 use baton_lab::run::Progress;
 
 use super::args::Colour;
-
-/// For a terminal that does not report its width.
-const USUAL_WIDTH: usize = 100;
+use crate::output::progress::{ProgressLine, columns};
 
 /// Whether to use colours on stdout.
 pub(super) fn colours(wanted: Colour) -> bool {
     match wanted {
         Colour::Always => true,
         Colour::Never => false,
-        Colour::Auto => {
-            let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-            let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-            io::stdout().is_terminal() && !unwanted && !dumb
-        }
+        Colour::Auto => stdout_has_colours(),
     }
+}
+
+/// Whether stdout is a terminal whose user has nothing against colours.
+pub(crate) fn stdout_has_colours() -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    io::stdout().is_terminal() && !unwanted && !dumb
 }
 
 /// Columns of stdout; `None` if it is not a terminal.
 pub(super) fn width() -> Option<usize> {
     io::stdout().is_terminal().then(|| columns(io::stdout()))
-}
-
-#[cfg(unix)]
-fn columns(of: impl std::os::fd::AsFd) -> usize {
-    let size = rustix::termios::tcgetwinsize(of).map(|size| usize::from(size.ws_col));
-    size.ok().filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
-}
-
-#[cfg(not(unix))]
-fn columns<T>(_of: T) -> usize {
-    USUAL_WIDTH
 }
 
 /// Prints to stdout; a closed pipe is not an error.
@@ -56,7 +45,8 @@ pub(super) fn say(text: &str) {
 /// A progress line on stderr; nothing if stderr is not a terminal.
 pub(super) struct Line {
     total: usize,
-    state: Option<Mutex<State>>,
+    line: ProgressLine,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
@@ -68,13 +58,14 @@ struct State {
 
 impl Line {
     pub(super) fn new(total: usize, wanted: bool) -> Self {
-        let shown = wanted && io::stderr().is_terminal();
-        Line { total, state: shown.then(Mutex::default) }
+        Line { total, line: ProgressLine::new(wanted), state: Mutex::default() }
     }
 
     pub(super) fn tell(&self, progress: &Progress) {
-        let Some(state) = &self.state else { return };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.line.is_shown() {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match progress {
             Progress::Started { id, binding } => state.running.push(format!("{id} {binding}")),
             Progress::Ended(outcome) => {
@@ -86,17 +77,11 @@ impl Line {
         }
         let running = state.running.first().cloned().unwrap_or_default();
         let failed = if state.failed == 0 { String::new() } else { format!("  {} failed", state.failed) };
-        let line = format!("{:>4}/{}{failed}  {running}", state.done, self.total);
-        let line = cut(&line, Some(columns(io::stderr()).saturating_sub(1)));
-        let _ = write!(io::stderr(), "\r\x1b[2K{}", Paint(true).dim(&line));
-        let _ = io::stderr().flush();
+        self.line.show(&format!("{:>4}/{}{failed}  {running}", state.done, self.total));
     }
 
     /// Removes the progress line.
     pub(super) fn clear(&self) {
-        if self.state.is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[2K");
-            let _ = io::stderr().flush();
-        }
+        self.line.clear();
     }
 }

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use baton_server::auth::{ApiKeys, KeySet, Scopes};
+use baton_server::auth::{ApiKeys, ChosenSecret, KeySet, Scopes};
 
-use super::{AuthPlan, Planner};
+use super::{AuthPlan, Planner, Records};
 use crate::commands::serve::first_call::word;
 use crate::config::schema::{self, begins};
 use crate::config::setting::{Setting, Source};
 use crate::config::value::{Id, KeyLocation, SecretText, Value as _};
 
-const TABLE: &str = "auth.api_key";
+pub(super) const TABLE: &str = "auth.api_key";
 
 /// The scheme's name on cards, unless it is configured.
 pub(super) const NAME: &str = "apiKey";
@@ -115,17 +115,21 @@ impl Planner<'_> {
             Ok(keys) => keys,
             Err(error) => return self.refuse(&source, TABLE, error.to_string()),
         };
+        let mut secrets = Vec::new();
         if section.secret.is_some() {
             let Some(secret) = self.secret(&section.secret, "auth.api_key.secret") else { return };
             if let Err(error) = keys.add_chosen(secret.reveal(), TABLE, OWNER, Scopes::default()) {
                 return self.unusable(&section.secret, "auth.api_key.secret", &error);
             }
+            secrets.push(ChosenSecret::new(secret.reveal(), TABLE, OWNER, Scopes::default()));
         }
         // Keys of the store first: they are looked up without hashing what is not one of them.
         let chosen = Arc::new(keys);
         let made = match stored {
-            Some(stored) => section.scheme(Arc::clone(&stored.keys)).map(|scheme| scheme.and(chosen)),
-            None => section.scheme(chosen),
+            Some(stored) => {
+                section.scheme(Arc::clone(&stored.keys)).map(|scheme| scheme.and(Arc::clone(&chosen)))
+            }
+            None => section.scheme(Arc::clone(&chosen)),
         };
         let scheme = match made {
             Ok(scheme) => scheme,
@@ -137,7 +141,8 @@ impl Planner<'_> {
         };
         // No part of the scheme, which is the same with another one.
         section.max_keys = schema::ApiKey::default().max_keys;
-        self.add(TABLE, &id, &mut section, &source, scheme);
+        let records = Records::Secrets(chosen, secrets);
+        self.add(TABLE, &id, &mut section, &source, (Arc::new(scheme), records));
     }
 }
 

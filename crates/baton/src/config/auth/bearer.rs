@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use baton_server::auth::{BearerTokens, KeySet, Scopes};
+use baton_server::auth::{BearerTokens, ChosenSecret, KeySet, Scopes};
 
-use super::Planner;
+use super::{Planner, Records};
 use crate::config::schema::{self, begins};
 
 const TABLE: &str = "auth.bearer";
@@ -15,13 +15,16 @@ impl Planner<'_> {
         let mut section = section.clone();
         let Some(source) = begins(&mut section) else { return };
         if section.tokens.is_empty() {
+            if self.is_running(TABLE) {
+                return;
+            }
             return self.refuse(&source, TABLE, "no token is there; give it an [[auth.bearer.token]]");
         }
         let keys = match KeySet::new() {
             Ok(keys) => keys,
             Err(error) => return self.refuse(&source, TABLE, error.to_string()),
         };
-        let mut ids = HashMap::new();
+        let (mut ids, mut secrets) = (HashMap::new(), Vec::new());
         for token in section.tokens.iter().filter(|token| !token.written.is_broken) {
             let place = token.written.source();
             // Each part is looked at whatever is wrong with the others, so that all mistakes are told at once.
@@ -43,11 +46,13 @@ impl Planner<'_> {
             let (Some(id), Some(secret)) = (id, secret) else { continue };
             let owner = token.owner.as_deref().unwrap_or(id);
             let scopes = Scopes::of(token.scopes.iter().map(|scope| &**scope));
-            if let Err(error) = keys.add_chosen(secret.reveal(), id, owner, scopes) {
+            if let Err(error) = keys.add_chosen(secret.reveal(), id, owner, scopes.clone()) {
                 self.unusable(&token.secret, "auth.bearer.token.secret", &error);
             }
+            secrets.push(ChosenSecret::new(secret.reveal(), id, owner, scopes));
         }
-        let id = section.id.clone();
-        self.add(TABLE, &id, &mut section, &source, BearerTokens::new(Arc::new(keys)));
+        let (id, keys) = (section.id.clone(), Arc::new(keys));
+        let scheme = Arc::new(BearerTokens::new(Arc::clone(&keys)));
+        self.add(TABLE, &id, &mut section, &source, (scheme, Records::Secrets(keys, secrets)));
     }
 }

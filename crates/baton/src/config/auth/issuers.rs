@@ -6,7 +6,7 @@ use baton_server::auth::jwt::{ClaimRules, FetchOptions, Fetcher, Jwt, JwtOptions
 
 use std::sync::Arc;
 
-use super::{Calls, Planner};
+use super::{Calls, Planner, Records};
 use crate::config::change::Values;
 use crate::config::file;
 use crate::config::schema;
@@ -79,11 +79,12 @@ impl Planner<'_> {
             return self.refuse(&place, &format!("{table}.audience"), text);
         };
         let mut options = JwtOptions::oidc(issuer, &**audience);
-        match (section.jwks.as_ref(), table) {
+        let mut keys = None;
+        match (section.own.jwks.as_ref(), table) {
             (None, OIDC) => {}
             (Some(_), OIDC) => {
                 let text = "found by discovery; with keys at a URL or in a file, write [auth.jwt]";
-                return self.refuse(section.jwks.source(), "auth.oidc.jwks", text);
+                return self.refuse(section.own.jwks.source(), "auth.oidc.jwks", text);
             }
             (None, _) => {
                 let text = "missing; it is the URL of the issuer's keys, or \"@FILE\". For discovery write [auth.oidc]";
@@ -93,52 +94,58 @@ impl Planner<'_> {
             (Some(KeysAt::File(path)), _) => match file::text_of(path) {
                 Ok(set) => {
                     self.secrets.push(crate::config::value::Secret::new(set.as_str()));
+                    keys = Some(set.clone());
                     options.keys = KeysFrom::Set(set);
                 }
                 Err(reason) => {
                     let text = format!("{}: {reason}", path.display());
-                    return self.refuse(section.jwks.source(), "auth.jwt.jwks", text);
+                    return self.refuse(section.own.jwks.source(), "auth.jwt.jwks", text);
                 }
             },
         }
         options.audiences = section.audience.iter().map(|word| word.to_string()).collect();
-        if let Some(algorithms) = section.algorithms.as_ref() {
+        if let Some(algorithms) = section.own.algorithms.as_ref() {
             options.algorithms = algorithms.iter().map(|algorithm| algorithm.0).collect();
         }
-        if let Some(types) = section.types.as_ref() {
+        if let Some(types) = section.own.types.as_ref() {
             options.types = types.iter().map(|word| word.to_string()).collect();
         }
         options.leeway = *section.rules.leeway;
-        options.max_age = *section.max_age;
+        options.max_age = *section.own.max_age;
         options.max_token_bytes = section.rules.max_token.bytes();
         options.verified.entries = *section.max_remembered;
         options.verified.lifetime = *section.remember;
-        options.key_cache.min_lifetime = *section.keys_min_lifetime;
-        options.key_cache.max_lifetime = *section.keys_max_lifetime;
-        options.key_cache.stale_for = *section.keys_stale;
+        options.key_cache.min_lifetime = *section.own.keys_min_lifetime;
+        options.key_cache.max_lifetime = *section.own.keys_max_lifetime;
+        options.key_cache.stale_for = *section.own.keys_stale;
         options.challenge.realm.clone_from(&section.rules.realm);
         claims(&mut options.claims, &section.rules, &section.id, table);
         let Some(declared) = self.oauth2(table, &section.oauth2) else { return };
         options.declared = declared;
         match Jwt::new(options, fetcher.clone()) {
-            Ok(jwt) => self.add(table, &section.id, &mut section.clone(), &place, jwt),
+            Ok(jwt) => {
+                let jwt = Arc::new(jwt);
+                let scheme = Arc::clone(&jwt);
+                let records = keys.map_or(Records::None, |keys| Records::SigningKeys(jwt, keys));
+                self.add(table, &section.id, &mut section.clone(), &place, (scheme, records));
+            }
             Err(error) => self.refuse(&place, table, error.to_string()),
         }
     }
 
     fn introspection(&mut self, section: &schema::Introspection, fetcher: &Fetcher) {
         let place = section.written.source();
-        let (Some(url), Some(id)) = (section.url.as_ref(), section.client_id.as_deref()) else {
+        let (Some(url), Some(id)) = (section.own.url.as_ref(), section.own.client_id.as_deref()) else {
             let text = "expected `url`, the issuer's endpoint, `client_id` and `client_secret`";
             return self.refuse(&place, INTROSPECTION, text);
         };
         let key = "auth.introspection.client_secret";
-        if section.client_secret.is_none() {
+        if section.own.client_secret.is_none() {
             return self.refuse(&place, key, "missing; the endpoint answers only clients that it knows");
         }
-        let Some(secret) = self.secret(&section.client_secret, key) else { return };
+        let Some(secret) = self.secret(&section.own.client_secret, key) else { return };
         let (id, secret) = (id.to_owned(), secret.reveal().to_owned().into());
-        let client = match *section.client_auth {
+        let client = match *section.own.client_auth {
             ClientSecret::Basic => ClientAuth::Basic { id, secret },
             ClientSecret::Post => ClientAuth::Post { id, secret },
         };
@@ -150,15 +157,18 @@ impl Planner<'_> {
         options.active.entries = *section.max_remembered;
         options.active.lifetime = *section.remember;
         options.inactive.entries = *section.max_remembered;
-        options.inactive.lifetime = *section.remember_refused;
-        options.max_requests = *section.max_requests;
-        options.max_waiting = *section.max_waiting;
+        options.inactive.lifetime = *section.own.remember_refused;
+        options.max_requests = *section.own.max_requests;
+        options.max_waiting = *section.own.max_waiting;
         options.challenge.realm.clone_from(&section.rules.realm);
         claims(&mut options.claims, &section.rules, &section.id, INTROSPECTION);
         let Some(declared) = self.oauth2(INTROSPECTION, &section.oauth2) else { return };
         options.declared = declared;
         match Introspection::new(options, fetcher.clone()) {
-            Ok(scheme) => self.add(INTROSPECTION, &section.id, &mut section.clone(), &place, scheme),
+            Ok(scheme) => {
+                let scheme = (Arc::new(scheme) as Arc<_>, Records::None);
+                self.add(INTROSPECTION, &section.id, &mut section.clone(), &place, scheme);
+            }
             Err(error) => self.refuse(&place, INTROSPECTION, error.to_string()),
         }
     }

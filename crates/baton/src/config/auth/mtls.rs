@@ -1,8 +1,10 @@
 //! Client certificates.
 
+use std::sync::Arc;
+
 use baton_server::auth::{CertificateName, MutualTls, MutualTlsOptions, Scopes};
 
-use super::Planner;
+use super::{Planner, Records};
 use crate::config::schema::{self, Tls, begins};
 use crate::config::value::{CertName, ClientCerts};
 
@@ -36,8 +38,10 @@ impl Planner<'_> {
                 self.refuse(&place, "auth.mtls.client.name", format!("`{name}` is there twice"));
             }
         }
-        let id = section.id.clone();
-        self.add(TABLE, &id, &mut section, &source, MutualTls::new(options));
+        let (id, owners) = (section.id.clone(), options.owners.clone());
+        let mtls = MutualTls::new(options);
+        let scheme = Arc::new(mtls.clone());
+        self.add(TABLE, &id, &mut section, &source, (scheme, Records::Certificates(mtls, owners)));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Basic and digest: users with passwords.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use baton_server::auth::{Basic, BasicOptions, Digest, DigestOptions, StoredUser};
 
-use super::Planner;
+use super::{Planner, Records};
 use crate::config::schema::{self, User, begins};
 use crate::config::setting::Source;
 
@@ -26,10 +27,11 @@ impl Planner<'_> {
         let kib = section.max_hash_memory.bytes() / 1024;
         options.max_hash_memory_kib = u32::try_from(kib).unwrap_or(u32::MAX);
         options.max_hash_passes = *section.max_hash_passes;
-        match Basic::new(users, options) {
+        match Basic::new(users.clone(), options) {
             Ok(basic) => {
                 let id = section.id.clone();
-                self.add(BASIC, &id, &mut section, &source, basic);
+                let scheme = Arc::new(basic.clone());
+                self.add(BASIC, &id, &mut section, &source, (scheme, Records::Basic(basic, users)));
             }
             Err(error) => self.refuse(&source, BASIC, error.to_string()),
         }
@@ -44,18 +46,22 @@ impl Planner<'_> {
         options.nonce_lifetime = *section.nonce_lifetime;
         options.max_nonces = *section.max_nonces;
         options.max_user = *section.max_user;
-        match Digest::new(users, options) {
+        match Digest::new(users.clone(), options) {
             Ok(digest) => {
                 let id = section.id.clone();
-                self.add(DIGEST, &id, &mut section, &source, digest);
+                let scheme = Arc::new(digest.clone());
+                self.add(DIGEST, &id, &mut section, &source, (scheme, Records::Digest(digest, users)));
             }
             Err(error) => self.refuse(&source, DIGEST, error.to_string()),
         }
     }
 
-    /// `None` if a user is not complete.
+    /// `None` if a user is not complete, or if a running scheme has lost its last one.
     fn users(&mut self, table: &str, source: &Source, users: &[User]) -> Option<Vec<StoredUser>> {
         if users.is_empty() {
+            if self.is_running(table) {
+                return None;
+            }
             self.refuse(source, table, format!("no user is there; give it a [[{table}.user]]"));
             return None;
         }

@@ -1,9 +1,11 @@
 //! The user that a proxy in front names.
 
+use std::sync::Arc;
+
 use baton_protocol::domain::security::{SchemeKind, SecurityScheme};
 use baton_server::auth::{ProxyUser, ProxyUserOptions};
 
-use super::Planner;
+use super::{Planner, Records};
 use crate::config::schema::{self, begins};
 use crate::config::value::{AtProxy, TrustedProxy};
 
@@ -41,7 +43,7 @@ impl Planner<'_> {
         match ProxyUser::new(options) {
             Ok(user) => {
                 let id = section.id.clone();
-                self.add(TABLE, &id, &mut section, &source, user);
+                self.add(TABLE, &id, &mut section, &source, (Arc::new(user), Records::None));
             }
             Err(error) => self.refuse(&source, TABLE, error.to_string()),
         }

@@ -23,6 +23,7 @@ pub(crate) struct Connections {
     pub(crate) max_per_address: Setting<usize>,
     pub(crate) max_streams: Setting<usize>,
     pub(crate) max_streams_per_owner: Setting<usize>,
+    pub(crate) max_requests_per_owner: Setting<usize>,
     pub(crate) max_bodies: Setting<Size>,
     pub(crate) max_answers: Setting<Size>,
     pub(crate) max_answers_per_connection: Setting<Size>,
@@ -32,6 +33,7 @@ pub(crate) struct Connections {
     pub(crate) max_head: Setting<Size>,
     pub(crate) max_header_list: Setting<Size>,
     pub(crate) max_concurrent_requests: Setting<u32>,
+    pub(crate) max_concurrent_requests_of_proxy: Setting<u32>,
     pub(crate) write_buffer: Setting<Size>,
     pub(crate) last_patience: Setting<Duration>,
     pub(crate) flood_burst: Setting<u32>,
@@ -61,6 +63,7 @@ impl Default for Connections {
             max_per_address: Setting::new(library.max_per_address).at_least(1),
             max_streams: Setting::new(library.max_streams),
             max_streams_per_owner: Setting::new(library.max_streams_per_owner),
+            max_requests_per_owner: Setting::new(library.max_requests_per_owner).at_least(1),
             max_bodies: Setting::new(Size::of(library.max_bodies_bytes)).at_least(Size(KIB)),
             max_answers: Setting::new(Size::of(library.max_answers_bytes)).at_least(Size(64 * KIB)),
             max_answers_per_connection: Setting::new(Size::of(library.max_answers_per_connection))
@@ -71,6 +74,8 @@ impl Default for Connections {
             max_head: size(library.max_head_bytes, 8 * KIB),
             max_header_list: size(library.max_header_list_bytes as usize, KIB),
             max_concurrent_requests: Setting::new(library.max_concurrent_requests).at_least(1),
+            max_concurrent_requests_of_proxy: Setting::new(library.max_concurrent_requests_of_proxy)
+                .at_least(2),
             write_buffer: size(library.write_buffer, KIB),
             last_patience: Setting::new(library.last_patience),
             flood_burst: Setting::new(library.flood_burst).at_least(1),
@@ -95,6 +100,7 @@ impl Section for Connections {
         visit.field("max_per_address", &mut self.max_per_address);
         visit.field("max_streams", &mut self.max_streams);
         visit.field("max_streams_per_owner", &mut self.max_streams_per_owner);
+        visit.field("max_requests_per_owner", &mut self.max_requests_per_owner);
         visit.field("max_bodies", &mut self.max_bodies);
         visit.field("max_answers", &mut self.max_answers);
         visit.field("max_answers_per_connection", &mut self.max_answers_per_connection);
@@ -104,6 +110,7 @@ impl Section for Connections {
         visit.field("max_head", &mut self.max_head);
         visit.field("max_header_list", &mut self.max_header_list);
         visit.field("max_concurrent_requests", &mut self.max_concurrent_requests);
+        visit.field("max_concurrent_requests_of_proxy", &mut self.max_concurrent_requests_of_proxy);
         visit.field("write_buffer", &mut self.write_buffer);
         visit.field("last_patience", &mut self.last_patience);
         visit.field("flood_burst", &mut self.flood_burst);

@@ -71,6 +71,7 @@ pub(crate) struct Retention {
     pub(crate) max_tasks: Setting<u64>,
     pub(crate) min_age: Setting<Duration>,
     pub(crate) records: Setting<Duration>,
+    pub(crate) webhooks: Setting<Duration>,
     pub(crate) every: Setting<Duration>,
 }
 
@@ -133,6 +134,7 @@ impl Default for Retention {
             max_tasks: Setting::new(engine.max_tasks).at_least(1),
             min_age: Setting::new(engine.min_age),
             records: Setting::new(engine.records),
+            webhooks: Setting::new(engine.webhooks),
             every: Setting::new(engine.every).at_least(Duration::from_secs(1)),
         }
     }
@@ -200,6 +202,7 @@ impl Section for Retention {
         visit.field("max_tasks", &mut self.max_tasks);
         visit.field("min_age", &mut self.min_age);
         visit.field("records", &mut self.records);
+        visit.field("webhooks", &mut self.webhooks);
         visit.field("every", &mut self.every);
     }
 }

@@ -5,6 +5,7 @@ mod api_key;
 mod auth;
 mod connections;
 mod limits;
+mod push;
 mod tls;
 
 pub(crate) use agent::{Agent, AgentAddress, Card, Skill};
@@ -15,6 +16,7 @@ pub(crate) use auth::{
 };
 pub(crate) use connections::Connections;
 pub(crate) use limits::{AgentLimits, Limits, Retention};
+pub(crate) use push::Push;
 pub(crate) use tls::Tls;
 
 use std::path::PathBuf;
@@ -46,6 +48,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) retention: Retention,
+    pub(crate) push: Push,
     pub(crate) cors: Cors,
     pub(crate) auth: Auth,
     pub(crate) admin: Admin,
@@ -112,6 +115,7 @@ impl Default for Config {
             limits: Limits::default(),
             connections: Connections::default(),
             retention: Retention::default(),
+            push: Push::default(),
             cors: Cors::default(),
             auth: Auth::default(),
             admin: Admin::default(),
@@ -152,6 +156,7 @@ impl Section for Config {
         visit.table("limits", &mut self.limits);
         visit.table("connections", &mut self.connections);
         visit.table("retention", &mut self.retention);
+        visit.table("push", &mut self.push);
         visit.table("cors", &mut self.cors);
         visit.table("auth", &mut self.auth);
         visit.table("admin", &mut self.admin);

@@ -122,7 +122,7 @@ fn unknown_variables_are_warned_of() {
 
 #[test]
 fn s16_a_master_key_comes_from_a_variable_or_a_file_and_is_checked_before_anything_starts() {
-    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    const KEY: &str = "eKNJQC5x+hjYPoJk6mcGzslYX0hBg3R0F5xtbQzZ/0I=";
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("key"), format!("{KEY}\n")).unwrap();
@@ -135,11 +135,12 @@ fn s16_a_master_key_comes_from_a_variable_or_a_file_and_is_checked_before_anythi
     assert_eq!(keys("", &[("BATON_MASTER_KEY_FILE", &path("key"))]), one);
     assert_eq!(keys(&format!("master_key = \"@{}\"", path("key")), &[]), one);
     assert_eq!(keys("", &[]), "None");
-    let other = "ff".repeat(8) + "00112233445566778899aabbccddeeff0123456789abcdef";
-    let both = keys("", &[("BATON_MASTER_KEY", &other), ("BATON_MASTER_KEY_OLD_FILE", &path("key"))]);
+    let other = "9d41c07e5ab2f8136e0f7123489abcde5f1e07c2a9b84d36c8d1e6f0a7b3925c";
+    let both = keys("", &[("BATON_MASTER_KEY", other), ("BATON_MASTER_KEY_OLD_FILE", &path("key"))]);
     assert_eq!(both.matches("MasterKey(").count(), 2, "{both}");
 
     let weak = "a master key is 32 random bytes in base64 or hexadecimal, and this is neither; `openssl rand -base64 32` makes one";
+    let missing = "No such file or directory (os error 2)";
     for (variables, said) in [
         (&[("BATON_MASTER_KEY", "my-canary-phrase")][..], format!("BATON_MASTER_KEY: {weak}")),
         (&[("BATON_MASTER_KEY", "")], "BATON_MASTER_KEY: the secret is empty".to_owned()),
@@ -147,6 +148,13 @@ fn s16_a_master_key_comes_from_a_variable_or_a_file_and_is_checked_before_anythi
         (
             &[("BATON_MASTER_KEY_FILE", &path("weak"))],
             format!("BATON_MASTER_KEY_FILE: the file `{}`: {weak}", path("weak")),
+        ),
+        (
+            &[("BATON_MASTER_KEY_FILE", KEY)],
+            format!(
+                "BATON_MASTER_KEY_FILE: the file (its name is not shown, since it may be the secret itself): {missing}; \
+                 the key itself belongs into BATON_MASTER_KEY"
+            ),
         ),
         (
             &[("BATON_MASTER_KEY", KEY), ("BATON_MASTER_KEY_FILE", &path("key"))],
@@ -178,11 +186,13 @@ fn paths_of_a_file_start_at_its_folder() {
     use std::path::Path;
     let text = "store = \"sqlite:data/a.db\"\n";
     let inputs = super::Inputs::default();
-    let at = |path: &str| inputs.apply_layers(Some((Path::new(path), text)), Default::default()).0.config;
+    let at =
+        |path: &str| inputs.apply_layers(Some((Path::new(path), text)), None, Default::default()).0.config;
     assert_eq!(at("baton.toml").store.url.to_string(), "sqlite:data/a.db");
     assert_eq!(at("conf/baton.toml").store.url.to_string(), "sqlite:conf/data/a.db");
     assert_eq!(at("/etc/baton.toml").store.url.to_string(), "sqlite:/etc/data/a.db");
     // The default and what variables say is of the working folder.
-    let config = inputs.apply_layers(Some((Path::new("conf/baton.toml"), "")), Default::default()).0.config;
+    let config =
+        inputs.apply_layers(Some((Path::new("conf/baton.toml"), "")), None, Default::default()).0.config;
     assert_eq!(config.store.url.to_string(), "sqlite:./baton-data/demo.db");
 }

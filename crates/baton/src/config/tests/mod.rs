@@ -3,6 +3,7 @@
 mod broken;
 mod changes;
 mod defaults;
+mod followed;
 mod layers;
 mod listening;
 mod show;
@@ -23,7 +24,8 @@ fn load(
         variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
         ..Inputs::default()
     };
-    let (loaded, problems) = inputs.apply_layers(Some((Path::new("baton.toml"), text)), Problems::default());
+    let (loaded, problems) =
+        inputs.apply_layers(Some((Path::new("baton.toml"), text)), None, Problems::default());
     problems.unless_any(loaded)
 }
 

@@ -36,7 +36,7 @@ pub(crate) use plain::{Id, LogFilter, Tenant, Word};
 pub(crate) use program::{CommandLine, Environment};
 pub(crate) use requirement::Requirement;
 pub(crate) use secret::{HttpUrl, Secret, StoreUrl, kind};
-pub(crate) use secret_text::SecretText;
+pub(crate) use secret_text::{SecretText, name_of_file};
 pub(crate) use shown::Shown;
 pub(crate) use token::{JwtAlgorithm, KeysAt};
 

@@ -11,8 +11,9 @@ use super::{Refused, Secret, Shown, Value};
 use crate::config::environment::Variables;
 use crate::config::file;
 
-/// Where a secret is. Only a secret that is written here is hidden when it is shown; the name of a file or a variable is
-/// not secret.
+/// Where a secret is. A secret that is written here is hidden when it is shown. The name of a variable is not secret, nor is
+/// that of a file that is there; a file that is not there may be a secret in the wrong place (`BATON_MASTER_KEY_FILE=SECRET`), or
+/// one that begins with `@`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SecretText {
     Written(Secret),
@@ -25,7 +26,7 @@ impl SecretText {
     pub(crate) fn whence(&self) -> String {
         match self {
             SecretText::Written(_) => String::new(),
-            SecretText::File(path) => format!("the file `{}`: ", path.display()),
+            SecretText::File(path) => format!("{}: ", name_of_file(path)),
             SecretText::Variable(name) => format!("the variable {name}: "),
         }
     }
@@ -53,6 +54,19 @@ impl SecretText {
         }
         Ok(Secret::new(text))
     }
+}
+
+/// Names a file that should hold a secret.
+pub(crate) fn name_of_file(path: &Path) -> String {
+    if is_there(path) {
+        format!("the file `{}`", path.display())
+    } else {
+        "the file (its name is not shown, since it may be the secret itself)".to_owned()
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Secrets have no order; bounds on them make no sense.
@@ -101,7 +115,8 @@ impl Value for SecretText {
     fn show(&self) -> Shown {
         match self {
             SecretText::Written(_) => Secret::show(),
-            SecretText::File(path) => Shown::text(format!("@{}", path.display())),
+            SecretText::File(path) if is_there(path) => Shown::text(format!("@{}", path.display())),
+            SecretText::File(_) => Shown::text("@*** (there is no such file)"),
             SecretText::Variable(name) => Shown::text(format!("env:{name}")),
         }
     }
@@ -137,14 +152,14 @@ mod tests {
         assert_eq!(read("@windows").unwrap(), "from-file");
         assert_eq!(read("env:SECRET").unwrap(), "from-variable");
         assert_eq!(read("env:OTHER").unwrap_err(), "the variable OTHER is not set");
-        for (file, reason) in [
-            ("empty", "it is empty"),
-            ("missing", "No such file or directory (os error 2)"),
-            ("two", "it has more than one line"),
-        ] {
+        for (file, reason) in [("empty", "it is empty"), ("two", "it has more than one line")] {
             let said = read(&format!("@{file}")).unwrap_err();
             assert_eq!(said, format!("the file `{}`: {reason}", path(file).display()));
         }
+        assert_eq!(
+            read("@canary").unwrap_err(),
+            "the file (its name is not shown, since it may be the secret itself): No such file or directory (os error 2)"
+        );
         assert_eq!(SecretText::from_text("").unwrap_err()[0].text, "the secret is empty");
     }
 
@@ -153,7 +168,12 @@ mod tests {
         let value = SecretText::from_text("canary").unwrap();
         assert_eq!(value.show(), Shown::text("***"));
         assert!(!format!("{value:?}").contains("canary"));
-        assert_eq!(SecretText::from_text("@f").unwrap().show(), Shown::text("@f"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f").display().to_string();
+        let shown = || SecretText::from_text(&format!("@{file}")).unwrap().show();
+        assert_eq!(shown(), Shown::text("@*** (there is no such file)"));
+        std::fs::write(&file, "canary").unwrap();
+        assert_eq!(shown(), Shown::text(format!("@{file}")));
         for refused in ["@", "env:", "env:a canary"] {
             let refused = format!("{:?}", SecretText::from_text(refused).unwrap_err());
             assert!(!refused.contains("canary"), "{refused}");

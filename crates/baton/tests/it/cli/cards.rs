@@ -2,27 +2,12 @@
 
 use serde_json::json;
 
-use super::scripted::{Answer, Scripted, card, task};
+use super::scripted::{Answer, Scripted, both_bindings, card, task};
 use super::{Said, User};
 use crate::served::Served;
 
 fn done() -> Answer {
     Answer::Result(json!({"task": task("TASK_STATE_COMPLETED")}))
-}
-
-#[test]
-fn p09_cli_card_get_001_by_host_address_card_or_file() {
-    let (served, user) = (Served::start(), User::new());
-    let said = user.run(&["card", "get", &served.url, "-o", "json"]).ok();
-    std::fs::write(user.folder().join("card.json"), &said.out).unwrap();
-    let host = served.url.trim_start_matches("http://").to_owned();
-    let whole = format!("{}/.well-known/agent-card.json", served.url);
-    let file = format!("file://{}/card.json", user.folder().display());
-    for reference in [&served.url, &host, &whole, &file, "card.json"] {
-        let said = user.run(&["card", "get", "-a", reference]).ok();
-        assert_eq!(said.field("Agent"), "Baton demo agent", "{reference}");
-        assert_eq!(user.run(&["send", "-a", reference, "hello"]).ok().field("State"), "TASK_STATE_COMPLETED");
-    }
 }
 
 #[test]
@@ -89,6 +74,131 @@ fn p09_cli_tx_001_002_003_the_card_s_order_a_preference_and_the_tenant() {
     user.run(&["send", &agent.url, "hi", "--transport", "carrier-pigeon"]).failed(2);
 }
 
+/// Every operation that a command has.
+fn every_call(user: &User, agent: &Scripted, flags: &[&str]) {
+    let url = agent.url.as_str();
+    for args in [
+        &["send", url, "hi", "--async"][..],
+        &["send", url, "hi", "--stream"],
+        &["task", "get", url, "t-1"],
+        &["task", "list", url],
+        &["task", "cancel", url, "t-1"],
+        &["task", "subscribe", url, "t-1"],
+        &["task", "push-config", "create", url, "t-1", "--url", "https://h.example"],
+        &["task", "push-config", "get", url, "t-1", "p-1"],
+        &["task", "push-config", "list", url, "t-1"],
+        &["task", "push-config", "delete", url, "t-1", "p-1"],
+        &["card", "get", url, "--extended"],
+    ] {
+        user.run(&[args, flags].concat()).ok();
+    }
+}
+
+/// An agent that has everything, with this tenant.
+fn has_everything(tenant: Option<&'static str>) -> Scripted {
+    Scripted::start(
+        move |url| {
+            let mut interfaces = both_bindings(url);
+            if let Some(tenant) = tenant {
+                (interfaces[0]["tenant"], interfaces[1]["tenant"]) = (tenant.into(), tenant.into());
+            }
+            let capabilities =
+                json!({"streaming": true, "pushNotifications": true, "extendedAgentCard": true});
+            card(url, json!({"supportedInterfaces": interfaces, "capabilities": capabilities}))
+        },
+        |heard, _| {
+            let path = heard.target.split('?').next().unwrap_or_default();
+            let what = if heard.rpc().is_empty() { path } else { heard.rpc() };
+            let config = json!({"id": "p-1", "taskId": "t-1", "url": "https://h.example"});
+            let done = json!({"task": task("TASK_STATE_COMPLETED")});
+            match what {
+                it if it.ends_with("ExtendedAgentCard") || it.ends_with("extendedAgentCard") => {
+                    Answer::Result(card("http://h.example", json!({})))
+                }
+                it if it.contains("ListTaskPush")
+                    || it.ends_with("/pushNotificationConfigs") && heard.method == "GET" =>
+                {
+                    Answer::Result(json!({"configs": [config]}))
+                }
+                it if it.contains("DeleteTaskPush") || heard.method == "DELETE" => Answer::Result(json!({})),
+                it if it.contains("ushNotificationConfig") => Answer::Result(config),
+                it if it.contains("tream") || it.contains("ubscribe") => Answer::Events(vec![done]),
+                it if it.contains("SendMessage") || it.ends_with(":send") => Answer::Result(done),
+                it if it.contains("ListTasks") || it.ends_with("/tasks") => {
+                    Answer::Result(json!({"tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0}))
+                }
+                _ => Answer::Result(task("TASK_STATE_COMPLETED")),
+            }
+        },
+    )
+}
+
+/// The tenant of the interface is in every request, in the place that the binding has for it; without one there is no such
+/// member at all.
+#[test]
+fn p09_cli_tx_003_ver_001_tenant_and_version_are_in_every_request() {
+    let user = User::new();
+    for tenant in [Some("acme"), None] {
+        for binding in ["jsonrpc", "rest"] {
+            let agent = has_everything(tenant);
+            every_call(&user, &agent, &["--transport", binding]);
+            let calls = agent.calls();
+            // Those about webhooks look at the task, too.
+            assert_eq!(calls.len(), 15, "{calls:?}");
+            for call in calls {
+                assert_eq!(call.header("a2a-version"), Some("1.0"), "{call:?}");
+                match (binding, tenant) {
+                    ("jsonrpc", Some(tenant)) => {
+                        assert_eq!(call.body["params"]["tenant"], tenant, "{call:?}")
+                    }
+                    ("jsonrpc", None) => assert_eq!(call.body["params"].get("tenant"), None, "{call:?}"),
+                    (_, Some(tenant)) => {
+                        assert!(call.target.starts_with(&format!("/rest/{tenant}/")), "{call:?}")
+                    }
+                    (_, None) => {
+                        assert!(
+                            !call.target.contains("tenant") && call.body.get("tenant").is_none(),
+                            "{call:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A version that the tool does not know is passed over for one that both know.
+#[test]
+fn p09_cli_ver_001_the_highest_version_that_both_know() {
+    let agent = Scripted::start(
+        |url| {
+            let mut interfaces = both_bindings(url);
+            interfaces[0]["protocolVersion"] = "1.7".into();
+            card(url, json!({"supportedInterfaces": interfaces}))
+        },
+        |_, _| done(),
+    );
+    User::new().run(&["send", &agent.url, "hi", "--async"]).ok();
+    let call = agent.calls().pop().unwrap();
+    assert_eq!((call.target.as_str(), call.header("a2a-version")), ("/rest/message:send", Some("1.0")));
+}
+
+/// The agent refuses the version: that is told, and no older one is tried.
+#[test]
+fn p09_cli_ver_001_a_refused_version_is_told_and_nothing_older_is_tried() {
+    let agent = Scripted::start(
+        |url| {
+            let mut interfaces = both_bindings(url);
+            interfaces[1]["protocolVersion"] = "0.3".into();
+            card(url, json!({"supportedInterfaces": interfaces}))
+        },
+        |_, _| Answer::Error(-32009, "not this version"),
+    );
+    let said = User::new().run(&["task", "get", &agent.url, "t-1", "-o", "json"]).failed(1);
+    assert_eq!(said.error().0, "VersionNotSupportedError");
+    assert_eq!(agent.calls().len(), 1, "{:?}", agent.calls());
+}
+
 #[test]
 fn p09_cli_ver_001_no_version_below_1_0_unless_it_is_asked_for() {
     let old = Scripted::start(
@@ -114,19 +224,6 @@ fn p09_cli_ver_001_no_version_below_1_0_unless_it_is_asked_for() {
     for version in ["1.0", "0.3"] {
         let said = user.run(&["send", &served.url, "hello", "--a2a-version", version]).ok();
         assert_eq!(said.field("State"), "TASK_STATE_COMPLETED", "{version}");
-    }
-}
-
-#[test]
-fn p09_cli_tx_004_both_bindings_show_the_same() {
-    let (served, user) = (Served::start(), User::new());
-    for words in ["hello", "give me data", "ask me something"] {
-        let texts = ["jsonrpc", "rest"].map(|binding| {
-            let said = user.run(&["send", &served.url, words, "--transport", binding]).ok();
-            let masked = said.out.replace(said.field("Task"), "T").replace(said.field("Context"), "C");
-            masked.replace(said.field("Updated"), "U")
-        });
-        assert_eq!(texts[0], texts[1]);
     }
 }
 
@@ -166,6 +263,8 @@ fn p09_cli_card_get_003_the_extended_card_by_a_scheme_of_the_card() {
     let said = user.run(&["card", "get", &agent.url, "--extended", "--bearer", "s3cret"]).ok();
     assert_eq!(said.field("Agent"), "Scripted, for friends");
     user.run(&["card", "get", &agent.url, "--extended"]).failed(4);
+    let hint = user.run(&["card", "get", &agent.url, "--extended", "-o", "json"]).error().1;
+    assert_eq!(hint, "set A2ACLI_BEARER");
 }
 
 #[test]
@@ -218,6 +317,90 @@ fn p09_cli_card_get_005_an_entry_of_a_catalog_stands_for_a_card() {
         assert!(said.err.contains("it has Other, Demo"), "{said:?}");
         // A catalog cannot send the user's credentials to a host of its choice.
         user.run(&["send", "-a", &reference, "hello", "--bearer", "s3cret"]).failed(2);
+        user.run(&["send", "-a", &reference, "hello", "--svc-param", "X-Api-Key: s3cret"]).failed(2);
+        let trusted = ["--svc-param", "X-Api-Key: s3cret", "--trust-origin", &served.url];
+        user.run(&[&["send", "-a", &reference, "hello"], &trusted[..]].concat()).ok();
     }
     assert!(registry.heard().iter().all(|heard| !format!("{:?}", heard.headers).contains("s3cret")));
+}
+
+/// A file of this machine is the user's own word, and a catalog on the web cannot speak it.
+#[test]
+fn p09_cli_card_get_005_a_catalog_on_the_web_leads_to_the_web() {
+    let user = User::new();
+    let file = user.folder().join("card.json");
+    std::fs::write(&file, card("http://127.0.0.1:1", json!({"name": "A local file"})).to_string()).unwrap();
+    let entries = json!([
+        {"name": "relative", "url": "card.json"},
+        {"name": "file", "url": format!("file://{}", file.display())},
+        {"name": "path", "url": file.display().to_string()},
+    ]);
+    let listed = json!({"agents": entries}).to_string();
+    let registry = Scripted::start(
+        |_| json!({}),
+        move |heard, _| match heard.target.as_str() {
+            "/agents" => Answer::Plain(200, "application/json", listed.clone()),
+            "/card.json" => Answer::Plain(
+                200,
+                "application/json",
+                card("http://127.0.0.1:1", json!({"name": "On the web"})).to_string(),
+            ),
+            _ => Answer::Plain(404, "text/plain", String::new()),
+        },
+    );
+    let host = registry.url.trim_start_matches("http://");
+    for catalog in [format!("{}/agents", registry.url), format!("{host}/agents")] {
+        let get = |entry: &str| {
+            user.run(&["card", "get", "-a", &format!("{catalog}#{entry}"), "--bearer", "s3cret"])
+        };
+        // At its own host, also with credentials.
+        assert_eq!(get("relative").ok().field("Agent"), "On the web");
+        for entry in ["file", "path"] {
+            let said = get(entry).failed(3);
+            assert!(!said.out.contains("A local file"), "{said:?}");
+        }
+    }
+    // In a file of the user's own, a relative entry is beside it.
+    std::fs::create_dir(user.folder().join("agents")).unwrap();
+    std::fs::rename(&file, user.folder().join("agents/card.json")).unwrap();
+    let own = json!([{"name": "relative", "url": "card.json"}]).to_string();
+    std::fs::write(user.folder().join("agents/list.json"), own).unwrap();
+    let said = user.run(&["card", "get", "-a", "agents/list.json#relative"]).ok();
+    assert_eq!(said.field("Agent"), "A local file");
+}
+
+/// The card is checked as it came, not as we would write it.
+#[test]
+fn p09_cli_card_get_002_003_the_extended_card_is_checked_as_it_was_sent() {
+    let user = User::new();
+    for (extended, valid) in [
+        (json!({"more": {"x": [1.0]}}), true),
+        (json!({"skills": [{"id": "s", "name": "S", "description": "d"}]}), false),
+    ] {
+        let sent = extended.clone();
+        let agent = Scripted::start(
+            |url| card(url, json!({"capabilities": {"extendedAgentCard": true}})),
+            move |_, _| Answer::Result(card("http://127.0.0.1:1", sent.clone())),
+        );
+        let get = ["card", "get", &agent.url, "--extended"];
+        let said = user.run(&[&get[..], &["--validate"]].concat());
+        assert_eq!(said.field("Valid"), valid.to_string(), "{said:?}");
+        let said = user.run(&[&get[..], &["-o", "json"]].concat()).ok();
+        for (name, value) in extended.as_object().unwrap() {
+            assert_eq!(said.json()[name], *value, "as it was sent");
+        }
+        assert!(said.err.contains("Signature: absent"), "{said:?}");
+    }
+}
+
+/// Connecting costs more than a small request, so it is done once.
+#[test]
+fn a_card_and_the_calls_after_it_need_one_connection() {
+    let user = User::new();
+    for args in [&["--async"][..], &["--stream"], &[]] {
+        let agent = has_everything(None);
+        user.run(&[&["send", &agent.url, "hi"], args].concat()).ok();
+        let heard = agent.heard();
+        assert!(heard.len() >= 2 && heard.iter().all(|it| it.from == heard[0].from), "{heard:?}");
+    }
 }

@@ -1,150 +1,232 @@
 //! Errors and exit statuses.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::User;
-use super::scripted::{Answer, Scripted, card, task};
+use super::scripted::{Answer, Scripted, always, both_bindings, card, task};
 use crate::served::Served;
 
+/// The names of the protocol with the reason of 1.0, the JSON-RPC code, and the HTTP status.
+const NAMES: &[(&str, &str, i32, u16)] = &[
+    ("TaskNotFoundError", "TASK_NOT_FOUND", -32001, 404),
+    ("TaskNotCancelableError", "TASK_NOT_CANCELABLE", -32002, 400),
+    ("PushNotificationNotSupportedError", "PUSH_NOTIFICATION_NOT_SUPPORTED", -32003, 400),
+    ("UnsupportedOperationError", "UNSUPPORTED_OPERATION", -32004, 400),
+    ("ContentTypeNotSupportedError", "CONTENT_TYPE_NOT_SUPPORTED", -32005, 400),
+    ("InvalidAgentResponseError", "INVALID_AGENT_RESPONSE", -32006, 500),
+    ("ExtendedAgentCardNotConfiguredError", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", -32007, 400),
+    ("ExtensionSupportRequiredError", "EXTENSION_SUPPORT_REQUIRED", -32008, 400),
+    ("VersionNotSupportedError", "VERSION_NOT_SUPPORTED", -32009, 400),
+];
+
+/// The same error is told in the same words whichever binding it came by; only the binding's own code differs.
 #[test]
-fn p09_cli_out_004_errors_are_envelopes_with_the_protocol_s_names() {
-    let (served, user) = (Served::start(), User::new());
-    for binding in ["jsonrpc", "rest"] {
-        let said =
-            user.run(&["task", "get", &served.url, "nobody", "-o", "json", "--transport", binding]).failed(1);
-        let error = said.json()["error"].take();
-        assert_eq!(error["code"], "TaskNotFoundError");
-        assert_eq!(error["a2aCode"], if binding == "rest" { json!(404) } else { json!(-32001) });
-        assert!(error["message"].is_string() && error["hint"].is_string(), "{error}");
-        assert!(said.err.is_empty(), "{said:?}");
+fn p09_cli_out_004_every_error_of_the_protocol_keeps_its_name_in_both_bindings() {
+    let user = User::new();
+    for (name, reason, code, status) in NAMES {
+        let agent = Scripted::start(
+            |url| card(url, json!({"supportedInterfaces": both_bindings(url)})),
+            move |heard, _| match heard.rpc() {
+                "" => {
+                    let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"});
+                    let error = json!({"error": {"code": status, "message": "because", "details": [info]}});
+                    Answer::Plain(*status, "application/json", error.to_string())
+                }
+                _ => Answer::Error(*code, "because"),
+            },
+        );
+        let told = ["jsonrpc", "rest"].map(|binding| {
+            let args = ["task", "get", &agent.url, "t-1", "-o", "json", "--transport", binding];
+            let said = user.run(&args).failed(1);
+            assert!(said.err.is_empty(), "{said:?}");
+            let mut error = said.json()["error"].take();
+            assert!(error["hint"].is_string(), "{error}");
+            let code = error["a2aCode"].take();
+            error["hint"] = error["hint"].as_str().unwrap().replace(binding, "B").into();
+            (code, error)
+        });
+        assert_eq!((&told[0].0, &told[1].0), (&json!(code), &json!(status)), "{name}");
+        assert_eq!(told[0].1, told[1].1);
+        assert_eq!((&told[0].1["code"], &told[0].1["message"]), (&json!(name), &json!("because")));
     }
-    let said = user.run(&["task", "get", &served.url, "nobody"]).failed(1);
-    assert!(said.out.is_empty() && said.err.starts_with("Error: TaskNotFoundError\n"), "{said:?}");
+    for (name, code) in [
+        ("JSONParseError", -32700),
+        ("InvalidRequestError", -32600),
+        ("MethodNotFoundError", -32601),
+        ("InvalidParamsError", -32602),
+        ("InternalError", -32603),
+    ] {
+        let agent = Scripted::start(|url| card(url, json!({})), move |_, _| Answer::Error(code, "because"));
+        let said = user.run(&["task", "get", &agent.url, "t-1", "-o", "json"]).failed(1);
+        assert_eq!((said.error().0.as_str(), &said.json()["error"]["a2aCode"]), (name, &json!(code)));
+    }
 }
 
+/// The members, their order, and no others.
 #[test]
-fn p09_cli_exit_001_statuses_by_kind_of_failure() {
-    let agent = Scripted::start(
-        |url| {
-            let schemes = json!({"k": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}}});
-            card(
-                url,
-                json!({"securitySchemes": schemes, "securityRequirements": [{"schemes": {"k": {"list": []}}}]}),
-            )
-        },
-        |heard, _| match heard.headers.get("x-key") {
-            _ if heard.rpc() == "ListTasks" => Answer::Plain(500, "text/html", "<p>oops</p>".to_owned()),
-            None => Answer::Plain(401, "application/json", "{}".to_owned()),
-            Some(_) => Answer::Plain(403, "application/json", "{}".to_owned()),
-        },
-    );
-    let closed = Scripted::start(|_| json!({}), |_, _| Answer::Result(task("TASK_STATE_COMPLETED")));
-    let page =
-        Scripted::start(|_| json!({}), |_, _| Answer::Plain(200, "text/html", "<p>welcome</p>".to_owned()));
-    let user = User::new();
-    std::fs::write(user.folder().join("wrong.json"), r#"{"name": 7}"#).unwrap();
-    let nobody = "http://127.0.0.1:1";
-    for (args, status, code) in [
-        (&["send"][..], 2, "A2ACLI_ERR_USAGE"),
-        (&["send", &agent.url, "x", "--no-such-flag"], 2, "A2ACLI_ERR_USAGE"),
-        (&["send", &agent.url, "x", "--wait", "--async"], 2, "A2ACLI_ERR_USAGE"),
-        (&["send", "x"], 2, "A2ACLI_ERR_USAGE"),
-        (&["card", "get", "-a", "./missing.json"], 3, "A2ACLI_ERR_CARD_NOT_FOUND"),
-        (&["card", "get", "-a", "./wrong.json"], 1, "A2ACLI_ERR_CARD_INVALID"),
-        (&["card", "get", &closed.url], 1, "A2ACLI_ERR_CARD_INVALID"),
-        (&["card", "get", &format!("{}/page.json", page.url)], 3, "A2ACLI_ERR_CARD_NOT_FOUND"),
-        (&["card", "get", nobody], 3, "A2ACLI_ERR_UNREACHABLE"),
-        (&["send", &agent.url, "x"], 4, "A2ACLI_ERR_CREDENTIALS_MISSING"),
-        (&["send", &agent.url, "x", "--api-key", "k"], 4, "A2ACLI_ERR_AUTH_FAILED"),
-        (&["task", "list", &agent.url, "--api-key", "k"], 1, "A2ACLI_ERR_INTERNAL"),
-    ] {
-        let said = user.run(&[args, &["-o", "json"]].concat()).failed(status);
-        assert_eq!(said.error().0, code, "{args:?}: {said:?}");
+fn p09_cli_out_004_the_envelope_has_four_members() {
+    let (served, user) = (Served::start(), User::new());
+    for args in
+        [&["task", "get", &served.url, "nobody"][..], &["card", "get", "-a", "./missing.json"], &["send"]]
+    {
+        let said = user.run(&[args, &["-o", "json"]].concat());
+        let envelope: Value = said.json();
+        let members: Vec<&String> = envelope["error"].as_object().unwrap().keys().collect();
+        let mut members: Vec<&str> = members.into_iter().map(String::as_str).collect();
+        members.sort_unstable();
+        assert_eq!(members, ["a2aCode", "code", "hint", "message"]);
+        assert_eq!(envelope.as_object().unwrap().len(), 1);
         assert_eq!(said.out.matches("\"error\"").count(), 1);
     }
 }
 
+/// Agents refuse with statuses and codes of their own: what was given is not missing.
 #[test]
-fn p09_cli_cli_001_help_and_version_everywhere() {
+fn p09_cli_exit_001_a_credential_that_is_refused_is_not_missing() {
     let user = User::new();
-    for args in [&["help"][..], &["help", "send"], &["send", "--help"], &["task", "get", "-h"], &["--help"]] {
-        assert!(user.run(args).ok().out.contains("Usage: baton"), "{args:?}");
-    }
-    let help = user.run(&["help", "send"]).ok().out;
-    for words in ["[default: text]", "[default: 2s]", "process table", "A2ACLI_BEARER", "Exit status"] {
-        assert!(help.contains(words), "{words}: {help}");
-    }
-    let version = format!("baton {}\n", env!("CARGO_PKG_VERSION"));
-    for args in [&["--version"][..], &["-v"], &["-V"], &["send", "-v"], &["task", "get", "--version"]] {
-        assert_eq!(user.run(args).ok().out, version, "{args:?}");
-    }
-}
-
-#[test]
-fn p09_cli_cli_002_completions_and_manual_pages() {
-    let user = User::new();
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish", "nushell"] {
-        assert!(user.run(&["completion", shell]).ok().out.contains("push-config"), "{shell}");
-    }
-    user.run(&["completion", "tcsh"]).failed(2);
-    user.run(&["man", "--dir", "pages"]).ok();
-    assert!(user.folder().join("pages/baton-task-push-config-create.1").exists());
-}
-
-/// The configuration of the server has moved, and says where to.
-#[test]
-fn the_old_words_point_at_the_new_ones() {
-    let user = User::new();
-    let said = user.run(&["config", "check", "--config", "my agents.toml"]).failed(2);
-    assert!(said.err.contains("Hint: baton serve config check --config 'my agents.toml'\n"), "{said:?}");
-    assert!(user.run(&["config", "default"]).failed(2).err.contains("baton serve config default"));
-    assert!(
-        user.run(&["config", "show", "--format", "toml"]).failed(2).err.contains("baton serve config show")
-    );
-    user.run(&["serve", "config", "default"]).ok();
-}
-
-#[test]
-fn p09_cli_demo_server_001_serves_whatever_is_configured_around_it() {
-    let user = User::new();
-    std::fs::write(user.folder().join("baton.toml"), "broken =").unwrap();
-    let served = Served::of(&mut user.command(&["demo-server", "--listen", "127.0.0.1:0"]));
-    assert_eq!(user.run(&["send", &served.url, "hello"]).ok().field("State"), "TASK_STATE_COMPLETED");
-}
-
-#[test]
-fn p09_cli_conform_001_a_short_report_in_the_client_s_form() {
-    let (served, user) = (Served::start(), User::new());
-    let said = user.run(&["conformance", &served.url, "--select", "agent-card"]).ok();
-    assert_eq!((said.field("Agent"), said.field("Failed")), ("Baton demo agent", "0"));
-    assert!(said.field("Passed").parse::<u32>().unwrap() > 0);
-    let said = user.run(&["conformance", &served.url, "--select", "agent-card", "-o", "json"]).ok();
-    assert_eq!(said.json()["failed"], 0);
-    let broken = Scripted::start(|url| card(url, json!({})), |_, _| Answer::Error(-32603, "no"));
-    let said = user.run(&["conformance", &broken.url, "--select", "V1-GET"]).failed(1);
-    assert!(said.out.contains("Problem: "), "{said:?}");
-}
-
-/// One small skill, which sends agents to the help instead of listing commands, and restates no rules.
-#[test]
-fn p09_cli_skill_001_002_one_skill_that_points_at_the_help() {
-    let skills = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
-    let found: Vec<_> = std::fs::read_dir(&skills).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(found, ["baton"]);
-    let skill = std::fs::read_to_string(skills.join("baton/SKILL.md")).unwrap();
-    assert!(skill.starts_with("---\nname: baton\n") && skill.contains("\ncompatibility: "), "{skill}");
-    assert!(skill.contains("`baton help COMMAND`") && skill.contains("baton --version"), "{skill}");
-    assert!(skill.lines().count() < 40 && !skill.contains("MUST"), "{skill}");
-    // The examples can be typed: every option in them exists.
-    let examples = std::fs::read_to_string(skills.join("baton/references/examples.md")).unwrap();
-    let user = User::new();
-    for line in examples.lines().filter(|line| line.starts_with("baton ")) {
-        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-        let command: Vec<&str> =
-            words.iter().copied().take_while(|word| !word.starts_with('-')).take(2).collect();
-        let help = user.run(&[&["help"], &command[..]].concat()).ok().out;
-        for option in words.iter().filter(|word| word.starts_with("--")) {
-            assert!(help.contains(option), "{option} in {line}");
+    for status in [401, 403] {
+        let agent = Scripted::start(
+            |url| card(url, json!({})),
+            move |heard, _| {
+                let error = json!({"jsonrpc": "2.0", "id": heard.body["id"], "error": {"code": -32603, "message": "no"}});
+                Answer::Plain(status, "application/json", error.to_string())
+            },
+        );
+        for given in [&["--bearer", "s3cret"][..], &["--svc-param", "Authorization: Basic s3cret"]] {
+            let said = user.run(&[&["send", &agent.url, "x", "-o", "json"], given].concat()).failed(4);
+            assert_eq!(said.error().0, "A2ACLI_ERR_AUTH_FAILED", "{status} {given:?}");
         }
     }
+}
+
+/// Runs the commands, each of which must fail with the code and its exit status, in both forms.
+fn check(status: i32, code: &str, lines: &[&[&str]]) {
+    let user = User::new();
+    std::fs::write(user.folder().join("wrong.json"), r#"{"name": 7}"#).unwrap();
+    for args in lines {
+        let said = user.run(&[args, &["-o", "json"][..]].concat()).failed(status);
+        assert_eq!(said.error().0, code, "{args:?}: {said:?}");
+        let said = user.run(args).failed(status);
+        assert!(said.out.is_empty() && said.err.contains(&format!("Error: {code}\n")), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_usage() {
+    let agent = always(json!({"task": task("TASK_STATE_COMPLETED")}));
+    check(
+        2,
+        "A2ACLI_ERR_USAGE",
+        &[
+            &["send"],
+            &["send", "no agent is named"],
+            &["send", &agent.url, "x", "--no-such-flag"],
+            &["send", &agent.url, "x", "--wait", "--async"],
+            &["send", &agent.url, "x", "--stream", "--async"],
+            &["send", &agent.url, "x", "--timeout", "soon"],
+            &["send", &agent.url, "x", "--file", "./missing"],
+            &["task", "get", &agent.url],
+            &["task", "polish", &agent.url],
+            &["send", &agent.url, "x", "--api-key", "k"],
+        ],
+    );
+    assert!(agent.calls().is_empty(), "{:?}", agent.calls());
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_card_not_found() {
+    let page =
+        Scripted::start(|_| json!({}), |_, _| Answer::Plain(200, "text/html", "<p>welcome</p>".to_owned()));
+    let nothing = Scripted::start(|_| json!({}), |_, _| Answer::Plain(404, "text/plain", String::new()));
+    let (page, nothing) = (format!("{}/page.json", page.url), format!("{}/card.json", nothing.url));
+    check(
+        3,
+        "A2ACLI_ERR_CARD_NOT_FOUND",
+        &[&["card", "get", "-a", "./missing.json"], &["card", "get", &page], &["send", &nothing, "x"]],
+    );
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_card_invalid() {
+    let empty = Scripted::start(|_| json!({}), |_, _| Answer::Result(json!({})));
+    check(
+        1,
+        "A2ACLI_ERR_CARD_INVALID",
+        &[&["card", "get", "-a", "./wrong.json"], &["card", "get", &empty.url], &["send", &empty.url, "x"]],
+    );
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_unreachable() {
+    let away = Scripted::start(
+        |url| {
+            let interface =
+                json!({"url": "http://127.0.0.1:1/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+            card(url, json!({"supportedInterfaces": [interface]}))
+        },
+        |_, _| Answer::Result(json!({})),
+    );
+    let nobody = "http://127.0.0.1:1";
+    check(
+        3,
+        "A2ACLI_ERR_UNREACHABLE",
+        &[&["card", "get", nobody], &["send", nobody, "x"], &["task", "get", &away.url, "t-1"]],
+    );
+}
+
+/// Asks for an API key, and refuses every one.
+fn closed(status: u16) -> Scripted {
+    Scripted::start(
+        |url| {
+            let schemes = json!({"k": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}}});
+            let requirements = json!([{"schemes": {"k": {"list": []}}}]);
+            card(url, json!({"securitySchemes": schemes, "securityRequirements": requirements}))
+        },
+        move |_, _| Answer::Plain(status, "application/json", "{}".to_owned()),
+    )
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_credentials_missing() {
+    let agent = closed(401);
+    check(
+        4,
+        "A2ACLI_ERR_CREDENTIALS_MISSING",
+        &[&["send", &agent.url, "x"], &["task", "get", &agent.url, "t-1"]],
+    );
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_auth_failed() {
+    let (refused, forbidden) = (closed(401), closed(403));
+    check(
+        4,
+        "A2ACLI_ERR_AUTH_FAILED",
+        &[
+            &["send", &refused.url, "x", "--api-key", "k"],
+            &["task", "get", &forbidden.url, "t-1", "--api-key", "k"],
+        ],
+    );
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_timeout() {
+    let (served, agent) = (Served::start(), always(task("TASK_STATE_WORKING")));
+    check(
+        5,
+        "A2ACLI_ERR_TIMEOUT",
+        &[
+            &["send", &served.url, "wait until I cancel", "--timeout", "300ms"],
+            &["task", "get", &agent.url, "t-1", "--wait", "--timeout", "300ms"],
+        ],
+    );
+}
+
+#[test]
+fn p09_cli_exit_001_a2acli_err_internal() {
+    let agent = Scripted::start(
+        |url| card(url, json!({})),
+        |_, _| Answer::Plain(500, "text/html", "<p>oops</p>".to_owned()),
+    );
+    check(1, "A2ACLI_ERR_INTERNAL", &[&["task", "list", &agent.url], &["task", "get", &agent.url, "t-1"]]);
 }

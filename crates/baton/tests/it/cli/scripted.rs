@@ -1,13 +1,14 @@
 //! An agent that says what a test wants, and remembers what it was asked.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::Request;
+use axum::extract::{ConnectInfo, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse as _, Response};
@@ -24,6 +25,9 @@ pub(super) struct Heard {
     /// Null if it is not JSON.
     pub(super) body: Value,
     pub(super) text: String,
+    pub(super) at: Instant,
+    /// The same for requests by the same connection.
+    pub(super) from: SocketAddr,
 }
 
 impl Heard {
@@ -39,16 +43,26 @@ impl Heard {
 
 /// What the agent answers.
 pub(super) enum Answer {
-    /// The result of a JSON-RPC call.
+    /// The result of a call, by either binding.
     Result(Value),
     /// The error of a JSON-RPC call.
     Error(i32, &'static str),
     /// A stream that ends properly.
     Events(Vec<Value>),
+    /// The same, with ids.
+    Numbered(Vec<(u64, Value)>),
+    /// A stream that stays open behind these events.
+    Open(Vec<(u64, Value)>),
     /// A stream that breaks off.
     Cut(Vec<Value>),
+    /// An answer that comes after some time.
+    Late(Duration, Box<Answer>),
     /// Status, media type and body.
     Plain(u16, &'static str, String),
+    /// JSON that comes in these pieces.
+    Pieces(Vec<&'static str>),
+    /// A redirect to there.
+    Moved(String),
 }
 
 pub(super) struct Scripted {
@@ -69,7 +83,7 @@ impl Scripted {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&heard);
         let answer = Arc::new(answer);
-        let handle = move |request: Request| {
+        let handle = move |ConnectInfo(from): ConnectInfo<SocketAddr>, request: Request| {
             let (card, seen, answer) = (card.clone(), Arc::clone(&seen), Arc::clone(&answer));
             async move {
                 let (parts, body) = request.into_parts();
@@ -80,6 +94,8 @@ impl Scripted {
                     headers: parts.headers,
                     body: serde_json::from_slice(&bytes).unwrap_or_default(),
                     text: String::from_utf8_lossy(&bytes).into_owned(),
+                    at: Instant::now(),
+                    from,
                 };
                 let is_card = heard.target.ends_with("/agent-card.json");
                 let before = {
@@ -90,14 +106,23 @@ impl Scripted {
                 if is_card {
                     return ([(CONTENT_TYPE, "application/json")], card).into_response();
                 }
-                respond(&heard, answer(&heard, before - 1))
+                let mut answer = answer(&heard, before - 1);
+                while let Answer::Late(delay, later) = answer {
+                    tokio::time::sleep(delay).await; // tidy: allow-sleep the agent is slow on purpose
+                    answer = *later;
+                }
+                respond(&heard, answer)
             }
         };
         thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            // An answer may wait for another request.
+            let mut runtime = tokio::runtime::Builder::new_multi_thread();
+            let runtime = runtime.worker_threads(3).enable_all().build().unwrap();
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                axum::serve(listener, Router::new().fallback(handle)).await.unwrap();
+                let router = Router::new().fallback(handle);
+                let service = router.into_make_service_with_connect_info::<SocketAddr>();
+                axum::serve(listener, service).await.unwrap();
             });
         });
         Scripted { url, heard }
@@ -115,8 +140,12 @@ impl Scripted {
 }
 
 fn respond(heard: &Heard, answer: Answer) -> Response {
-    let envelope = |result: Value| json!({"jsonrpc": "2.0", "id": heard.body["id"], "result": result});
+    let envelope = |result: Value| match heard.body["jsonrpc"].is_string() {
+        true => json!({"jsonrpc": "2.0", "id": heard.body["id"], "result": result}),
+        false => result,
+    };
     let frame = |event: Value| format!("data: {}\n\n", envelope(event));
+    let numbered = |(id, event): (u64, Value)| format!("id: {id}\n{}", frame(event));
     let json = |status: u16, body: Value| {
         let status = axum::http::StatusCode::from_u16(status).unwrap();
         (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
@@ -131,6 +160,17 @@ fn respond(heard: &Heard, answer: Answer) -> Response {
             let body: String = events.into_iter().map(frame).collect();
             ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
         }
+        Answer::Numbered(events) => {
+            let body: String = events.into_iter().map(numbered).collect();
+            ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        Answer::Open(events) => {
+            let frames = events.into_iter().map(|event| Ok::<_, io::Error>(Bytes::from(numbered(event))));
+            let frames = frames.collect::<Vec<_>>();
+            let body = Body::from_stream(stream::iter(frames).chain(stream::pending()));
+            ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        Answer::Late(..) => unreachable!("the wait is over"),
         Answer::Cut(events) => {
             let frames = events.into_iter().map(|event| Ok(Bytes::from(frame(event)))).collect::<Vec<_>>();
             let broken = async {
@@ -142,6 +182,13 @@ fn respond(heard: &Heard, answer: Answer) -> Response {
             };
             let body = Body::from_stream(stream::iter(frames).chain(stream::once(broken)));
             ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+        }
+        Answer::Pieces(pieces) => {
+            let pieces = pieces.into_iter().map(|piece| Ok::<_, io::Error>(Bytes::from(piece)));
+            ([(CONTENT_TYPE, "application/json")], Body::from_stream(stream::iter(pieces))).into_response()
+        }
+        Answer::Moved(to) => {
+            (axum::http::StatusCode::TEMPORARY_REDIRECT, [(axum::http::header::LOCATION, to)]).into_response()
         }
         Answer::Plain(status, media_type, body) => {
             let status = axum::http::StatusCode::from_u16(status).unwrap();
@@ -162,6 +209,17 @@ pub(super) fn card(url: &str, more: Value) -> Value {
         card[name] = value.clone();
     }
     card
+}
+
+/// Interfaces of both bindings, JSON-RPC first.
+pub(super) fn both_bindings(url: &str) -> Value {
+    let interface = |binding: &str, path: &str| json!({"url": format!("{url}{path}"), "protocolBinding": binding, "protocolVersion": "1.0"});
+    json!([interface("JSONRPC", "/rpc"), interface("HTTP+JSON", "/rest")])
+}
+
+/// An agent with one answer to everything.
+pub(super) fn always(answer: Value) -> Scripted {
+    Scripted::start(|url| card(url, json!({})), move |_, _| Answer::Result(answer.clone()))
 }
 
 /// A task in this state.

@@ -68,38 +68,58 @@ fn p09_cli_config_002_what_a_found_file_decides_is_said() {
     assert_eq!(said.field("Context"), "c-of-env");
 }
 
+/// It could be somebody else's authority, or the key of somebody else's certificate.
 #[test]
-fn p09_cli_default_001_defaults_are_shown_and_overridden_by_flags() {
-    let (served, user) = (Served::start(), User::new());
-    let shown = user.run(&["config", "show"]).ok().out;
-    for name in
-        ["output=text", "async=false", "verbose=false", "insecure=false", "transport=", "a2a-version="]
-    {
-        assert!(shown.contains(&format!("Setting: {name}")), "{name}: {shown}");
+fn p09_cli_config_002_certificates_of_a_found_file_are_said() {
+    let user = User::new();
+    let text = "A2ACLI_CA=./ca.pem\nA2ACLI_CLIENT_CERT=./cert.pem\nA2ACLI_CLIENT_KEY=./key.pem\n";
+    std::fs::write(user.folder().join(".env"), text).unwrap();
+    let said = user.run(&["config", "show"]).ok();
+    for name in ["ca", "client-cert", "client-key"] {
+        assert!(said.err.contains(&format!("Warning: {name} comes from ")), "{name}: {said:?}");
     }
-    let mut command =
-        user.command(&["send", &served.url, "hello", "--verbose=false", "-o", "text", "--insecure=no"]);
-    command.env("A2ACLI_VERBOSE", "1").env("A2ACLI_OUTPUT", "json").env("A2ACLI_INSECURE", "1");
-    let said = Said::of(&mut command).ok();
-    assert!(
-        said.err.is_empty() && said.out.starts_with("Task: ") && !said.out.contains("History"),
-        "{said:?}"
-    );
 }
 
+/// A file that somebody else left on the way up does not keep the user from working.
 #[test]
-fn p09_cli_out_007_debug_shows_choices_and_raw_messages_on_stderr() {
+fn p09_cli_config_002_a_found_file_that_cannot_be_read_is_a_warning() {
     let (served, user) = (Served::start(), User::new());
-    let said = user.run(&["send", &served.url, "hello", "--debug"]).ok();
-    for words in [
-        "Debug: interface JSONRPC 1.0 ",
-        "Debug: > GET ",
-        "Debug: > POST ",
-        "Debug: > a2a-version: 1.0\n",
-        "SendStreamingMessage",
-        "Debug: < 200 after ",
-        "Debug: < data: {",
-    ] {
-        assert!(said.err.contains(words), "{words}: {said:?}");
+    for bytes in [&b"A2ACLI_OUTPUT=\xff\n"[..], b"A2ACLI_OUTPUT\n"] {
+        std::fs::write(user.folder().join(".env"), bytes).unwrap();
+        let said = user.run(&["send", &served.url, "hello"]).ok();
+        assert!(said.err.contains("Warning: ") && said.err.contains("the file is not used"), "{said:?}");
+        let said = user.run(&["send", &served.url, "hello", "--config", ".env"]).failed(2);
+        assert!(said.err.contains(".env: "), "{said:?}");
+    }
+}
+
+/// One file per agent: who it is, how it is reached, and with what.
+#[test]
+fn p09_cli_config_002_settings_of_one_agent_are_one_file() {
+    let (one, two, user) = (Served::start(), Served::start(), User::new());
+    for (name, served, binding) in [("one.env", &one, "jsonrpc"), ("two.env", &two, "rest")] {
+        let text = format!("A2ACLI_AGENT_CARD={}\nA2ACLI_TRANSPORT={binding}\n", served.url);
+        std::fs::write(user.folder().join(name), text).unwrap();
+    }
+    for (name, served, binding) in [("one.env", &one, "JSONRPC"), ("two.env", &two, "HTTP+JSON")] {
+        let said = user.run(&["send", "hello", "--config", name, "--debug"]).ok();
+        assert!(said.err.contains(&format!("interface {binding} 1.0 {}", served.url)), "{said:?}");
+        // The environment goes before the file, and a flag before both.
+        let mut command = user.command(&["send", "hello", "--config", name, "--debug"]);
+        let said = Said::of(command.env("A2ACLI_AGENT_CARD", &two.url)).ok();
+        assert!(said.err.contains(&two.url), "{said:?}");
+        let mut command = user.command(&["send", &one.url, "hello", "--config", name, "--debug"]);
+        let said = Said::of(command.env("A2ACLI_AGENT_CARD", &two.url)).ok();
+        assert!(said.err.contains(&one.url) && !said.err.contains(&two.url), "{said:?}");
+    }
+}
+
+/// `config show` reads, and does not write.
+#[test]
+fn p09_cli_config_001_showing_the_settings_leaves_no_trace() {
+    let user = User::new();
+    user.run(&["config", "show", "-a", "agents.example.net", "--bearer", "s3cret", "--task-id", "t-1"]).ok();
+    for folder in [user.home(), user.folder()] {
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
     }
 }

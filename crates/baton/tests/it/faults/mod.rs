@@ -26,6 +26,9 @@ pub(crate) mod stored;
 #[cfg(all(target_os = "linux", debug_assertions))]
 mod trace;
 
+/// The client, while its server is killed.
+#[cfg(unix)]
+mod client;
 /// T7: a clock that jumps.
 #[cfg(target_os = "linux")]
 mod clock;

@@ -194,6 +194,10 @@ fn whole(database: &Path) {
         let orphans = format!("SELECT count(*) FROM {table} WHERE task NOT IN (SELECT key FROM task)");
         assert_eq!(count(&orphans), 0, "{table}");
     }
+    for table in ["task", "message_record", "tally"] {
+        let orphans = format!("SELECT count(*) FROM {table} WHERE scope NOT IN (SELECT id FROM scope)");
+        assert_eq!(count(&orphans), 0, "{table}");
+    }
     // A row holds one event, or as many as it has lengths, two bytes each.
     let untold = "SELECT count(*) FROM task WHERE
         (folded_through = 0 AND version <> (SELECT coalesce(sum(coalesce(length(lengths) / 2, 1)), 0)

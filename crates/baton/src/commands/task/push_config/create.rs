@@ -2,7 +2,7 @@
 
 use baton_protocol::domain::{PushAuthentication, PushConfig};
 
-use super::config_id;
+use super::{config_id, task_of};
 use crate::client::agent::Agent;
 use crate::client::error::CallError;
 use crate::client::options::{Options, SETTINGS_HELP};
@@ -53,12 +53,13 @@ async fn create(call: &Call, args: &Create) -> Result<(), CallError> {
     });
     let config = PushConfig {
         id: args.id.as_deref().map(config_id).transpose()?,
-        task_id: Some(task_id),
-        url: args.url.clone(),
+        task_id: Some(task_id.clone()),
         token: args.token.clone(),
         authentication,
+        ..PushConfig::new(args.url.clone())
     };
-    let made = Agent::connect(call).await?.create_push_config(config).await?;
-    call.output
-        .result(&made, || Ok(output::push_config::push_configs(&args.task, &[output::view::read(&made)?])))
+    let agent = Agent::connect(call).await?;
+    let made = agent.create_push_config(config).await?;
+    let of = task_of(call, &agent, &task_id).await;
+    call.output.result(&made, || Ok(output::push_config::push_configs(&of, &[output::view::read(&made)?])))
 }

@@ -1,6 +1,7 @@
 //! `baton task push-config list`: shows all webhooks of a task.
 
-use crate::client::agent::{self, Agent};
+use super::task_of;
+use crate::client::agent::Agent;
 use crate::client::error::CallError;
 use crate::client::options::{Options, SETTINGS_HELP};
 use crate::client::{self, Call, wait};
@@ -25,16 +26,16 @@ pub(crate) async fn run(args: List) -> Result<(), Failure> {
 
 async fn list(call: &Call, args: &List) -> Result<(), CallError> {
     let task_id = wait::task_id(&args.task)?;
-    let configs = Agent::connect(call).await?.push_configs(&task_id).await?;
+    let agent = Agent::connect(call).await?;
+    let configs = agent.push_configs(&task_id)?.all().await?;
     if call.output.is_text() {
-        let shown = configs.iter().map(|config| PushConfig {
-            id: config.id.as_ref().map(|id| id.as_str().to_owned()),
-            url: config.url.clone(),
-        });
-        return call.output.text(&output::push_config::push_configs(&args.task, &shown.collect::<Vec<_>>()));
+        let shown: Vec<PushConfig> =
+            configs.items.iter().map(|config| output::view::read(config.get())).collect::<Result<_, _>>()?;
+        let of = task_of(call, &agent, &task_id).await;
+        return call.output.text(&output::push_config::push_configs(&of, &shown));
     }
     if call.output.is_lines() {
-        return configs.into_iter().try_for_each(|config| call.output.json(&agent::push_config_json(config)));
+        return configs.items.iter().try_for_each(|config| call.output.json(config.get()));
     }
-    call.output.json(&agent::push_configs_json(configs))
+    call.output.json(&configs.json())
 }

@@ -16,7 +16,7 @@ use baton_lab::report::{Agent, Run, Subject, text::Paint};
 use tokio::net::TcpListener;
 
 use super::args::{RunArgs, duration};
-use super::{any_seed, baseline, choice, conclude, explain, output, terminal};
+use super::{baseline, choice, conclude, explain, output, terminal};
 use crate::exit::Failure;
 
 const JUDGING: &str = "Judging clients";
@@ -111,7 +111,7 @@ pub(super) async fn run(args: RunArgs, paint: Paint) -> Result<(), Failure> {
         warnings: Vec::new(),
         strict: args.strict,
         selected: !args.select.is_empty() || !args.judging.script.is_empty(),
-        seed: args.seed.unwrap_or_else(any_seed),
+        seed: args.seed.unwrap_or_else(crate::commands::any_seed),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cut,
         all_evidence: args.all_evidence,

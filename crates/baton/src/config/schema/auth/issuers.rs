@@ -10,44 +10,49 @@ use crate::config::value::{
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// An issuer of JWTs. The keys are found by discovery for `[auth.oidc]`, and at `jwks` for `[auth.jwt]`.
+/// An issuer of tokens: a table of `[[auth.jwt]]`, `[[auth.oidc]]` or `[[auth.introspection]]`. `own` has the keys that the
+/// others do not have.
 #[derive(Debug, Clone)]
-pub(crate) struct Jwt {
+pub(crate) struct Issuer<Own> {
     pub(crate) id: Setting<Option<Id>>,
     pub(crate) issuer: Setting<Option<Word>>,
     pub(crate) audience: Setting<Vec<Word>>,
-    pub(crate) jwks: Setting<Option<KeysAt>>,
-    pub(crate) algorithms: Setting<Option<Vec<JwtAlgorithm>>>,
-    pub(crate) types: Setting<Option<Vec<Word>>>,
-    pub(crate) max_age: Setting<Option<Duration>>,
     pub(crate) remember: Setting<Duration>,
     pub(crate) max_remembered: Setting<usize>,
-    pub(crate) keys_min_lifetime: Setting<Duration>,
-    pub(crate) keys_max_lifetime: Setting<Duration>,
-    pub(crate) keys_stale: Setting<Duration>,
+    pub(crate) own: Own,
     pub(crate) rules: TokenRules,
     pub(crate) oauth2: OAuth2,
     pub(crate) written: Written,
 }
 
+/// An issuer of JWTs.
+pub(crate) type Jwt = Issuer<JwtKeys>;
+
 /// An issuer that is asked about each token.
+pub(crate) type Introspection = Issuer<Endpoint>;
+
+/// The keys are found by discovery for `[auth.oidc]`, and at `jwks` for `[auth.jwt]`.
 #[derive(Debug, Clone)]
-pub(crate) struct Introspection {
-    pub(crate) id: Setting<Option<Id>>,
+pub(crate) struct JwtKeys {
+    pub(crate) jwks: Setting<Option<KeysAt>>,
+    pub(crate) algorithms: Setting<Option<Vec<JwtAlgorithm>>>,
+    pub(crate) types: Setting<Option<Vec<Word>>>,
+    pub(crate) max_age: Setting<Option<Duration>>,
+    pub(crate) keys_min_lifetime: Setting<Duration>,
+    pub(crate) keys_max_lifetime: Setting<Duration>,
+    pub(crate) keys_stale: Setting<Duration>,
+}
+
+/// Where tokens are introspected, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint {
     pub(crate) url: Setting<Option<HttpUrl>>,
     pub(crate) client_id: Setting<Option<Word>>,
     pub(crate) client_secret: Setting<Option<SecretText>>,
     pub(crate) client_auth: Setting<ClientSecret>,
-    pub(crate) issuer: Setting<Option<Word>>,
-    pub(crate) audience: Setting<Vec<Word>>,
-    pub(crate) remember: Setting<Duration>,
     pub(crate) remember_refused: Setting<Duration>,
-    pub(crate) max_remembered: Setting<usize>,
     pub(crate) max_requests: Setting<usize>,
     pub(crate) max_waiting: Setting<usize>,
-    pub(crate) rules: TokenRules,
-    pub(crate) oauth2: OAuth2,
-    pub(crate) written: Written,
 }
 
 /// What all tokens of other servers have.
@@ -100,25 +105,15 @@ impl Default for TokenRules {
     }
 }
 
-impl Default for Jwt {
+impl<Own: Default> Default for Issuer<Own> {
     fn default() -> Self {
-        Jwt {
+        Issuer {
             id: Setting::default(),
             issuer: Setting::default(),
             audience: Setting::default(),
-            jwks: Setting::default(),
-            algorithms: Setting::default(),
-            types: Setting::default(),
-            max_age: Setting::default(),
             remember: Setting::new(Duration::from_secs(60)).at_most(Duration::from_secs(3600)),
             max_remembered: Setting::new(10_000).at_most(10_000_000),
-            keys_min_lifetime: Setting::new(Duration::from_secs(300))
-                .at_least(Duration::from_secs(1))
-                .at_most(DAY),
-            keys_max_lifetime: Setting::new(Duration::from_secs(3600))
-                .at_least(Duration::from_secs(1))
-                .at_most(DAY),
-            keys_stale: Setting::new(DAY).at_most(30 * DAY),
+            own: Own::default(),
             rules: TokenRules::default(),
             oauth2: OAuth2::default(),
             written: Written::default(),
@@ -126,24 +121,31 @@ impl Default for Jwt {
     }
 }
 
-impl Default for Introspection {
+impl Default for JwtKeys {
     fn default() -> Self {
-        Introspection {
-            id: Setting::default(),
+        let second = Duration::from_secs(1);
+        JwtKeys {
+            jwks: Setting::default(),
+            algorithms: Setting::default(),
+            types: Setting::default(),
+            max_age: Setting::default(),
+            keys_min_lifetime: Setting::new(Duration::from_secs(300)).at_least(second).at_most(DAY),
+            keys_max_lifetime: Setting::new(Duration::from_secs(3600)).at_least(second).at_most(DAY),
+            keys_stale: Setting::new(DAY).at_most(30 * DAY),
+        }
+    }
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Endpoint {
             url: Setting::default(),
             client_id: Setting::default(),
             client_secret: Setting::default(),
             client_auth: Setting::new(ClientSecret::Basic),
-            issuer: Setting::default(),
-            audience: Setting::default(),
-            remember: Setting::new(Duration::from_secs(60)).at_most(Duration::from_secs(3600)),
             remember_refused: Setting::new(Duration::from_secs(10)).at_most(Duration::from_secs(3600)),
-            max_remembered: Setting::new(10_000).at_most(10_000_000),
             max_requests: Setting::new(32).at_least(1).at_most(10_000),
             max_waiting: Setting::new(1024).at_least(1).at_most(1_000_000),
-            rules: TokenRules::default(),
-            oauth2: OAuth2::default(),
-            written: Written::default(),
         }
     }
 }
@@ -173,20 +175,14 @@ impl TokenRules {
     }
 }
 
-impl Section for Jwt {
+impl<Own: Section> Section for Issuer<Own> {
     fn visit(&mut self, visit: &mut dyn Visit) {
         visit.field("id", &mut self.id);
         visit.field("issuer", &mut self.issuer);
         visit.field("audience", &mut self.audience);
-        visit.field("jwks", &mut self.jwks);
-        visit.field("algorithms", &mut self.algorithms);
-        visit.field("types", &mut self.types);
-        visit.field("max_age", &mut self.max_age);
+        self.own.visit(visit);
         visit.field("remember", &mut self.remember);
         visit.field("max_remembered", &mut self.max_remembered);
-        visit.field("keys_min_lifetime", &mut self.keys_min_lifetime);
-        visit.field("keys_max_lifetime", &mut self.keys_max_lifetime);
-        visit.field("keys_stale", &mut self.keys_stale);
         self.rules.visit(visit);
         visit.table("oauth2", &mut self.oauth2);
     }
@@ -200,30 +196,27 @@ impl Section for Jwt {
     }
 }
 
-impl Section for Introspection {
+impl Section for JwtKeys {
     fn visit(&mut self, visit: &mut dyn Visit) {
-        visit.field("id", &mut self.id);
+        visit.field("jwks", &mut self.jwks);
+        visit.field("algorithms", &mut self.algorithms);
+        visit.field("types", &mut self.types);
+        visit.field("max_age", &mut self.max_age);
+        visit.field("keys_min_lifetime", &mut self.keys_min_lifetime);
+        visit.field("keys_max_lifetime", &mut self.keys_max_lifetime);
+        visit.field("keys_stale", &mut self.keys_stale);
+    }
+}
+
+impl Section for Endpoint {
+    fn visit(&mut self, visit: &mut dyn Visit) {
         visit.field("url", &mut self.url);
         visit.field("client_id", &mut self.client_id);
         visit.field("client_secret", &mut self.client_secret);
         visit.field("client_auth", &mut self.client_auth);
-        visit.field("issuer", &mut self.issuer);
-        visit.field("audience", &mut self.audience);
-        visit.field("remember", &mut self.remember);
         visit.field("remember_refused", &mut self.remember_refused);
-        visit.field("max_remembered", &mut self.max_remembered);
         visit.field("max_requests", &mut self.max_requests);
         visit.field("max_waiting", &mut self.max_waiting);
-        self.rules.visit(visit);
-        visit.table("oauth2", &mut self.oauth2);
-    }
-
-    fn label(&self) -> Option<String> {
-        self.id.as_ref().map(|id| id.as_str().to_owned())
-    }
-
-    fn written(&mut self) -> Option<&mut Written> {
-        Some(&mut self.written)
     }
 }
 

@@ -48,6 +48,7 @@ const KINDS: &[Kind] = &[
     kind("T9", "slow-readers", &["faults::slow_readers"], &["slow-readers"]),
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
+    kind("client", "client-kills", &["faults::client"], &["client-kills"]),
     kind("timing", "timing", &["timing::"], &["timing"]),
     // One file of figures for each attack, in the order of the page.
     Kind {

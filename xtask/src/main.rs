@@ -4,6 +4,7 @@
 mod agent;
 mod api;
 mod bench;
+mod compliance;
 mod deny;
 mod faults;
 mod fuzz;
@@ -70,6 +71,8 @@ usage: cargo xtask COMMAND
   tidy             check the repository's own rules
   api --write      write what each library crate offers into crates/*/public-api.txt; tidy compares
   mission          check docs/mission.md against the last test results
+      --write          write it
+  compliance       check docs/cli-compliance.yaml against the last test results, and that every requirement is shown
       --write          write it";
 
 fn main() -> ExitCode {
@@ -90,6 +93,8 @@ fn main() -> ExitCode {
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("api", [flag]) if flag == "--write" => api::write(&workspace),
         ("tidy", []) => tidy::run(&workspace),
+        ("compliance", []) => compliance::check(&workspace),
+        ("compliance", [flag]) if flag == "--write" => compliance::write(&workspace),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),
         ("help" | "--help" | "-h", _) => {

@@ -49,11 +49,7 @@ pub fn forget_results(workspace: &Workspace) -> Result<(), String> {
 fn generate(workspace: &Workspace) -> Result<String, String> {
     let path = workspace.root.join(LEDGER);
     let ledger = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let path = junit_file(workspace);
-    let junit = fs::read_to_string(&path)
-        .map_err(|e| format!("{}: {e}; `cargo xtask test --only nextest` makes it", path.display()))?;
-    let mut tests: Vec<String> =
-        junit::passed(&junit).into_iter().map(|(binary, test)| format!("{binary} {test}")).collect();
+    let mut tests = passed_tests(workspace)?;
     for (suite, output) in interop::tested_results(workspace) {
         let passed = verdicts(&output).into_iter().filter(|(_, verdict)| *verdict == Verdict::Passed);
         tests.extend(passed.map(|(test, _)| format!("interop::{suite} {test}")));
@@ -61,6 +57,14 @@ fn generate(workspace: &Workspace) -> Result<String, String> {
     let with_provider = interop::oidc_results(workspace);
     tests.extend(with_provider.iter().map(|test| format!("interop::oidc-provider {test}")));
     Ok(render(&parse_ledger(&ledger)?, &tests))
+}
+
+/// The tests that passed in the last run, as `binary test`.
+pub fn passed_tests(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let path = junit_file(workspace);
+    let junit = fs::read_to_string(&path)
+        .map_err(|e| format!("{}: {e}; `cargo xtask test --only nextest` makes it", path.display()))?;
+    Ok(junit::passed(&junit).into_iter().map(|(binary, test)| format!("{binary} {test}")).collect())
 }
 
 fn junit_file(workspace: &Workspace) -> PathBuf {

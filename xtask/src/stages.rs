@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::run as execute;
 use crate::workspace::{Workspace, colours};
-use crate::{bench, deny, interop, mission, servers, setup, tidy};
+use crate::{bench, compliance, deny, interop, mission, servers, setup, tidy};
 
 struct Stage {
     name: &'static str,
@@ -58,6 +58,7 @@ const STAGES: &[Stage] = &[
     },
     Stage { name: "interop", tools: true, run: interop::run_tested },
     Stage { name: "mission", tools: false, run: mission::check },
+    Stage { name: "compliance", tools: false, run: compliance::check },
 ];
 
 #[derive(Debug, Default, PartialEq)]

@@ -186,6 +186,7 @@ async fn live(store: &MemoryStore, turn: u64) {
         snapshot: None,
         message: None,
         settled: Vec::new(),
+        webhook: None,
     };
     let written = store.append(&scope, first).await.expect("memory does not fail");
     assert!(matches!(written, Appended::Written(_)), "{written:?}");
@@ -205,6 +206,7 @@ async fn live(store: &MemoryStore, turn: u64) {
         head,
         message: None,
         settled: Vec::new(),
+        webhook: None,
     };
     let written = store.append(&scope, second).await.expect("memory does not fail");
     assert!(matches!(written, Appended::Written(_)), "{written:?}");

@@ -23,6 +23,8 @@ pub struct Bench {
     pub sources: PathBuf,
     /// Where the environments for Python and Node are.
     pub tools: Option<PathBuf>,
+    /// The binary of the project, for its client commands.
+    pub baton: Option<PathBuf>,
     pub only: Vec<String>,
     /// Only these servers; all if there are none.
     pub servers: Vec<String>,

@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use bench::Bench;
 
 const USAGE: &str = "\
-usage: bench-run --programs FOLDER --scratch FOLDER --sources FOLDER [--tools FOLDER] [--quick] [--only ROW]…
-                 [--server NAME]… [--write FILE] [--list]";
+usage: bench-run --programs FOLDER --scratch FOLDER --sources FOLDER [--tools FOLDER] [--baton FILE] [--quick]
+                 [--only ROW]… [--server NAME]… [--write FILE] [--list]";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -45,6 +45,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
             "--scratch" => bench.scratch = PathBuf::from(value()?),
             "--sources" => bench.sources = PathBuf::from(value()?),
             "--tools" => bench.tools = Some(PathBuf::from(value()?)),
+            "--baton" => bench.baton = Some(PathBuf::from(value()?)),
             "--write" => write = Some(PathBuf::from(value()?)),
             "--server" => bench.servers.push(value()?),
             "--only" => bench.only.push(value()?),

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::agent::Build;
 use crate::process::run as execute;
 use crate::setup;
 use crate::workspace::Workspace;
@@ -15,6 +16,8 @@ use crate::workspace::Workspace;
 const PACKAGES: &[&str] = &["baton-echo", "controls", "echo-a2a-server-lf", RUNNER];
 const RUNNER: &str = "bench-run";
 /// Packages with hardly more dependencies than the project itself. The others need third-party SDKs.
+/// The row that measures our client commands; it needs no servers of others.
+const COMMANDS: &str = "cold-start";
 const OWN: &[&str] = &["baton-echo", "bench-host", "bench-load", RUNNER, "controls", "counts"];
 /// A package in a workspace of its own.
 const APART: &str = "a2a-protocol-sdk";
@@ -56,6 +59,16 @@ impl Choice {
         Ok(choice)
     }
 
+    /// Whether our client commands are measured.
+    fn commands(&self) -> bool {
+        self.only.is_empty() || self.only.iter().any(|row| row == COMMANDS)
+    }
+
+    /// Whether servers are compared.
+    fn servers(&self) -> bool {
+        self.only.is_empty() || self.only.iter().any(|row| row != COMMANDS)
+    }
+
     /// Whether the page is written: only for complete runs, and for quick runs only with `--write`.
     fn writes(&self) -> bool {
         (!self.quick || self.write) && self.only.is_empty() && self.servers.is_empty()
@@ -76,6 +89,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     let mut command = Command::new(place.programs.join(RUNNER));
     command.arg("--programs").arg(&place.programs).arg("--scratch").arg(&place.scratch);
     command.arg("--sources").arg(&place.sources).arg("--tools").arg(&place.tools);
+    command.arg("--baton").arg(Build::Release.command(workspace).get_program());
     if choice.list {
         command.arg("--list");
     }
@@ -142,14 +156,21 @@ fn build(workspace: &Workspace, place: &Place, choice: &Choice) -> Result<(), St
         execute(&mut workspace.cargo(&args))
     };
     // Listing the rows needs the runner only.
-    let packages = if choice.list { &[RUNNER] } else { PACKAGES };
+    let packages = match (choice.list, choice.servers()) {
+        (true, _) => &[RUNNER][..],
+        (false, true) => PACKAGES,
+        (false, false) => &["baton-echo", RUNNER],
+    };
     for package in packages {
         build(manifest(&place.sources), Some(package))?;
     }
     if choice.list {
         return Ok(());
     }
-    build(manifest(&place.sources.join(APART)), None)
+    if choice.commands() {
+        execute(&mut workspace.cargo(Build::Release.cargo_args()))?;
+    }
+    if choice.servers() { build(manifest(&place.sources.join(APART)), None) } else { Ok(()) }
 }
 
 /// A virtual environment and a folder with `node_modules`, pinned, outside the tree.

@@ -94,6 +94,21 @@ pub const CLIENT_CHECKS: &[Check] = &[
     check("p09_reads_the_extended_card", "extended card", "reads the card for authenticated callers"),
 ];
 
+/// The same, through a gate that wants a credential, over TLS.
+pub const GATE_CHECKS: &[Check] = &[
+    check(
+        "p09_refused_without_credential",
+        "none",
+        "without a credential the client tells that it was refused, and that none was sent",
+    ),
+    check("p09_refused_with_a_wrong_credential", "wrong", "with a wrong one, that it was refused"),
+    check(
+        "p09_distrusts_an_unknown_authority",
+        "stranger",
+        "a server of an unknown authority is not even asked for its card",
+    ),
+];
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict<'a> {
     Passed,
@@ -119,8 +134,11 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         .iter()
         .chain(AUTH_CHECKS)
         .chain(CLIENT_CHECKS)
+        .chain(GATE_CHECKS)
         .any(|check| check.name == name)
+        // Those of our own commands are listed where they are made, in `crates/baton/tests/it/cli/live`.
         .then_some((name, verdict))
+        .or_else(|| name.starts_with("p09_cli_").then_some((name, verdict)))
 }
 
 #[cfg(test)]

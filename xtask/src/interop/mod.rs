@@ -5,9 +5,11 @@ pub mod checks;
 pub mod clients;
 pub mod environments;
 mod exec;
+mod gate;
 pub mod metrics;
 pub mod oidc;
 pub mod our_client;
+pub mod our_commands;
 mod page;
 mod third_party;
 
@@ -234,6 +236,11 @@ pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
     });
     let ours = our_client::tested_results(&results(workspace));
     plain.chain(with_credentials).chain(ours).collect()
+}
+
+/// What the client commands did with agents of other SDKs in the last run, as `(agent and binding, output)`.
+pub fn command_results(workspace: &Workspace) -> Vec<(String, String)> {
+    our_commands::last_results(&results(workspace))
 }
 
 /// The checks with an identity provider that passed in the last run.

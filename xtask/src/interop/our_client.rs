@@ -1,5 +1,6 @@
 //! Our client against agents of other people's SDKs: `crates/baton-client/examples/tour.rs` makes its checks by every
-//! interface of the agent's card.
+//! interface of the agent's card, first with the agent as it is, then through a [`gate`](super::gate) with TLS that wants a
+//! credential; then the client commands make theirs.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -7,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
 
-use super::checks::{CLIENT_CHECKS, Verdict, verdicts};
+use super::auth::site::certificates;
+use super::checks::{CLIENT_CHECKS, Check, GATE_CHECKS, Verdict, verdicts};
 use super::clients::{Client, Known};
-use super::page;
+use super::gate::{Credential, Gate};
 use super::third_party::agents::{self, JS_0_3, Running, ThirdParty};
+use super::{our_commands, page};
 use crate::process::run as execute;
 use crate::workspace::Workspace;
 
@@ -24,6 +27,9 @@ struct Server {
     /// What the agent cannot do. A failure that is not listed fails the run, and so does a listed one that passes.
     known: &'static [Known],
 }
+
+/// With the agent as it is, and through a gate.
+const WAYS: [Option<Credential>; 3] = [None, Some(Credential::ApiKey), Some(Credential::Bearer)];
 
 const V1: &[&str] = &["JSON-RPC 1.0", "HTTP+JSON 1.0"];
 const V0_3: &[&str] = &["JSON-RPC 0.3", "HTTP+JSON 0.3"];
@@ -78,13 +84,16 @@ pub fn run(workspace: &Workspace, folder: &Path, all: bool) -> Result<(), String
     crate::setup::clients(workspace, &agents::clients(&third_party))?;
     agents::build(workspace, &third_party)?;
     // The stage `nextest` has built it with these features.
-    execute(&mut workspace.cargo(&["build", "--workspace", "--locked", "--example", "tour"]))?;
+    let programs = ["--example", "tour", "--example", "cli_tour", "--bin", "baton"];
+    execute(workspace.cargo(&["build", "--workspace", "--locked"]).args(programs))?;
     let folder = folder.join("our-client");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    for server in chosen(all) {
+    certificates(&folder)?;
+    for (server, way) in chosen(all).flat_map(|server| WAYS.map(|way| (server, way))) {
         // Remove results of an earlier run.
-        save(&results(&folder, server), "")?;
+        save(&results(&folder, server, way), "")?;
     }
+    our_commands::forget(&folder)?;
     let ended: Vec<Result<Vec<String>, String>> = thread::scope(|scope| {
         let folder = &folder;
         let runs: Vec<_> =
@@ -102,32 +111,64 @@ pub fn run(workspace: &Workspace, folder: &Path, all: bool) -> Result<(), String
 }
 
 fn run_one(workspace: &Workspace, folder: &Path, server: &Server) -> Result<Vec<String>, String> {
+    let running = Running::start(workspace, server.agent, folder)?;
+    let mut surprises = Vec::new();
+    for way in WAYS {
+        surprises.extend(run_way(workspace, folder, server, &running, way)?);
+    }
+    Ok(surprises)
+}
+
+fn run_way(
+    workspace: &Workspace,
+    folder: &Path,
+    server: &Server,
+    running: &Running,
+    way: Option<Credential>,
+) -> Result<Vec<String>, String> {
     let Server { agent, interfaces, .. } = server;
-    let running = Running::start(workspace, agent, folder)?;
-    let results = results(folder, server);
+    let gate =
+        way.map(|wants| Gate::start(workspace, folder, agent.name, running.port(), wants)).transpose()?;
+    let results = results(folder, server, way);
     let log = results.with_extension("tour.log");
     let stderr = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-    let done = std::process::Command::new(workspace.target.join("debug/examples/tour"))
-        .arg(running.url())
-        .args(agent.flags.iter().skip_while(|flag| **flag != "--bearer").skip(1).take(1))
-        .stdin(Stdio::null())
-        .stderr(stderr)
-        .output()
-        .map_err(|e| format!("tour: {e}"))?;
+    let mut tour = std::process::Command::new(workspace.target.join("debug/examples/tour"));
+    match &gate {
+        Some(gate) => tour.args(&gate.arguments),
+        None => tour.arg(running.url()),
+    };
+    // Behind the gate, too, the agent knows its users by their tokens.
+    if let Some(token) = agent.token().filter(|_| way != Some(Credential::Bearer)) {
+        tour.args(["--bearer", token]);
+    }
+    let done = tour.stdin(Stdio::null()).stderr(stderr).output().map_err(|e| format!("tour: {e}"))?;
     let output = String::from_utf8_lossy(&done.stdout).into_owned();
     save(&results, &output)?;
-    println!("\nour client, {}\n{}", agent.package, output.trim_end());
+    println!("\nour client, {}{}\n{}", agent.package, behind(way), output.trim_end());
     let mut surprises: Vec<String> =
-        interfaces.iter().flat_map(|interface| surprises(server, interface, &output)).collect();
+        interfaces.iter().flat_map(|interface| surprises(server, interface, way, &output)).collect();
     surprises.extend(unlisted(server, &output));
+    if way.is_none() {
+        surprises.extend(our_commands::run_one(workspace, folder, agent, &running.url())?);
+    }
     if !surprises.is_empty() {
         println!("{}", fs::read_to_string(&log).unwrap_or_default().trim_end());
     }
     Ok(surprises)
 }
 
-fn surprises(server: &Server, interface: &str, output: &str) -> Vec<String> {
-    let name = server.agent.name;
+/// How a run is called, behind the name of its agent.
+fn behind(way: Option<Credential>) -> String {
+    way.map(|wants| format!(", {} and TLS", wants.shown())).unwrap_or_default()
+}
+
+/// The checks of a run, in the order in which they are made.
+fn checks(way: Option<Credential>) -> impl Iterator<Item = &'static Check> {
+    CLIENT_CHECKS.iter().chain(GATE_CHECKS.iter().filter(move |_| way.is_some()))
+}
+
+fn surprises(server: &Server, interface: &str, way: Option<Credential>, output: &str) -> Vec<String> {
+    let name = format!("{}{}", server.agent.name, behind(way));
     let known = |check: &str| server.known.iter().any(|k| k.binding == interface && k.check == check);
     let told = verdicts(section(output, interface));
     let mut found: Vec<String> = told
@@ -142,8 +183,9 @@ fn surprises(server: &Server, interface: &str, output: &str) -> Vec<String> {
             _ => None,
         })
         .collect();
-    if told.len() != CLIENT_CHECKS.len() {
-        found.push(format!("{name} {interface}: {} of {} checks ran", told.len(), CLIENT_CHECKS.len()));
+    let expected = checks(way).count();
+    if told.len() != expected {
+        found.push(format!("{name} {interface}: {} of {expected} checks ran", told.len()));
     }
     found
 }
@@ -158,7 +200,7 @@ fn unlisted(server: &Server, output: &str) -> Vec<String> {
 }
 
 /// What the tour said about one interface.
-fn section<'a>(output: &'a str, interface: &str) -> &'a str {
+pub fn section<'a>(output: &'a str, interface: &str) -> &'a str {
     let is_heading = |line: &str| BOTH.contains(&line.trim_end());
     let (mut start, mut at) = (None, 0);
     for line in output.split_inclusive('\n') {
@@ -176,10 +218,11 @@ fn section<'a>(output: &'a str, interface: &str) -> &'a str {
 pub fn tested_results(folder: &Path) -> Vec<(String, String)> {
     let folder = folder.join("our-client");
     chosen(false)
-        .flat_map(|server| {
-            let output = fs::read_to_string(results(&folder, server)).unwrap_or_default();
+        .flat_map(|server| WAYS.map(|way| (server, way)))
+        .flat_map(|(server, way)| {
+            let output = fs::read_to_string(results(&folder, server, way)).unwrap_or_default();
             server.interfaces.iter().map(move |interface| {
-                let suite = format!("baton-client, {} {interface}", server.agent.name);
+                let suite = format!("baton-client, {} {interface}{}", server.agent.name, behind(way));
                 (suite, section(&output, interface).to_owned())
             })
         })
@@ -192,7 +235,8 @@ pub fn render(page: &mut String, folder: &Path) {
     page.push_str(
         "\n\nThe library `baton-client` against agents of other people's SDKs (`interop/servers`), unmodified, as their \
          documentation\nshows them. `cargo xtask interop --client --all --write` writes this part alone. `–`: not in this \
-         version, or not on the\nagent's card.\n\n",
+         version, or not on the\nagent's card. The client commands are checked with a2a-sdk 1.3.0 and @a2a-js/sdk 1.3.0 by both bindings of 1.0: \
+         [what passed](cli-compliance.yaml).\n\n",
     );
     let columns: Vec<&str> = CLIENT_CHECKS.iter().map(|check| check.shown).collect();
     let mut fails = String::new();
@@ -200,13 +244,12 @@ pub fn render(page: &mut String, folder: &Path) {
     let _ = writeln!(page, "| agent | interface | {} |", columns.join(" | "));
     let _ = writeln!(page, "|---|---|{}", ":-:|".repeat(columns.len()));
     for server in SERVERS {
-        let output = fs::read_to_string(results(&folder, server)).unwrap_or_default();
-        let bold = if server.tested { "**" } else { "" };
+        let output = fs::read_to_string(results(&folder, server, None)).unwrap_or_default();
         let package = server.agent.package;
         for interface in server.interfaces {
             let told = section(&output, interface);
             let cells: Vec<&str> = CLIENT_CHECKS.iter().map(|check| page::cell(told, check.name)).collect();
-            let _ = writeln!(page, "| {bold}{package}{bold} | {interface} | {} |", cells.join(" | "));
+            let _ = writeln!(page, "| {} | {interface} | {} |", bold(server), cells.join(" | "));
         }
         for Known { binding, check, reason } in server.known {
             let _ = writeln!(fails, "- {package}, {binding}, {}: {reason}", page::shown(check));
@@ -216,10 +259,56 @@ pub fn render(page: &mut String, folder: &Path) {
     page::legend(page, CLIENT_CHECKS);
     page.push_str("\nWhat fails is missing in the SDK:\n\n");
     page.push_str(&fails);
+    render_gates(page, &folder);
 }
 
-fn results(folder: &Path, server: &Server) -> PathBuf {
-    folder.join(format!("{}.txt", server.agent.name))
+/// The same agents behind gates.
+fn render_gates(page: &mut String, folder: &Path) {
+    page.push_str(
+        "\nThe same agents behind a gate of ours (`interop/servers/gate.py`) that terminates TLS with a certificate made for \
+         the run\nand wants a credential for everything but the card, which it adds to the agent's card. The agents behind it \
+         are as they\nwere; those with users get their own bearer token as well. `API key` and `bearer`: all the checks above \
+         came out as they\ndid without the gate.\n\n",
+    );
+    let columns = Credential::ALL.iter().map(|wants| wants.shown());
+    let columns: Vec<&str> = columns.chain(GATE_CHECKS.iter().map(|check| check.shown)).collect();
+    let _ = writeln!(page, "| agent | interface | {} |", columns.join(" | "));
+    let _ = writeln!(page, "|---|---|{}", ":-:|".repeat(columns.len()));
+    for server in SERVERS {
+        let output = |way| fs::read_to_string(results(folder, server, way)).unwrap_or_default();
+        let gates = Credential::ALL.map(|wants| output(Some(wants)));
+        let plain = output(None);
+        for interface in server.interfaces {
+            let cells = |output: &str, checks: &[Check]| -> Vec<&'static str> {
+                checks.iter().map(|check| page::cell(section(output, interface), check.name)).collect()
+            };
+            let usual = cells(&plain, CLIENT_CHECKS);
+            let as_usual = gates.iter().map(|gate| match cells(gate, CLIENT_CHECKS) {
+                told if told.contains(&"?") => "?",
+                told if told == usual => "ok",
+                _ => "**fails**",
+            });
+            let guards = GATE_CHECKS.iter().enumerate().map(|(at, _)| {
+                let mut told = gates.iter().map(|gate| cells(gate, GATE_CHECKS)[at]);
+                told.find(|cell| *cell != "ok").unwrap_or("ok")
+            });
+            let row: Vec<&str> = as_usual.chain(guards).collect();
+            let _ = writeln!(page, "| {} | {interface} | {} |", bold(server), row.join(" | "));
+        }
+    }
+    page.push('\n');
+    page::legend(page, GATE_CHECKS);
+}
+
+/// The package, in bold if the test command runs it.
+fn bold(server: &Server) -> String {
+    let mark = if server.tested { "**" } else { "" };
+    format!("{mark}{}{mark}", server.agent.package)
+}
+
+fn results(folder: &Path, server: &Server, way: Option<Credential>) -> PathBuf {
+    let gate = way.map(|wants| format!(".{}", wants.word())).unwrap_or_default();
+    folder.join(format!("{}{gate}.txt", server.agent.name))
 }
 
 fn save(path: &Path, text: &str) -> Result<(), String> {
@@ -242,10 +331,12 @@ mod tests {
 
     #[test]
     fn what_is_not_listed_surprises_and_so_does_what_passes_although_listed() {
-        let found = surprises(&SERVERS[0], "HTTP+JSON 0.3", OUTPUT);
+        let found = surprises(&SERVERS[0], "HTTP+JSON 0.3", None, OUTPUT);
         assert_eq!(found[0], "python-1.3.0 HTTP+JSON 0.3: p09_sends: why");
         assert!(found[1].ends_with("p09_removes_a_webhook passes, but is listed as failing"), "{found:?}");
         assert!(found[2].ends_with("2 of 11 checks ran"), "{found:?}");
+        let gated = surprises(&SERVERS[0], "HTTP+JSON 0.3", Some(Credential::ApiKey), OUTPUT);
+        assert_eq!(gated[2], "python-1.3.0, API key and TLS HTTP+JSON 0.3: 2 of 14 checks ran");
         assert_eq!(
             unlisted(&SERVERS[1], OUTPUT),
             ["python-0.3.26 JSON-RPC 1.0: is not in the list of interfaces"]

@@ -124,5 +124,6 @@ fn task(number: u64) -> Result<Append, String> {
         snapshot: Some(StoredSnapshot::encode(&snapshot)),
         message: Some(message),
         settled: Vec::new(),
+        webhook: None,
     })
 }

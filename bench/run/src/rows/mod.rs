@@ -1,5 +1,6 @@
 //! The rows: what is measured on which servers, and the goals.
 
+mod cold_start;
 mod durable;
 mod growth;
 mod guarded;
@@ -88,4 +89,5 @@ pub const ROWS: &[Row] = &[
     workers::TWO,
     heap::COUNTED,
     growth::FLAT,
+    cold_start::COMMANDS,
 ];

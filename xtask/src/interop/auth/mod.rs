@@ -1,7 +1,7 @@
 //! Callers with credentials: an agent with every scheme behind HTTPS, an identity provider, the official clients, `curl`.
 
 mod curl;
-mod site;
+pub mod site;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};

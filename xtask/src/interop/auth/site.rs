@@ -161,7 +161,7 @@ fn extended_card() -> String {
 }
 
 /// Two authorities: `ca` for the server and the client `build`, `stranger` for `intruder`, who has the same name.
-fn certificates(folder: &Path) -> Result<(), String> {
+pub fn certificates(folder: &Path) -> Result<(), String> {
     for (ca, issued) in [
         ("ca", &[("server", "IP:127.0.0.1"), ("build", "URI:spiffe://example.com/build")][..]),
         ("stranger", &[("intruder", "URI:spiffe://example.com/build")]),

@@ -33,6 +33,13 @@ pub struct ThirdParty {
     pub offers: &'static str,
 }
 
+impl ThirdParty {
+    /// The token of its first user, if it has users.
+    pub fn bearer(&self) -> Option<&'static str> {
+        self.flags.iter().skip_while(|flag| **flag != "--bearer").nth(1).copied()
+    }
+}
+
 pub enum Kind {
     /// A script and its packages.
     Script(&'static Client),
@@ -129,6 +136,13 @@ pub fn clients(agents: &[&ThirdParty]) -> Vec<&'static Client> {
     scripts.collect()
 }
 
+impl ThirdParty {
+    /// The token of its first user, if it has users.
+    pub fn token(&self) -> Option<&'static str> {
+        self.flags.iter().skip_while(|flag| **flag != "--bearer").nth(1).copied()
+    }
+}
+
 /// Compiles the Rust agents.
 pub fn build(workspace: &Workspace, agents: &[&ThirdParty]) -> Result<(), String> {
     let packages: Vec<&str> = agents
@@ -183,6 +197,10 @@ impl Running {
 
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     fn wait_until_it_listens(&mut self, log: &Path) -> Result<(), String> {

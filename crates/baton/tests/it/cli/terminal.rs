@@ -1,10 +1,18 @@
-//! `baton chat` and a waiting `send` as a person sees them. The terminal is made by `script` of util-linux.
+//! `baton chat` and a waiting `send` as a person sees them, on a terminal of the kernel's.
+//!
+//! The test itself holds the other end: `script` of util-linux gives up 10 ms after the command's end, and on a busy machine
+//! the last words are still on their way then. Only a session's first process can own a terminal; `setsid` makes it one.
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::User;
 use super::user::with_clean_environment;
@@ -13,10 +21,12 @@ use crate::served::Served;
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+
 /// A command in a terminal.
 struct Terminal {
     child: Child,
-    keys: ChildStdin,
+    keys: File,
     shown: Receiver<Vec<u8>>,
     /// Everything that was shown and not looked at yet.
     rest: String,
@@ -28,18 +38,25 @@ impl Terminal {
     }
 
     fn named(kind: &str, user: &User, args: &[&str]) -> Self {
-        let line: Vec<String> =
-            user.command(args).get_args().map(|arg| format!("'{}'", arg.to_string_lossy())).collect();
-        let program = user.command(args).get_program().to_string_lossy().into_owned();
-        let mut script = with_clean_environment(Command::new("script"));
-        script.args(["-qefc", &format!("stty cols 80; {program} {}", line.join(" ")), "/dev/null"]);
-        script.env("HOME", user.home()).env("NO_COLOR", "1").env("TERM", kind).current_dir(user.folder());
-        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = script.spawn().expect("`script` of util-linux is needed");
-        let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let of_child =
+            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        tcsetwinsize(&of_child, SIZE).unwrap();
+        let command = user.command(args);
+        let mut setsid = with_clean_environment(Command::new("setsid"));
+        setsid.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
+        setsid.env("HOME", user.home()).env("NO_COLOR", "1").env("TERM", kind).current_dir(user.folder());
+        setsid.stdin(of_child.try_clone().unwrap()).stdout(of_child.try_clone().unwrap()).stderr(of_child);
+        let child = setsid.spawn().expect("`setsid` of util-linux is needed");
+        let mut out = File::from(ours);
+        let keys = out.try_clone().unwrap();
         let (send, shown) = channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
+            // An error once nobody has the other end open, and everything was read.
             while let Ok(count @ 1..) = out.read(&mut buffer) {
                 if send.send(buffer[..count].to_vec()).is_err() {
                     return;

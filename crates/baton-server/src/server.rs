@@ -553,6 +553,7 @@ impl Builder {
             clock,
             wrapping,
             id_key,
+            telemetry: engine.telemetry().clone(),
             stopping: engine.stopping().clone(),
         };
         let push =

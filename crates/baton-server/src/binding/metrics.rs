@@ -46,7 +46,12 @@ pub(super) async fn answer(engine: &Engine, headers: &HeaderMap) -> Response<Bod
 pub(crate) async fn text(engine: &Engine, format: Format) -> String {
     let counted = tokio::time::timeout(COUNT_TIMEOUT, engine.store().task_count()).await;
     let tasks_stored = counted.ok().and_then(Result::ok);
-    let current = CurrentValues { load: engine.load(), store: engine.store().measures(), tasks_stored };
+    let current = CurrentValues {
+        load: engine.load(),
+        store: engine.store().measures(),
+        tasks_stored,
+        webhooks_open: engine.webhooks().len(),
+    };
     engine.telemetry().exposition(current, format)
 }
 

@@ -25,7 +25,6 @@ mod worker;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_protocol::domain::{PushConfig, PushConfigId, Scope, TaskId, Timestamp};
@@ -47,6 +46,7 @@ use crate::store::record::WebhookRecord;
 use crate::store::{
     NewWebhook, OpenWebhook, PutWebhook, StoreResult, StoredWebhook, WebhookCursor, WebhookState,
 };
+use crate::telemetry::Telemetry;
 
 /// How many open webhooks are read at once at start.
 const PAGE: u32 = 500;
@@ -65,30 +65,8 @@ struct Shared {
     wrapping: Wrapping,
     /// Makes the ids of events.
     id_key: Vec<u8>,
-    counts: Counts,
+    telemetry: Telemetry,
     stopping: CancellationToken,
-}
-
-/// What is counted since the start.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    delivered: AtomicU64,
-    retried: AtomicU64,
-    failed: AtomicU64,
-}
-
-impl Counts {
-    fn delivered(&self) {
-        self.delivered.fetch_add(1, Relaxed);
-    }
-
-    fn retried(&self) {
-        self.retried.fetch_add(1, Relaxed);
-    }
-
-    fn failed(&self) {
-        self.failed.fetch_add(1, Relaxed);
-    }
 }
 
 impl fmt::Debug for Push {
@@ -104,6 +82,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wrapping: Wrapping,
     pub(crate) id_key: Vec<u8>,
+    pub(crate) telemetry: Telemetry,
     pub(crate) stopping: CancellationToken,
 }
 
@@ -122,8 +101,7 @@ impl Push {
         };
         let guard = Guard::new(rules, resolver::system());
         let deliverer = Deliverer::new(guard.clone(), deliver)?;
-        let Parts { registry, store, clock, wrapping, id_key, stopping } = parts;
-        let counts = Counts::default();
+        let Parts { registry, store, clock, wrapping, id_key, telemetry, stopping } = parts;
         Ok(Push(Arc::new(Shared {
             options,
             registry,
@@ -133,7 +111,7 @@ impl Push {
             clock,
             wrapping,
             id_key,
-            counts,
+            telemetry,
             stopping,
         })))
     }

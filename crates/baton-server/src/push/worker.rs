@@ -19,6 +19,7 @@ use super::notification::{Next, Notification, Notifications};
 use super::registry::Job;
 use super::schedule::{self, Policy};
 use crate::store::{StoreResult, StoredWebhook, TaskKey, WebhookCursor, WebhookState};
+use crate::telemetry::labels::WebhookCall;
 
 /// After so many calls a webhook goes to the end of the line, so that a long log does not keep others waiting.
 const CALLS_IN_A_ROW: usize = 32;
@@ -235,7 +236,7 @@ impl<'a> Session<'a> {
                     revision,
                     ..WebhookCursor::after(notification.number.max(self.cursor.done))
                 };
-                shared.counts.delivered();
+                shared.telemetry.webhook_called(WebhookCall::Delivered);
                 if notification.is_last {
                     self.cursor.state = WebhookState::Finished;
                     self.finish().await?;
@@ -247,7 +248,7 @@ impl<'a> Session<'a> {
             schedule::Next::Retry { wait, may_skip_to_newest, pause_endpoint } => {
                 let paced = |wait: Duration| wait.mul_f64(shared.options.pace);
                 let (wait, pause_endpoint) = (paced(wait), pause_endpoint.map(paced));
-                shared.counts.retried();
+                shared.telemetry.webhook_called(WebhookCall::Retried);
                 let later =
                     |wait: Duration| now.plus_millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
                 *call = Call::Failed { pause_until: pause_endpoint.map(later) };
@@ -265,6 +266,7 @@ impl<'a> Session<'a> {
                 if policy == &Policy::Legacy =>
             {
                 *call = Call::Failed { pause_until: None };
+                shared.telemetry.webhook_called(WebhookCall::Failed);
                 shared.log_failure(&self.job, attempt, outcome, None);
                 self.cursor.state = WebhookState::Failed;
                 shared.remove(&self.job).await;
@@ -272,6 +274,7 @@ impl<'a> Session<'a> {
             }
             schedule::Next::Disable => {
                 *call = Call::Succeeded;
+                shared.telemetry.webhook_called(WebhookCall::Disabled);
                 shared.log(&self.job, "a webhook is switched off: its receiver answered 410");
                 self.cursor.state = WebhookState::Disabled;
                 self.finish().await?;
@@ -280,7 +283,7 @@ impl<'a> Session<'a> {
             }
             schedule::Next::SetAside | schedule::Next::Remove => {
                 *call = Call::Failed { pause_until: None };
-                shared.counts.failed();
+                shared.telemetry.webhook_called(WebhookCall::Failed);
                 shared.log_failure(&self.job, attempt, outcome, None);
                 self.cursor.failures = attempt;
                 self.cursor.state = WebhookState::Failed;

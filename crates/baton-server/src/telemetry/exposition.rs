@@ -23,6 +23,8 @@ pub(crate) struct CurrentValues {
     pub(crate) store: Measures,
     /// Tasks in the store; `None` if the store did not answer in time.
     pub(crate) tasks_stored: Option<u64>,
+    /// Webhooks that may still have something to deliver.
+    pub(crate) webhooks_open: usize,
 }
 
 /// The text format of metrics.
@@ -103,6 +105,7 @@ impl Collector for Scrape {
         self.about(&mut out)?;
         self.requests(&mut out)?;
         self.tasks(&mut out)?;
+        self.webhooks(&mut out)?;
         self.store(&mut out)
     }
 }
@@ -213,6 +216,14 @@ impl Scrape {
         out.gauge("baton_turns_running", None, "Turns that run.", running as f64)?;
         out.gauge("baton_turns_queued", None, "Tasks that wait for a place to run.", queued as f64)?;
         out.histogram("baton_turn", Some(Unit::Seconds), "How long turns took.", &numbers.turn_time.seconds())
+    }
+
+    fn webhooks(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {
+        let help = "Webhooks that wait for events or for their delivery.";
+        out.gauge("baton_webhooks_open", None, help, self.current.webhooks_open as f64)?;
+        let calls = labels::WebhookCall::ALL.into_iter().zip(&self.telemetry.inner.webhook_calls);
+        let calls = calls.map(|(call, count)| ([("result", call.name())], count.load(Relaxed)));
+        out.counters("baton_webhook_calls", "Calls to webhooks, by what became of them.", calls)
     }
 
     fn store(&self, out: &mut MetricsWriter<'_>) -> fmt::Result {

@@ -173,6 +173,31 @@ impl Limited {
     }
 }
 
+/// What became of a call to a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WebhookCall {
+    Delivered,
+    /// It failed, and is tried again.
+    Retried,
+    /// It failed, and the webhook has failed for good.
+    Failed,
+    /// The receiver wants no more calls.
+    Disabled,
+}
+
+impl WebhookCall {
+    pub(crate) const ALL: [WebhookCall; 4] = [Self::Delivered, Self::Retried, Self::Failed, Self::Disabled];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Retried => "retried",
+            Self::Failed => "failed",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
 pub(crate) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "submitted",

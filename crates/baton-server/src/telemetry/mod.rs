@@ -31,7 +31,7 @@ pub(crate) use exposition::{CurrentValues, Format};
 
 use crate::store::{Append, StoreError};
 use histogram::{APPEND_BOUNDS, Histogram, REQUEST_BOUNDS, TURN_BOUNDS};
-use labels::{Binding, Limited, Outcome, RequestKind};
+use labels::{Binding, Limited, Outcome, RequestKind, WebhookCall};
 use requests::Requests;
 
 /// Who may read `/metrics` on the agents' port. The metrics hold numbers only, but name every agent and show how busy the
@@ -78,6 +78,7 @@ struct Inner {
     append_time: Histogram,
     store_errors: [AtomicU64; labels::STORE_ERRORS.len()],
     limited: [AtomicU64; Limited::ALL.len()],
+    webhook_calls: [AtomicU64; WebhookCall::ALL.len()],
 }
 
 /// A histogram for each binding and operation.
@@ -146,6 +147,7 @@ impl Telemetry {
             append_time: Histogram::new(APPEND_BOUNDS),
             store_errors: Default::default(),
             limited: Default::default(),
+            webhook_calls: Default::default(),
         };
         Telemetry { inner: Arc::new(inner) }
     }
@@ -225,6 +227,10 @@ impl Telemetry {
     /// Counts a call that was refused because its caller is at one of its own limits.
     pub(crate) fn limited(&self, limit: Limited) {
         self.inner.limited[limit as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn webhook_called(&self, call: WebhookCall) {
+        self.inner.webhook_calls[call as usize].fetch_add(1, Relaxed);
     }
 
     pub(crate) fn appending(&self, took: Duration) {

@@ -192,6 +192,38 @@ async fn s14_a_failed_call_is_repeated_with_the_same_id_and_bytes() {
     assert_ne!(same(&got[2]), same(&got[3]), "then the next event");
 }
 
+/// The numbers that an operator watches. A call is counted once its answer is read, so they are waited for.
+#[tokio::test]
+async fn calls_are_counted_by_what_became_of_them() {
+    let server = serve(pushing()).await;
+    let told = |answers: &'static [u16]| {
+        let server = &server;
+        async move {
+            let receiver = Receiver::start(answers).await;
+            server.call("SendMessage", with_webhook("go", json!({"url": receiver.url}))).await.result();
+            receiver
+        }
+    };
+    let calls = told(&[500, 302]).await.wait_for_end().await.len();
+    told(&[410]).await.wait_for(1).await;
+    let expected = [("delivered", calls - 2), ("retried", 2), ("failed", 0), ("disabled", 1)];
+    let expected =
+        expected.map(|(result, count)| format!("baton_webhook_calls_total{{result=\"{result}\"}} {count}"));
+    let mut numbers = String::new();
+    let settled = async {
+        loop {
+            numbers = server.server.metrics().await;
+            let is_there = |wanted: &String| numbers.lines().any(|line| line == wanted);
+            if expected.iter().all(is_there) && is_there(&"baton_webhooks_open 0.0".to_owned()) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let settled = tokio::time::timeout(TEST_TIMEOUT, settled).await;
+    assert!(settled.is_ok(), "{expected:?}: {numbers}");
+}
+
 #[tokio::test]
 async fn s14_after_three_failures_the_newest_task_takes_the_place_of_old_events() {
     let receiver = Receiver::start(&[500; 5]).await;

@@ -96,7 +96,7 @@ fn wrong_skills(card: &AgentCard, skills: &[Skill]) -> Vec<String> {
 fn unsupported(card: &AgentCard, features: Features) -> Vec<String> {
     let mut wrong = Vec::new();
     if card.capabilities.push_notifications == Some(true) && !features.push {
-        wrong.push("capabilities.pushNotifications: true, but webhooks are not switched on".to_owned());
+        wrong.push("capabilities.pushNotifications: true, but webhooks are off; `[push] enabled = true` switches them on".to_owned());
     }
     if card.capabilities.extended_agent_card == Some(true) && !features.extended_card {
         wrong.push("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());

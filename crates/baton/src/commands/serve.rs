@@ -5,6 +5,7 @@ pub(crate) mod first_call;
 mod keys;
 mod self_signed;
 pub(crate) mod store;
+mod webhooks;
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,7 +18,7 @@ use baton_server::auth::Chain;
 use baton_server::card;
 use baton_server::store::StoreError;
 use baton_server::tls::TlsOptions;
-use baton_server::{Connections, Cors, MetricsAccess, SecretsError, Server, StartError};
+use baton_server::{Connections, Cors, MetricsAccess, PushOptions, SecretsError, Server, StartError};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +81,8 @@ async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
         false => None,
     };
     let tls = loaded.tls.clone().or_else(|| self_signed.as_ref().map(|made| made.options.clone()));
-    let server = build(&loaded, auth.clone(), opened, tls.clone()).await?;
+    let push = webhooks::options(&loaded, &addresses);
+    let server = build(&loaded, auth.clone(), opened, tls.clone(), push).await?;
     let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
@@ -113,6 +115,7 @@ async fn build(
     auth: Option<Arc<Chain>>,
     opened: Opened,
     tls: Option<TlsOptions>,
+    push: Option<PushOptions>,
 ) -> Result<Server, Failure> {
     let Loaded { config, agents, .. } = loaded;
     let proxies = config.trusted_proxies.iter().map(|proxy| proxy.range).collect();
@@ -134,10 +137,7 @@ async fn build(
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
     }
-    if let Some(push) = config.push.options() {
-        if push.development {
-            tracing::warn!("push.development is on: webhooks may call this machine, and may use http");
-        }
+    if let Some(push) = push {
         builder = builder.push(push);
     }
     if let Some(tls) = tls {

@@ -440,7 +440,18 @@ impl AgentPlan {
 }
 
 /// Builds each agent once with a temporary store, to find what the server would refuse.
-pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: &mut Problems) {
+pub(crate) async fn trial_build(
+    config: &Config,
+    plans: &[AgentPlan],
+    auth: &AuthPlan,
+    problems: &mut Problems,
+) {
+    let host = || {
+        let host = Server::host().auth(auth.chain());
+        // Unless it is said, it depends on the addresses, which are not known yet.
+        let may_push = *config.push.enabled != Some(false);
+        if may_push { host.push(config.push.options(false)) } else { host }
+    };
     let before = problems.count();
     // A scheme that could not be made is missing on every card.
     let is_consequence = {
@@ -455,7 +466,7 @@ pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: 
     let is_own =
         |line: &String| !is_consequence(line) && !is_gone(line) && (plans.len() == 1 || !is_unused(line));
     for plan in plans {
-        let builder = Server::host().auth(auth.chain()).mount(plan.mount());
+        let builder = host().mount(plan.mount());
         let Err(error) = builder.build().await else { continue };
         match (error, &plan.card_file) {
             (StartError::Card(refusals), Some(file)) => {
@@ -474,8 +485,7 @@ pub(crate) async fn trial_build(plans: &[AgentPlan], auth: &AuthPlan, problems: 
     }
     // A scheme is in use if one of the agents declares it, so this needs all of them.
     if auth.enforces() && plans.len() > 1 && problems.count() == before && !problems.concern_auth() {
-        let builder =
-            plans.iter().fold(Server::host().auth(auth.chain()), |builder, plan| builder.mount(plan.mount()));
+        let builder = plans.iter().fold(host(), |builder, plan| builder.mount(plan.mount()));
         if let Err(StartError::Card(refusals)) = builder.build().await {
             let refusals: Vec<_> = refusals.into_iter().filter(|line| !is_gone(line)).collect();
             if !refusals.is_empty() {

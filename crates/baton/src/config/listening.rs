@@ -34,6 +34,11 @@ impl Listening {
         }
     }
 
+    /// Whether anybody may call an agent without being known.
+    pub(crate) fn has_anonymous_callers(&self) -> bool {
+        self.open || !self.open_agents.is_empty()
+    }
+
     /// Why the server must not listen at this address that other machines can reach.
     pub(crate) fn refused_at(&self, public: &str) -> Option<String> {
         if self.allowed {

@@ -56,6 +56,12 @@ async fn t02_t03_t04_t05_the_full_demo_agent_passes() {
             assert!(passed.contains(&format!("{binding} {id}")), "{binding} {id} did not run");
         }
     }
+    for id in ["V1-PUSH-001", "V1-PUSH-010", "V1-PUSH-014"] {
+        assert!(
+            passed.contains(&format!("jsonrpc {id}")) && passed.contains(&format!("rest {id}")),
+            "{passed:?}"
+        );
+    }
     assert!(passed.contains("jsonrpc V1-EQUIV-001") && passed.contains("jsonrpc V1-RPC-006"));
 }
 

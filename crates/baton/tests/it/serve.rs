@@ -246,7 +246,17 @@ async fn s03_a_card_file_must_be_true() {
     let path = folder.path().join("card.json");
     let serve = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        baton(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--card", path.to_str().unwrap()])
+        let mut serve = baton(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "memory:",
+            "--card",
+            path.to_str().unwrap(),
+        ]);
+        serve.env("BATON_PUSH_ENABLED", "false");
+        serve
     };
     let card = |capabilities: &str, skill: &str| {
         format!(
@@ -281,5 +291,37 @@ async fn s03_a_card_file_must_be_true() {
     ] {
         let (code, said) = finished(&mut serve(&text));
         assert!(code != Some(0) && said.contains(reason), "{said}");
+    }
+}
+
+/// Strangers could make the server call others, very often; callers on this machine can call what is on it themselves.
+#[tokio::test]
+async fn s14_webhooks_are_taken_unless_strangers_could_use_them() {
+    let demo = ["serve", "--store", "memory:", "--listen"];
+    let echo = ["serve", "--store", "memory:", "--exec", "cat", "--listen"];
+    let [local, open] = ["127.0.0.1:0", "0.0.0.0:0"];
+    for (args, listen, more, takes_webhooks, on_this_machine) in [
+        (&demo[..], local, &[][..], true, true),
+        (&demo, local, &["--public-url", "https://a.example"], false, false),
+        (&demo, open, &["--allow-public"], false, false),
+        (&demo, open, &["--allow-public", "--api-key", "0123456789abcdef"], true, false),
+        (&echo, local, &[], true, false),
+    ] {
+        let served = Served::with(&[args, &[listen], more].concat());
+        let shown = served.card().await;
+        assert_eq!(shown["capabilities"]["pushNotifications"], takes_webhooks, "{listen} {more:?}");
+        if !takes_webhooks {
+            served.log_with("webhooks are off: others may call this server");
+            continue;
+        }
+        let push = serde_json::json!({"url": "http://127.0.0.1:9999/"});
+        let message = serde_json::json!({"message": text("m-1", "hi"), "configuration": {"taskPushNotificationConfig": push}});
+        let key = more.get(2).copied().unwrap_or_default();
+        let answer = served.ask_with("SendMessage", message, &[("X-API-Key", key)]).await;
+        assert_eq!(
+            answer["error"]["code"].as_i64(),
+            (!on_this_machine).then_some(-32602),
+            "{listen} {more:?} {answer}"
+        );
     }
 }

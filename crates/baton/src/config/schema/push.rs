@@ -9,8 +9,10 @@ use crate::config::value::Word;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Push {
-    pub(crate) enabled: Setting<bool>,
-    pub(crate) development: Setting<bool>,
+    /// `None`: if only authenticated callers or callers on this machine can reach the server.
+    pub(crate) enabled: Setting<Option<bool>>,
+    /// `None`: for the demo agent on this machine.
+    pub(crate) development: Setting<Option<bool>>,
     pub(crate) allow: Setting<Vec<Word>>,
     pub(crate) timeout: Setting<Duration>,
     pub(crate) at_once: Setting<usize>,
@@ -40,13 +42,10 @@ impl Default for Push {
 }
 
 impl Push {
-    /// `None` if webhooks are off.
-    pub(crate) fn options(&self) -> Option<PushOptions> {
-        if !*self.enabled {
-            return None;
-        }
+    /// For a server that takes webhooks.
+    pub(crate) fn options(&self, development: bool) -> PushOptions {
         let mut options = PushOptions::default();
-        options.development = *self.development;
+        options.development = development;
         options.allow = self.allow.iter().map(|allowed| allowed.to_string()).collect();
         options.timeout = *self.timeout;
         options.at_once = *self.at_once;
@@ -55,7 +54,7 @@ impl Push {
         options.max_per_owner = *self.max_per_owner;
         options.max_open = *self.max_open;
         options.max_failed = *self.max_failed;
-        Some(options)
+        options
     }
 }
 

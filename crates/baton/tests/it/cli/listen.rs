@@ -94,7 +94,7 @@ impl Drop for Listening {
 
 /// Events of every generation, hostile text among them, as people see them.
 #[test]
-fn the_text_of_calls() {
+fn p09_cli_push_002_calls_are_shown() {
     let user = User::new();
     let listening = Listening::start(&user, &["--count", "5", "--token", "tok"]);
     let shown = listening.welcome.replace(&listening.address, "127.0.0.1:4000");
@@ -143,7 +143,7 @@ fn calls_as_lines_of_json() {
 
 /// Only calls that were signed for this webhook are shown and counted; a repeated one is answered, not shown.
 #[test]
-fn signatures_are_verified() {
+fn p09_cli_push_002_signatures_are_verified() {
     let user = User::new();
     let listening = Listening::start(&user, &["--secret", SECRET, "--count", "2", "-o", "json"]);
     assert_eq!(listening.post(&[], V1), 401);
@@ -172,7 +172,7 @@ fn signatures_are_verified() {
 
 /// The statuses in turn, the last one for ever; an event that was answered with a failure may come again.
 #[test]
-fn answers_are_chosen() {
+fn p09_cli_push_002_answers_are_chosen() {
     let user = User::new();
     let args =
         ["--secret", SECRET, "--answer", "500,503,204", "--count", "4", "-o", "json", "--delay", "1ms"];

@@ -177,7 +177,10 @@ fn p09_cli_out_005_the_text_of_every_command() {
     fails("error-usage", &["send", "--nonsense"], 2);
     fails("error-no-agent", &["send", "hi"], 2);
     fails("error-timeout", &["send", url, "wait until I cancel", "--timeout", "300ms"], 5);
-    fails("error-push", &["task", "push-config", "list", url, "t-1"], 1);
+    let without =
+        Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--profile", "streaming"]);
+    let list = ["task", "push-config", "list", &without.url, "t-1"];
+    check(&user, &without.url, "error-push", &list, 1);
     fails("error-unreachable", &["send", "http://127.0.0.1:1", "hi"], 3);
     fails("error-card-not-found", &["card", "get", "-a", "./missing.json"], 3);
     fails("error-file-exists", &["task", "download", url, file.field("Task"), "--dir", "out"], 2);

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
-import { cannot, expect, expectError, load, main, readAll, skip } from './harness.mjs';
+import { cannot, expect, expectError, load, main, readAll } from './harness.mjs';
 
 const { ClientFactory, JsonRpcTransportFactory, RestTransportFactory, AgentCardResolver } = await load('@a2a-js/sdk', './client');
 
@@ -192,18 +192,6 @@ async function p02_gets_message_reply(agent) {
   }
 }
 
-async function p02_push_config_refused(agent) {
-  if (agent.card.capabilities.pushNotifications) skip('the agent offers push notifications');
-  const task = await agent.send('no webhooks');
-  const pushNotificationConfig = { id: 'hook', url: 'https://example.com/hook' };
-  await expectError(
-    // The client itself refuses because of the card; its transport sends the request.
-    agent.client.transport.setTaskPushNotificationConfig({ taskId: task.id, pushNotificationConfig }),
-    named('PushNotificationNotSupported'),
-    'a push config was taken that the card does not offer',
-  );
-}
-
 async function connect(baseUrl, binding) {
   const transport = new { jsonrpc: JsonRpcTransportFactory, rest: RestTransportFactory }[binding]();
   const card = await AgentCardResolver.default.resolve(baseUrl);
@@ -227,5 +215,4 @@ await main(connect, [
   p02_talks_until_done,
   p02_resumes_after_input_required,
   p02_gets_message_reply,
-  p02_push_config_refused,
 ]);

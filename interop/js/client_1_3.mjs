@@ -11,11 +11,8 @@ const {
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
   RestTransportFactory,
-  ServiceParameters,
-  withA2AVersion,
 } = await load('@a2a-js/sdk', './client');
-const { PushNotificationNotSupportedError, TaskNotCancelableError, TaskNotFoundError } =
-  await load('@a2a-js/sdk', './errors');
+const { TaskNotCancelableError, TaskNotFoundError } = await load('@a2a-js/sdk', './errors');
 
 const stateName = (state) => TaskState[state] ?? String(state);
 
@@ -258,26 +255,6 @@ async function p02_gets_message_reply(agent) {
   }
 }
 
-async function p02_push_config_refused(agent) {
-  if (agent.card.capabilities.pushNotifications) skip('the agent offers push notifications');
-  const task = await agent.send('no webhooks');
-  const config = {
-    tenant: '',
-    id: 'hook',
-    taskId: task.id,
-    url: 'https://example.com/hook',
-    token: '',
-    authentication: undefined,
-  };
-  const serviceParameters = ServiceParameters.create(withA2AVersion(agent.version));
-  await expectError(
-    // The client itself refuses because of the card; its transport sends the request.
-    agent.client.transport.createTaskPushNotificationConfig(config, { serviceParameters }),
-    (error) => error instanceof PushNotificationNotSupportedError,
-    'a push config was taken that the card does not offer',
-  );
-}
-
 async function connect(baseUrl, bindingAndVersion) {
   const [name, version = '1.0'] = bindingAndVersion.split('-');
   const legacyCompat = { enabled: version === '0.3' };
@@ -308,5 +285,4 @@ await main(connect, [
   p02_talks_until_done,
   p02_resumes_after_input_required,
   p02_gets_message_reply,
-  p02_push_config_refused,
 ]);

@@ -3,9 +3,9 @@
 //     cd FOLDER_WITH_NODE_MODULES && node client_1_3.mjs http://127.0.0.1:3000 jsonrpc
 //
 // Each script prints `ok <name>`, `FAIL <name>: <reason>` or `skip <name>: <why>` for each check, then
-// `N passed, N failed`; the exit code is 1 when a check failed. The agent has to obey the `tck-…` behaviours that
-// Baton's demo agent obeys, and echo any other text. Names carry ids of docs/mission-ledger.tsv, from which
-// docs/mission.md is generated; docs/interop.md has a column for each name.
+// `N passed, N failed`; the exit code is 1 when a check failed. `note …` tells a figure that nothing depends on.
+// The agent has to obey the `tck-…` behaviours that Baton's demo agent obeys, and echo any other text. Names carry ids of
+// docs/mission-ledger.tsv, from which docs/mission.md is generated; docs/interop.md has a column for each name.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,6 +32,11 @@ export function expect(condition, otherwise) {
 
 export function skip(why) {
   throw new Skipped(why);
+}
+
+/** Prints something worth knowing that no verdict depends on. */
+export function note(what) {
+  console.log(`note ${what}`);
 }
 
 /** A check that this client does not support, under any binding. */

@@ -17,26 +17,22 @@ from a2a.types import (
     MessageSendConfiguration,
     MessageSendParams,
     Part,
-    PushNotificationConfig,
     Role,
     SendMessageRequest,
     SendStreamingMessageRequest,
-    SetTaskPushNotificationConfigRequest,
     Task,
     TaskArtifactUpdateEvent,
     TaskIdParams,
-    TaskPushNotificationConfig,
     TaskQueryParams,
     TaskState,
     TaskStatusUpdateEvent,
     TextPart,
 )
-from harness import CHECK_SECONDS, cannot, expect, main, skip
+from harness import CHECK_SECONDS, cannot, expect, main
 
 
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
-PUSH_NOT_SUPPORTED = -32003
 
 Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
@@ -220,16 +216,6 @@ async def p02_gets_message_reply(agent: Agent) -> None:
         expect(text_of(replies[0].parts) != '', 'the reply is empty')
 
 
-async def p02_push_config_refused(agent: Agent) -> None:
-    if agent.card.capabilities.push_notifications:
-        skip('the agent offers push notifications')
-    task = await agent.send(params('no webhooks'))
-    config = PushNotificationConfig(url='https://example.com/hook')
-    request = TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)
-    reply = await agent.client.set_task_callback(SetTaskPushNotificationConfigRequest(id='set', params=request))
-    expect_code(reply, PUSH_NOT_SUPPORTED, 'a push config was taken that the card does not offer')
-
-
 @asynccontextmanager
 async def connect(base_url: str, _: str) -> AsyncIterator[Agent]:
     async with httpx.AsyncClient(timeout=CHECK_SECONDS) as http:
@@ -254,6 +240,5 @@ main(
         p02_talks_until_done,
         p02_resumes_after_input_required,
         p02_gets_message_reply,
-        p02_push_config_refused,
     ],
 )

@@ -15,18 +15,16 @@ from a2a.types import (
     Message,
     MessageSendConfiguration,
     Part,
-    PushNotificationConfig,
     Role,
     Task,
     TaskIdParams,
-    TaskPushNotificationConfig,
     TaskQueryParams,
     TaskState,
     TaskStatusUpdateEvent,
     TextPart,
     TransportProtocol,
 )
-from harness import CHECK_SECONDS, cannot, expect, expect_error, main, read_all, skip
+from harness import CHECK_SECONDS, cannot, expect, expect_error, main, read_all
 
 
 BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http_json}
@@ -35,7 +33,6 @@ BINDINGS = {'jsonrpc': TransportProtocol.jsonrpc, 'rest': TransportProtocol.http
 # of 1.0. The client reads only the status.
 TASK_NOT_FOUND = (-32001, {404})
 TASK_NOT_CANCELABLE = (-32002, {409, 400})
-PUSH_NOT_SUPPORTED = (-32003, {501, 400})
 
 
 def text_of(parts: list[Part]) -> str:
@@ -234,18 +231,6 @@ async def p02_gets_message_reply(agent: Agent) -> None:
         expect(text_of(replies[0].parts) != '', 'the reply is empty')
 
 
-async def p02_push_config_refused(agent: Agent) -> None:
-    if agent.card.capabilities.push_notifications:
-        skip('the agent offers push notifications')
-    task = await agent.send(message('no webhooks'))
-    config = PushNotificationConfig(id='hook', url='https://example.com/hook')
-    await expect_error(
-        agent.plain.set_task_callback(TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)),
-        agent.is_error(PUSH_NOT_SUPPORTED),
-        'a push config was taken that the card does not offer',
-    )
-
-
 @asynccontextmanager
 async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
     async with httpx.AsyncClient(timeout=CHECK_SECONDS) as http:
@@ -271,6 +256,5 @@ main(
         p02_talks_until_done,
         p02_resumes_after_input_required,
         p02_gets_message_reply,
-        p02_push_config_refused,
     ],
 )

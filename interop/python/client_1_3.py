@@ -21,14 +21,9 @@ from a2a.types.a2a_pb2 import (
     StreamResponse,
     SubscribeToTaskRequest,
     Task,
-    TaskPushNotificationConfig,
     TaskState,
 )
-from a2a.utils.errors import (
-    PushNotificationNotSupportedError,
-    TaskNotCancelableError,
-    TaskNotFoundError,
-)
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from harness import CHECK_SECONDS, expect, expect_error, main, read_all, skip
 
 
@@ -283,18 +278,6 @@ async def p02_gets_message_reply(agent: Agent) -> None:
         expect(len(replies[0].message.parts) > 0, 'the reply is empty')
 
 
-async def p02_push_config_refused(agent: Agent) -> None:
-    if agent.card.capabilities.push_notifications:
-        skip('the agent offers push notifications')
-    task = await agent.send(message('no webhooks'))
-    config = TaskPushNotificationConfig(task_id=task.id, id='hook', url='https://example.com/hook')
-    await expect_error(
-        agent.plain.create_task_push_notification_config(config),
-        lambda error: isinstance(error, PushNotificationNotSupportedError),
-        'a push config was taken that the card does not offer',
-    )
-
-
 @asynccontextmanager
 async def connect(base_url: str, binding: str) -> AsyncIterator[Agent]:
     binding, _, version = binding.partition('-')
@@ -321,6 +304,5 @@ main(
         p02_talks_until_done,
         p02_resumes_after_input_required,
         p02_gets_message_reply,
-        p02_push_config_refused,
     ],
 )

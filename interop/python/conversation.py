@@ -105,7 +105,6 @@ _CHECKS: list[Check | str] = [
     p02_talks_until_done,
     p02_resumes_after_input_required,
     p02_gets_message_reply,
-    'p02_push_config_refused',
 ]
 
 

@@ -3,9 +3,9 @@
     python client_1_3.py http://127.0.0.1:3000 jsonrpc
 
 Each script prints `ok <name>`, `FAIL <name>: <reason>` or `skip <name>: <why>` for each check, then
-`N passed, N failed`; the exit code is 1 when a check failed. The agent has to obey the `tck-…` behaviours that
-Baton's demo agent obeys, and echo any other text. Names carry ids of docs/mission-ledger.tsv, from which
-docs/mission.md is generated; docs/interop.md has a column for each name.
+`N passed, N failed`; the exit code is 1 when a check failed. `note …` tells a figure that nothing depends on.
+The agent has to obey the `tck-…` behaviours that Baton's demo agent obeys, and echo any other text. Names carry ids of
+docs/mission-ledger.tsv, from which docs/mission.md is generated; docs/interop.md has a column for each name.
 """
 
 import asyncio
@@ -35,6 +35,11 @@ def expect(condition: bool, otherwise: str) -> None:
 
 def skip(why: str) -> NoReturn:
     raise Skipped(why)
+
+
+def note(what: str) -> None:
+    """Prints something worth knowing that no verdict depends on."""
+    print(f'note {what}', flush=True)
 
 
 def cannot(name: str, why: str) -> Check:

@@ -20,6 +20,7 @@ pub fn run(workspace: &Workspace) -> Result<(), String> {
     step("cargo-deny", deny_ready(workspace), || cargo_install(workspace, "cargo-deny", DENY))?;
     step("postgresql", has_postgres(), || apt_install(&["postgresql-15"]))?;
     step("redis", has_redis(), || apt_install(&["redis-server"]))?;
+    step("iproute2", has_ip(), || apt_install(&["iproute2"]))?;
     for_faults()?;
     environments::install(workspace, &clients::tested())?;
     environments::install(workspace, &[&metrics::PARSER, &oidc::PROVIDER])?;
@@ -92,6 +93,11 @@ fn has_postgres() -> bool {
 
 fn has_redis() -> bool {
     succeeds(Command::new("redis-server").arg("--version"))
+}
+
+/// ip: the tests of webhook targets furnish a network namespace with it. `unshare` and `mount` are in every Debian.
+fn has_ip() -> bool {
+    succeeds(Command::new("ip").arg("-V"))
 }
 
 /// faketime: tests use it to change a process's clock.

@@ -41,7 +41,48 @@ pub const CHECKS: &[Check] = &[
         "not cancelable",
         "cancel of a completed task gives the client's own error",
     ),
-    check("p02_push_config_refused", "no push", "a push config is refused as not supported"),
+];
+
+/// Webhooks, registered by the SDKs' clients at a receiver of ours.
+pub const WEBHOOK_CHECKS: &[Check] = &[
+    check(
+        "p02_makes_a_webhook",
+        "made",
+        "makes a webhook for a running task, and reads it again without its secret",
+    ),
+    check("p02_lists_webhooks", "listed", "lists the webhooks of a task"),
+    check("p02_removes_a_webhook", "removed", "removes a webhook, also twice; it is not called any more"),
+    check(
+        "s14_webhook_bodies_have_no_unknown_member",
+        "bodies",
+        "all bodies are of the SDK's own types, without a member that they do not have: parts of every kind, and all ends \
+         of a task; the last one shows what the reply shows",
+    ),
+    check(
+        "s14_webhooks_show_what_a_stream_shows",
+        "as streamed",
+        "the events of a stream (1.0), or the task after each (0.3): all of them, in order, also of a later turn",
+    ),
+    check(
+        "s14_webhooks_are_signed",
+        "signed",
+        "both spellings of the token's header, `Authorization`, and the signature of Standard Webhooks",
+    ),
+    check(
+        "s14_the_final_event_comes_with_the_reply",
+        "in time",
+        "when a send that waits has returned, the final event is there or comes at once",
+    ),
+    check(
+        "s14_refuses_webhooks_of_local_networks",
+        "local",
+        "an address of a local network gives the client's own error for bad parameters",
+    ),
+    check(
+        "p02_maps_push_not_supported_error",
+        "none",
+        "an agent without webhooks gives the client's own error for that",
+    ),
 ];
 
 /// With credentials, over HTTPS.
@@ -91,6 +132,11 @@ pub const CLIENT_CHECKS: &[Check] = &[
     check("p09_makes_a_webhook", "webhook", "makes a webhook and reads it again"),
     check("p09_lists_webhooks", "webhooks", "lists the webhooks of a task"),
     check("p09_removes_a_webhook", "webhook gone", "removes a webhook; it is gone"),
+    check(
+        "p09_receives_calls_of_a_webhook",
+        "called",
+        "our receiver takes the calls of a webhook that came with a message, with its token, up to the task's end",
+    ),
     check("p09_reads_the_extended_card", "extended card", "reads the card for authenticated callers"),
 ];
 
@@ -132,6 +178,7 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
     };
     CHECKS
         .iter()
+        .chain(WEBHOOK_CHECKS)
         .chain(AUTH_CHECKS)
         .chain(CLIENT_CHECKS)
         .chain(GATE_CHECKS)

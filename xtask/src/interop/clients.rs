@@ -54,10 +54,6 @@ const V1_AND_0_3: &[Binding] = &[
 ];
 const JSON_RPC_0_3: &[Binding] = &[binding("jsonrpc", "JSON-RPC 0.3")];
 
-const fn known(binding: &'static str, check: &'static str, reason: &'static str) -> Known {
-    Known { binding, check, reason }
-}
-
 pub const CLIENTS: &[Client] = &[
     Client {
         name: "python-1.3.0",
@@ -147,11 +143,7 @@ pub const CLIENTS: &[Client] = &[
         stem: "client_fasta2a",
         bindings: JSON_RPC_0_3,
         tested: false,
-        known: &[known(
-            "jsonrpc",
-            "p02_maps_unknown_task_error",
-            "the client asks with `id: null`, which we refuse as we refuse a missing one",
-        )],
+        known: &[],
     },
 ];
 

@@ -11,14 +11,13 @@ pub mod oidc;
 pub mod our_client;
 pub mod our_commands;
 mod page;
+mod parallel;
 mod third_party;
+mod webhooks;
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use crate::agent::{Agent, Build};
 use crate::process::run as execute;
@@ -26,9 +25,6 @@ use crate::setup;
 use crate::workspace::Workspace;
 use checks::{Verdict, verdicts};
 use clients::{Binding, CLIENTS, Client};
-
-/// Clients mostly wait for slow demo tasks, so several run in parallel.
-const AT_ONCE: usize = 4;
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Choice {
@@ -46,6 +42,8 @@ pub struct Choice {
     oidc: bool,
     /// Only callers with credentials.
     auth: bool,
+    /// Only webhooks.
+    webhooks: bool,
     /// Only the lab on third-party agents.
     servers: bool,
     /// Only our client with third-party agents.
@@ -66,6 +64,7 @@ impl Choice {
                 "--metrics" => choice.metrics = true,
                 "--oidc" => choice.oidc = true,
                 "--auth" => choice.auth = true,
+                "--webhooks" => choice.webhooks = true,
                 "--servers" => choice.servers = true,
                 "--client" => choice.client = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
@@ -100,6 +99,10 @@ impl Choice {
             return Err("--auth runs clients with credentials and nothing else".to_owned());
         }
         let single = choice.metrics || choice.exec || choice.oidc || choice.auth;
+        if choice.webhooks && (single || choice.url.is_some() || !choice.only.is_empty()) {
+            return Err("--webhooks runs the checks of webhooks and nothing else".to_owned());
+        }
+        let single = single || choice.webhooks;
         if choice.client && (single || choice.url.is_some() || !choice.only.is_empty()) {
             return Err("--client runs our client and nothing else".to_owned());
         }
@@ -110,7 +113,7 @@ impl Choice {
     }
 
     fn about_servers(self) -> Result<Self, String> {
-        let others = self.exec || self.metrics || self.oidc || self.auth || self.client;
+        let others = self.exec || self.metrics || self.oidc || self.auth || self.webhooks || self.client;
         if self.all || others || self.url.is_some() {
             return Err("--servers tests the agents of third-party SDKs and nothing else".to_owned());
         }
@@ -132,6 +135,9 @@ impl Choice {
         }
         if self.auth {
             return auth::clients();
+        }
+        if self.webhooks {
+            return webhooks::clients(self.all);
         }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
@@ -164,7 +170,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     setup::clients(workspace, &clients)?;
     // These run with all clients, or on their own flag; not if single clients were chosen.
     let whole = choice.only.is_empty() && choice.url.is_none();
-    if whole && !choice.exec && !choice.oidc && !choice.auth {
+    if whole && !choice.exec && !choice.oidc && !choice.auth && !choice.webhooks {
         setup::clients(workspace, &[&metrics::PARSER])?;
     }
     if choice.oidc {
@@ -180,6 +186,10 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 auth::run(workspace, &folder, build)?;
                 return if choice.write { page::write_auth(workspace, &folder) } else { Ok(()) };
             }
+            if choice.webhooks {
+                webhooks::run(workspace, &folder, build, choice.all)?;
+                return if choice.write { page::write_webhooks(workspace, &folder) } else { Ok(()) };
+            }
             if whole && !choice.exec {
                 metrics::run(workspace, &folder, build)?;
             }
@@ -193,6 +203,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 setup::clients(workspace, &[&oidc::PROVIDER])?;
                 oidc::run(workspace, &folder)?;
                 auth::run(workspace, &folder, build)?;
+                webhooks::run(workspace, &folder, build, choice.all)?;
                 our_client::run(workspace, &folder, choice.all)?;
             }
             let agent = Agent::start(workspace, &folder, build)?;
@@ -234,8 +245,12 @@ pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
         let output = fs::read_to_string(auth::results(&results(workspace), client, binding)).ok()?;
         Some((format!("{} {}", client.name, binding.argument), output))
     });
+    let webhooks = webhooks::runs(false).filter_map(|(client, binding)| {
+        let output = fs::read_to_string(webhooks::results(&results(workspace), client, binding)).ok()?;
+        Some((format!("{} {}", client.name, binding.argument), output))
+    });
     let ours = our_client::tested_results(&results(workspace));
-    plain.chain(with_credentials).chain(ours).collect()
+    plain.chain(with_credentials).chain(webhooks).chain(ours).collect()
 }
 
 /// What the client commands did with agents of other SDKs in the last run, as `(agent and binding, output)`.
@@ -257,24 +272,7 @@ fn run_all(
 ) -> Result<Vec<String>, String> {
     let runs =
         clients.iter().flat_map(|client| client.bindings.iter().map(move |binding| (*client, binding)));
-    let waiting: Mutex<VecDeque<(&Client, &Binding)>> = Mutex::new(runs.collect());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let worker = || -> Result<Vec<String>, String> {
-        let mut surprises = Vec::new();
-        while let Some((client, binding)) = next() {
-            surprises.extend(run_one(workspace, client, binding, url, folder)?);
-        }
-        Ok(surprises)
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
-        let mut surprises = Vec::new();
-        for worker in workers {
-            surprises.extend(worker.join().map_err(|_| "a worker panicked")??);
-        }
-        surprises.sort();
-        Ok(surprises)
-    })
+    parallel::each(runs, |(client, binding)| run_one(workspace, client, binding, url, folder))
 }
 
 fn run_one(
@@ -364,6 +362,10 @@ mod tests {
         assert!(parse(&["--oidc", "--all"]).is_err());
         assert!(parse(&["--auth", "--oidc"]).is_err());
         assert!(parse(&["--auth", "--write"]).is_ok());
+        assert!(parse(&["--webhooks", "--all", "--write"]).is_ok());
+        assert!(parse(&["--webhooks", "--write"]).is_err());
+        assert!(parse(&["--webhooks", "--auth"]).is_err());
+        assert!(parse(&["--webhooks", "--only", "fasta2a"]).is_err());
         assert!(parse(&["--servers", "--oidc"]).is_err());
         assert!(parse(&["--servers", "--all"]).is_err());
         assert!(parse(&["--servers", "--only", "fasta2a"]).is_err());

@@ -334,9 +334,9 @@ mod tests {
         let found = surprises(&SERVERS[0], "HTTP+JSON 0.3", None, OUTPUT);
         assert_eq!(found[0], "python-1.3.0 HTTP+JSON 0.3: p09_sends: why");
         assert!(found[1].ends_with("p09_removes_a_webhook passes, but is listed as failing"), "{found:?}");
-        assert!(found[2].ends_with("2 of 11 checks ran"), "{found:?}");
+        assert!(found[2].ends_with("2 of 12 checks ran"), "{found:?}");
         let gated = surprises(&SERVERS[0], "HTTP+JSON 0.3", Some(Credential::ApiKey), OUTPUT);
-        assert_eq!(gated[2], "python-1.3.0, API key and TLS HTTP+JSON 0.3: 2 of 14 checks ran");
+        assert_eq!(gated[2], "python-1.3.0, API key and TLS HTTP+JSON 0.3: 2 of 15 checks ran");
         assert_eq!(
             unlisted(&SERVERS[1], OUTPUT),
             ["python-0.3.26 JSON-RPC 1.0: is not in the list of interfaces"]

@@ -5,14 +5,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::checks::{AUTH_CHECKS, CHECKS, CLIENT_CHECKS, Check, Verdict, verdicts};
+use super::checks::{AUTH_CHECKS, CHECKS, CLIENT_CHECKS, Check, Verdict, WEBHOOK_CHECKS, verdicts};
 use super::clients::{Binding, CLIENTS, Client};
-use super::{auth, our_client};
+use super::{auth, our_client, webhooks};
 use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/interop.md";
 /// Written by hand: what was seen on the wire.
 const NOTES: &str = "interop/what-clients-send.md";
+const WEBHOOKS: &str = "## Webhooks";
+/// The heading that follows it.
 const OUR_CLIENT: &str = "## Baton's client";
 /// The heading that follows it.
 const WITH_CREDENTIALS: &str = "## With credentials";
@@ -49,6 +51,11 @@ pub fn write_auth(workspace: &Workspace, results: &Path) -> Result<(), String> {
     replace(workspace, WITH_CREDENTIALS, FAILS, |page| with_credentials(page, &auth_runs(results)))
 }
 
+/// Writes only the part about webhooks.
+pub fn write_webhooks(workspace: &Workspace, results: &Path) -> Result<(), String> {
+    replace(workspace, WEBHOOKS, OUR_CLIENT, |page| with_webhooks(page, results))
+}
+
 /// Writes only the part about our client.
 pub fn write_our_client(workspace: &Workspace, results: &Path) -> Result<(), String> {
     replace(workspace, OUR_CLIENT, WITH_CREDENTIALS, |page| with_our_client(page, results))
@@ -82,6 +89,28 @@ fn with_our_client(page: &mut String, results: &Path) {
     our_client::render(page, results);
 }
 
+/// Up to the next heading.
+fn with_webhooks(page: &mut String, results: &Path) {
+    let run = |(client, binding)| {
+        let output = fs::read_to_string(webhooks::results(results, client, binding)).unwrap_or_default();
+        Run { client, binding, output }
+    };
+    let runs: Vec<Run> = webhooks::runs(true).map(run).collect();
+    page.push_str(WEBHOOKS);
+    page.push_str(
+        "\n\nThe official clients register [webhooks](webhooks.md) at a receiver that the check runs on this machine. It \
+         reads what\ncomes into the types of the SDK, strictly: protobuf without unknown fields, pydantic models that \
+         must keep every member, the\nJavaScript types' `fromJSON` and `toJSON`, or the types that the package declares. \
+         @a2a-js/sdk 1.3.0 has a reader for\nreceivers of 0.3, which is used as well; otherwise the SDKs have nothing for \
+         receivers. `–`: the client has no such call.\n`cargo xtask interop --webhooks --all --write` writes this part \
+         alone.\n\n",
+    );
+    grid(page, &runs, WEBHOOK_CHECKS);
+    page.push('\n');
+    legend(page, WEBHOOK_CHECKS);
+    reasons(page, &runs, webhooks::reason);
+}
+
 fn auth_runs(results: &Path) -> Vec<Run> {
     let run = |(client, binding)| {
         let output = fs::read_to_string(auth::results(results, client, binding)).unwrap_or_default();
@@ -101,10 +130,19 @@ fn with_credentials(page: &mut String, runs: &[Run]) {
     grid(page, runs, AUTH_CHECKS);
     page.push('\n');
     legend(page, AUTH_CHECKS);
+    reasons(page, runs, auth::reason);
+}
+
+/// Why checks of a part fail.
+fn reasons(
+    page: &mut String,
+    runs: &[Run],
+    reason: impl Fn(&Client, &Binding, &str) -> Option<&'static str>,
+) {
     for run in runs {
         for (name, verdict) in verdicts(&run.output) {
             if let Verdict::Failed(_) = verdict {
-                let reason = auth::reason(run.client, run.binding, name).unwrap_or("not yet understood");
+                let reason = reason(run.client, run.binding, name).unwrap_or("not yet understood");
                 let (client, binding) = (run.client.package, run.binding.shown);
                 line(page, format_args!("\n{client}, {binding}, {} fails: {reason}", shown(name)));
             }
@@ -134,6 +172,8 @@ fn render(runs: &[Run], known: &[Run], notes: &str, results: &Path) -> String {
         "\n`ok`: passed. `fails`: see below. `–`: the client does not support it. `?`: did not run.\n\n",
     );
     legend(&mut page, CHECKS);
+    page.push('\n');
+    with_webhooks(&mut page, results);
     page.push('\n');
     with_our_client(&mut page, results);
     page.push('\n');
@@ -213,7 +253,8 @@ fn gaps(page: &mut String, runs: &[Run]) {
 }
 
 pub fn shown(check: &str) -> &'static str {
-    CHECKS.iter().chain(AUTH_CHECKS).chain(CLIENT_CHECKS).find(|c| c.name == check).map_or("?", |c| c.shown)
+    let all = CHECKS.iter().chain(WEBHOOK_CHECKS).chain(AUTH_CHECKS).chain(CLIENT_CHECKS);
+    all.into_iter().find(|c| c.name == check).map_or("?", |c| c.shown)
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {

@@ -3,22 +3,16 @@
 mod curl;
 pub mod site;
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use super::checks::{AUTH_CHECKS, Verdict, verdicts};
 use super::clients::{Binding, CLIENTS, Client, Known};
-use super::environments;
+use super::{environments, parallel};
 use crate::agent::Build;
 use crate::workspace::Workspace;
 use site::Site;
-
-/// Scripts mostly wait, so several run in parallel.
-const AT_ONCE: usize = 4;
 
 /// Clients with their scripts; they use all bindings of the client.
 const SCRIPTS: &[(&str, &str)] = &[
@@ -72,29 +66,14 @@ pub fn run(workspace: &Workspace, folder: &Path, build: Build) -> Result<(), Str
         save(&results(folder, client, binding), "")?;
     }
     let site = Site::start(workspace, folder, build)?;
-    let waiting: Mutex<VecDeque<_>> = Mutex::new(runs().into());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let worker = || -> Result<Vec<String>, String> {
-        let mut surprises = Vec::new();
-        while let Some((client, binding)) = next() {
-            let output = match client.name {
-                "curl" => curl::checks(&site),
-                _ => script(workspace, folder, &site, client, binding)?,
-            };
-            save(&results(folder, client, binding), &output)?;
-            println!("\n{}, {}, with credentials\n{}", client.package, binding.shown, output.trim_end());
-            surprises.extend(unexpected(client, binding, &output));
-        }
-        Ok(surprises)
-    };
-    let surprises = thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
-        let mut all = Vec::new();
-        for worker in workers {
-            all.extend(worker.join().map_err(|_| "a worker panicked")??);
-        }
-        all.sort();
-        Ok::<_, String>(all)
+    let surprises = parallel::each(runs(), |(client, binding)| {
+        let output = match client.name {
+            "curl" => curl::checks(&site),
+            _ => script(workspace, folder, &site, client, binding)?,
+        };
+        save(&results(folder, client, binding), &output)?;
+        println!("\n{}, {}, with credentials\n{}", client.package, binding.shown, output.trim_end());
+        Ok(unexpected(client, binding, &output))
     })?;
     if surprises.is_empty() {
         return Ok(());

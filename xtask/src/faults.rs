@@ -47,6 +47,7 @@ const KINDS: &[Kind] = &[
     kind("T8", "idle-streams", &["faults::idle_streams"], &["idle-streams"]),
     kind("T9", "slow-readers", &["faults::slow_readers"], &["slow-readers"]),
     kind("T10", "reconnect-storm", &["faults::storm"], &["reconnect-storm"]),
+    kind("T12", "webhook-kills", &["faults::webhooks"], &["webhook-kills"]),
     kind("T19", "graceful-stop", &["faults::stop"], &["graceful-stop"]),
     kind("client", "client-kills", &["faults::client"], &["client-kills"]),
     kind("timing", "timing", &["timing::"], &["timing"]),

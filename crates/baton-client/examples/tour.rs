@@ -11,6 +11,9 @@
 // It is a program: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+#[path = "tour/receiver.rs"]
+mod receiver;
+
 use std::process::ExitCode;
 
 use baton_client::protocol::domain::{Part, PushConfig, PushConfigId, TaskId, TaskState};
@@ -99,7 +102,7 @@ async fn with_webhook(client: &Client) -> Result<(TaskId, PushConfig), Box<dyn s
         id: Some(PushConfigId::parse("hook-1")?),
         task_id: Some(task_id.clone()),
         token: Some("token".to_owned()),
-        ..PushConfig::new("http://127.0.0.1:9/")
+        ..PushConfig::new("http://127.0.0.1:65535/")
     };
     let made = client.create_push_config(config).await?;
     Ok((task_id, made))
@@ -166,8 +169,15 @@ async fn tour(client: &Client) -> u32 {
         told("p09_makes_a_webhook", webhook(client).await);
         told("p09_lists_webhooks", webhook_list(client).await);
         told("p09_removes_a_webhook", webhook_removed(client).await);
+        told("p09_receives_calls_of_a_webhook", receiver::receive(client).await);
     } else {
-        for check in ["p09_makes_a_webhook", "p09_lists_webhooks", "p09_removes_a_webhook"] {
+        const CHECKS: [&str; 4] = [
+            "p09_makes_a_webhook",
+            "p09_lists_webhooks",
+            "p09_removes_a_webhook",
+            "p09_receives_calls_of_a_webhook",
+        ];
+        for check in CHECKS {
             println!("skip {check}: not on the card");
         }
     }

@@ -18,6 +18,7 @@ use crate::options::{Reconnects, Retries, SizeLimits, Timeouts};
 use crate::origin::Origin;
 use crate::signature::{CardKeys, CardTrust};
 use crate::tls::{Proxies, TlsOptions};
+use crate::webhook::WebhookKeys;
 
 /// Options of a [`Client`].
 #[derive(Debug, Clone)]
@@ -212,6 +213,13 @@ impl Builder {
     pub async fn verify_card(&self, discovered: &Discovered, keys: &CardKeys) -> CardTrust {
         let Builder { timeouts, limits, .. } = self.clone();
         keys.check(discovered, &Caller { http: self.http(), timeouts, limits }).await
+    }
+
+    /// The keys with which an agent signs its calls to webhooks, published at this address: `/.well-known/jwks.json` for Baton.
+    /// Nothing is fetched yet. Redirects are not followed.
+    pub fn webhook_keys(&self, url: &str) -> Result<WebhookKeys, Error> {
+        let Builder { timeouts, limits, .. } = self.clone();
+        WebhookKeys::at(url, Caller { http: self.http(), timeouts, limits })
     }
 
     /// Finds the agent's card and chooses an interface. Nothing is sent to the interface yet. A card that cannot be fetched

@@ -218,7 +218,8 @@
 //! # Webhooks
 //!
 //! An agent can call a webhook when a task changes ([`Client::create_push_config`]). [`WebhookVerifier`] checks who calls, and
-//! reads what is said, in the generation that the webhook was created in.
+//! reads what is said, in the generation that the webhook was created in. [`WebhookKeys`] verify the calls of agents that sign
+//! with a key of their own.
 //!
 //! The library reads no environment and no configuration: [`Proxies`] are given to it.
 
@@ -265,7 +266,7 @@ pub use raw::RawStream;
 pub use signature::{CardKeys, CardTrust};
 pub use stream::{Ending, EventStream, StreamEvent};
 pub use tls::{Proxies, TlsOptions};
-pub use webhook::{Notification, Webhook, WebhookError, WebhookVerifier};
+pub use webhook::{BadJwt, Notification, Webhook, WebhookError, WebhookKeys, WebhookVerifier};
 
 /// The protocol's own types.
 pub use baton_protocol as protocol;

@@ -47,8 +47,9 @@ pub struct CardKeys {
     servers: Vec<Origin>,
 }
 
+/// A public key of a key set.
 #[derive(Debug, Clone)]
-struct Key {
+pub(crate) struct Key {
     id: Option<String>,
     material: Material,
 }
@@ -163,7 +164,8 @@ impl CardKeys {
     }
 }
 
-fn read_key_set(json: &str) -> Result<Vec<Key>, String> {
+/// Keys for other purposes and of other kinds are left out.
+pub(crate) fn read_key_set(json: &str) -> Result<Vec<Key>, String> {
     let set: KeySetTwin =
         serde_json::from_str(json).map_err(|error| format!("the key set cannot be read: {error}"))?;
     Ok(set.keys.into_iter().filter_map(|key| Key::read(serde_json::from_value(key).ok()?)).collect())
@@ -190,7 +192,7 @@ impl Key {
     }
 
     /// The key decides the algorithm; a header that says otherwise does not fit.
-    fn algorithm(&self) -> Algorithm {
+    pub(crate) fn algorithm(&self) -> Algorithm {
         match self.material {
             Material::P256(_) => Algorithm::Es256,
             Material::Ed25519(_) => Algorithm::EdDsa,
@@ -199,10 +201,15 @@ impl Key {
     }
 
     fn fits(&self, signature: &ReadSignature) -> bool {
-        self.id.as_deref() == Some(&*signature.key_id) && self.algorithm() == signature.algorithm
+        self.is(&signature.key_id, signature.algorithm)
     }
 
-    fn verifies(&self, input: &[u8], signature: &[u8]) -> bool {
+    /// Whether it has this name and is for this algorithm.
+    pub(crate) fn is(&self, id: &str, algorithm: Algorithm) -> bool {
+        self.id.as_deref() == Some(id) && self.algorithm() == algorithm
+    }
+
+    pub(crate) fn verifies(&self, input: &[u8], signature: &[u8]) -> bool {
         match &self.material {
             Material::P256(point) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(input, signature).is_ok()

@@ -1,5 +1,9 @@
 //! Verifies the calls that an agent makes to a webhook.
 
+mod error;
+mod jwt;
+mod keys;
+mod notification;
 mod seen;
 
 use std::fmt;
@@ -7,15 +11,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use baton_protocol::Generation;
 use baton_protocol::signature::webhook::{
-    BadWebhook, ID_HEADER, SIGNATURE_HEADER, SignedHeaders, TIMESTAMP_HEADER, WebhookSecret, is_webhook_id,
-    verify,
+    ID_HEADER, SIGNATURE_HEADER, SignedHeaders, TIMESTAMP_HEADER, WebhookSecret, is_webhook_id, verify,
 };
-use baton_protocol::wire::{ReadNotification, StreamItem, read_notification};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+pub use self::error::{BadJwt, WebhookError};
+use self::jwt::{Jwt, SignedCall};
+pub use self::keys::WebhookKeys;
+pub use self::notification::Notification;
 use self::seen::{Held, Seen};
 
 /// The names of the header with the token: that of most senders, and that of some.
@@ -27,7 +32,8 @@ const TOLERANCE: Duration = Duration::from_secs(5 * 60);
 ///
 /// What is checked depends on what the webhook was created with: a token that the agent sends back with every call, a secret
 /// that the agent signs with ([Standard Webhooks](https://www.standardwebhooks.com)), or both. A signature is the better
-/// one: a token is sent with every call, and says nothing about the body.
+/// one: a token is sent with every call, and says nothing about the body. An agent may also sign with a key of its own
+/// ([`with_keys`](Self::with_keys)), so that there is no secret to keep.
 ///
 /// ```
 /// use baton_client::protocol::signature::webhook::{WebhookSecret, sign};
@@ -69,35 +75,10 @@ const TOLERANCE: Duration = Duration::from_secs(5 * 60);
 pub struct WebhookVerifier {
     secrets: Vec<WebhookSecret>,
     tokens: Vec<String>,
+    keys: Option<WebhookKeys>,
+    audiences: Vec<String>,
     tolerance: Duration,
     seen: Arc<Seen>,
-}
-
-/// What an agent says about a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Notification {
-    /// The id of the event, if the agent sends one: the same at every attempt.
-    pub id: Option<String>,
-    /// When this attempt was sent, if it is signed.
-    pub sent: Option<SystemTime>,
-    /// The generation of the protocol that the body is written in.
-    pub generation: Generation,
-    /// What happened. The task of a notification in 0.3 is the whole task.
-    pub event: StreamItem,
-    /// The name of the task's state if it is none that this library knows; [`event`](Self::event) then says working.
-    pub unknown_state: Option<String>,
-}
-
-impl Notification {
-    /// Reads the body of a call without checking who sent it.
-    pub fn read_unverified(body: &[u8]) -> Result<Self, WebhookError> {
-        let text = std::str::from_utf8(body).map_err(|_| WebhookError::Body("it is not UTF-8".to_owned()))?;
-        let read = read_notification(text).map_err(|error| WebhookError::Body(error.to_string()))?;
-        let ReadNotification { generation, item } = read;
-        let unknown_state = item.unknown_state().map(str::to_owned);
-        Ok(Notification { id: None, sent: None, generation, event: item.value, unknown_state })
-    }
 }
 
 /// A call that was verified. Its event counts as seen after [`done`](Self::done). If it is dropped before that, because it
@@ -124,42 +105,6 @@ impl Webhook {
     }
 }
 
-/// Why a call is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WebhookError {
-    /// The token is missing, or is another one.
-    #[error("the notification token is missing or wrong")]
-    Token,
-    /// A header of the signature is missing, or is there twice.
-    #[error("the webhook is not signed")]
-    Unsigned,
-    /// The signature does not fit the call.
-    #[error("the webhook's signature does not fit: {0}")]
-    Signature(BadWebhook),
-    /// The event was handled already.
-    #[error("the event was received before")]
-    Duplicate,
-    /// Another attempt at the same event is being handled.
-    #[error("the event is being handled")]
-    InProgress,
-    /// The body is not a notification of any generation.
-    #[error("the body is not a notification: {0}")]
-    Body(String),
-}
-
-impl WebhookError {
-    /// What to answer. A duplicate was handled, so the agent is told to stop sending it.
-    pub fn http_status(&self) -> u16 {
-        match self {
-            Self::Duplicate => 200,
-            Self::Token | Self::Unsigned | Self::Signature(_) => 401,
-            Self::InProgress => 409,
-            Self::Body(_) => 400,
-        }
-    }
-}
-
 impl WebhookVerifier {
     /// Calls have to be signed with this secret.
     pub fn with_secret(secret: WebhookSecret) -> Self {
@@ -171,10 +116,18 @@ impl WebhookVerifier {
         Self::new().token(token)
     }
 
+    /// Calls have to carry a JWT (`Authorization: Bearer`) that one of these keys has signed, for this event, this body and this
+    /// moment. Baton sends one if it is told to, and if the webhook was created without other credentials.
+    pub fn with_keys(keys: WebhookKeys) -> Self {
+        Self::new().keys(keys)
+    }
+
     fn new() -> Self {
         WebhookVerifier {
             secrets: Vec::new(),
             tokens: Vec::new(),
+            keys: None,
+            audiences: Vec::new(),
             tolerance: TOLERANCE,
             seen: Arc::default(),
         }
@@ -192,13 +145,48 @@ impl WebhookVerifier {
         self
     }
 
+    /// As [`with_keys`](Self::with_keys), beside a token or a secret.
+    pub fn keys(mut self, keys: WebhookKeys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// JWTs have to be for this receiver, or for one of several: scheme and host of the webhook's address, such as
+    /// `https://hooks.example`. Without it, another receiver of the same agent's calls can pass them on to this one.
+    pub fn audience(mut self, origin: impl Into<String>) -> Self {
+        self.audiences.push(origin.into());
+        self
+    }
+
     /// How far the clocks of agent and receiver may be apart, and how long a call may take to arrive; 5 minutes by default.
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Verifies a call.
+    /// Verifies a call, and fetches the agent's keys before that if they are old or do not have the one that the call names.
+    ///
+    /// ```no_run
+    /// # async fn receive(headers: http::HeaderMap, body: Vec<u8>) -> Result<(), Box<dyn std::error::Error>> {
+    /// use baton_client::{Client, WebhookVerifier};
+    ///
+    /// let keys = Client::builder().webhook_keys("https://agent.example/.well-known/jwks.json")?;
+    /// let verifier = WebhookVerifier::with_keys(keys).audience("https://hooks.example");
+    /// let webhook = verifier.fetch_and_verify(&headers, &body).await?;
+    /// println!("{:?}", webhook.done().event);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn fetch_and_verify(&self, headers: &HeaderMap, body: &[u8]) -> Result<Webhook, WebhookError> {
+        if let Some(keys) = &self.keys {
+            // Whoever has no token and no JWT makes us fetch nothing.
+            self.check_token(headers)?;
+            keys.fetch_for(&Jwt::read(headers)?).await.map_err(WebhookError::Keys)?;
+        }
+        self.verify(headers, body)
+    }
+
+    /// Verifies a call. The agent's keys are not fetched: see [`fetch_and_verify`](Self::fetch_and_verify).
     pub fn verify(&self, headers: &HeaderMap, body: &[u8]) -> Result<Webhook, WebhookError> {
         self.verify_at(headers, body, SystemTime::now())
     }
@@ -213,6 +201,7 @@ impl WebhookVerifier {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         self.check_token(headers)?;
         let sent = self.check_signature(headers, body, now)?;
+        let sent = self.check_jwt(headers, body, now)?.or(sent);
         let mut notification = Notification::read_unverified(body)?;
         // An id of a call that is not signed is as good as the token: whoever has it can make up others.
         notification.id = one(headers, ID_HEADER).filter(|id| is_webhook_id(id)).map(str::to_owned);
@@ -266,10 +255,19 @@ impl WebhookVerifier {
         verify(&self.secrets, &signed, body, now, self.tolerance).map(Some).map_err(WebhookError::Signature)
     }
 
+    /// The time at which the call was sent, if calls have to carry a JWT.
+    fn check_jwt(&self, headers: &HeaderMap, body: &[u8], now: u64) -> Result<Option<u64>, WebhookError> {
+        let Some(keys) = &self.keys else { return Ok(None) };
+        let jwt = Jwt::read(headers)?;
+        let call = SignedCall { id: one(headers, ID_HEADER), body, audiences: &self.audiences };
+        Ok(Some(jwt.verify(&keys.known(), &call, now, self.tolerance)?))
+    }
+
     /// A call is valid from the tolerance before its time until the tolerance after it, so its id has to be known for that
     /// long: 10 minutes by default.
     fn remembered(&self) -> Duration {
-        self.tolerance.saturating_mul(2)
+        let of_jwt = self.tolerance.saturating_add(jwt::LEEWAY * 2);
+        self.tolerance.saturating_mul(2).max(of_jwt)
     }
 }
 
@@ -278,6 +276,8 @@ impl fmt::Debug for WebhookVerifier {
         f.debug_struct("WebhookVerifier")
             .field("secrets", &self.secrets.len())
             .field("tokens", &self.tokens.len())
+            .field("keys", &self.keys)
+            .field("audiences", &self.audiences)
             .field("tolerance", &self.tolerance)
             .finish_non_exhaustive()
     }

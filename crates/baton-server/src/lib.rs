@@ -279,6 +279,10 @@ pub use engine::{
 };
 pub use local_client::{Answer, LocalClient, LocalStream};
 pub use mount::{Mount, MountError, SkillEntry};
+pub use push::admin::{
+    ReplayPage, Replayed, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookPage, WebhookStatus,
+    Webhooks,
+};
 pub use push::options::PushOptions;
 pub use secrets::SecretsError;
 #[cfg(feature = "master-key")]

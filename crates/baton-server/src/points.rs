@@ -99,6 +99,12 @@ points! {
     ReplyKept "reply-kept",
     /// A frame is about to be given to a connection.
     FrameShown "frame-shown",
+    /// A webhook is about to be called.
+    PushCalling "push-calling",
+    /// A webhook's receiver has answered, or the call has failed; nothing of it is stored.
+    PushAnswered "push-answered",
+    /// How far a webhook has got is stored; a further call may be under way.
+    PushStored "push-stored",
     /// Recovery after a crash: the decision about a task is made and not stored.
     TendPlanned "tend-planned",
     /// Recovery after a crash: the decision is stored, the task's run is not started.

@@ -1,5 +1,5 @@
-//! The secrets that the server makes for itself at its first start and keeps in its store: the keys behind page tokens and
-//! behind the pseudonyms of callers. With a master key they are stored wrapped, that is encrypted, so that a stolen
+//! The secrets that the server makes for itself at its first start and keeps in its store: the keys behind page tokens, the
+//! pseudonyms of callers and the ids of webhook events, and the keys that sign calls of webhooks. With a master key they are stored wrapped, that is encrypted, so that a stolen
 //! database does not tell them.
 //!
 //! The stored form of a wrapped value is a line, `baton-secret 1 ` and the id of the master key, then 12 bytes of nonce,
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use crate::auth::{NoRandomNumbers, random_bytes};
 use crate::store::{Store, StoreError};
 
-/// How the first line begins in every version of the form. A secret that is stored as it is has 32 random bytes, so it
-/// never begins like this.
+/// How the first line begins in every version of the form. A secret that is stored as it is has 32 random bytes, or begins
+/// with another name, so it never begins like this.
 const MARK: &[u8] = b"baton-secret ";
 const VERSION: &[u8] = b"1 ";
 /// Of the id of a master key, in hexadecimal digits.
@@ -45,8 +45,10 @@ pub(crate) const CURSOR: &str = "cursor";
 pub(crate) const CALLERS: &str = "callers";
 /// Makes the ids of events that webhooks get.
 pub(crate) const WEBHOOK_IDS: &str = "webhook-ids";
-/// All that [`Secrets::get`] is asked for.
-const NAMES: [&str; 3] = [CURSOR, CALLERS, WEBHOOK_IDS];
+/// Sign the JWTs of webhooks.
+pub(crate) const WEBHOOK_KEYS: &str = "webhook-keys";
+/// All that [`Secrets`] is asked for.
+const NAMES: [&str; 4] = [CURSOR, CALLERS, WEBHOOK_IDS, WEBHOOK_KEYS];
 
 /// Why the secrets of the store cannot be used. Master keys are named by their ids, which are not secret.
 #[derive(Debug, thiserror::Error)]
@@ -190,11 +192,45 @@ impl Secrets {
         Ok(Secrets { store, wrapping, plain: 0, with_old_key: 0 })
     }
 
-    /// The secret with this name; the first start makes it. If it is not wrapped as it should be now, it is wrapped again.
+    /// The secret with this name; the first start makes it: 32 random bytes.
     pub(crate) async fn get(&mut self, name: &str) -> Result<Vec<u8>, SecretsError> {
-        debug_assert!(NAMES.contains(&name), "`{name}` was not looked for when the secrets were opened");
-        let fresh = self.wrapping.wrap(name, &random_bytes::<32>()?)?;
+        self.get_or_make(name, || Ok(random_bytes::<32>()?.to_vec())).await
+    }
+
+    /// The secret with this name; the first start makes it.
+    pub(crate) async fn get_or_make(
+        &mut self,
+        name: &str,
+        make: impl FnOnce() -> Result<Vec<u8>, NoRandomNumbers>,
+    ) -> Result<Vec<u8>, SecretsError> {
+        let fresh = self.wrapping.wrap(name, &make()?)?;
         let stored = self.store.secret(name, fresh).await?;
+        self.unwrapped(name, stored).await
+    }
+
+    /// The secret with this name, if there is one. One that this server has no use for has to be found, too: otherwise it stays
+    /// wrapped with an old master key, and cannot be read when that is taken away.
+    pub(crate) async fn find(&mut self, name: &str) -> Result<Option<Vec<u8>>, SecretsError> {
+        match self.store.find_secret(name).await? {
+            Some(stored) => self.unwrapped(name, stored).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Stores `new` if the secret with this name is `old`; answers whether it was.
+    #[cfg(feature = "jwt")]
+    pub(crate) async fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<bool, SecretsError> {
+        let Some(stored) = self.store.find_secret(name).await? else { return Ok(false) };
+        if self.wrapping.unwrap(name, &stored)?.value != old {
+            return Ok(false);
+        }
+        let wrapped = self.wrapping.wrap(name, new)?;
+        Ok(self.store.replace_secret(name, &stored, wrapped).await?)
+    }
+
+    /// If it is not wrapped as it should be now, it is wrapped again.
+    async fn unwrapped(&mut self, name: &str, stored: Vec<u8>) -> Result<Vec<u8>, SecretsError> {
+        debug_assert!(NAMES.contains(&name), "`{name}` was not looked for when the secrets were opened");
         let Unwrapped { value, stored_as } = self.wrapping.unwrap(name, &stored)?;
         let count = match stored_as {
             StoredAs::Now => return Ok(value),

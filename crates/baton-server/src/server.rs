@@ -28,10 +28,10 @@ use crate::mount::{Mount, MountError, SkillEntry};
 use crate::net::{self, Connections, Cors, IpRange, Observer};
 use crate::public_url::PublicUrl;
 use crate::push::options::PushOptions;
-use crate::push::{Parts, Push};
+use crate::push::{Keys, Parts, Push, admin::Webhooks};
 #[cfg(feature = "master-key")]
 use crate::secrets::MasterKeys;
-use crate::secrets::{CALLERS, CURSOR, Secrets, WEBHOOK_IDS};
+use crate::secrets::{CALLERS, CURSOR, Secrets};
 use crate::service::{Cursors, Limits, Service};
 use crate::site::Site;
 use crate::store::memory::MemoryStore;
@@ -78,6 +78,7 @@ pub struct Server {
     site: Arc<Site>,
     network: net::Network,
     drain: Duration,
+    webhooks: Webhooks,
     #[cfg(feature = "tls")]
     tls: Option<net::Tls>,
 }
@@ -152,6 +153,11 @@ impl Server {
             #[cfg(feature = "tls")]
             self.tls.clone(),
         )
+    }
+
+    /// For operators: lists webhooks, replays those that failed, and switches them off.
+    pub fn webhooks(&self) -> Webhooks {
+        self.webhooks.clone()
     }
 
     /// A router to mount in your own application: at the root, merged with its routes, or nested below a path. It is
@@ -541,23 +547,21 @@ impl Builder {
         let mut secrets = Secrets::open(Arc::clone(&self.store), master_keys).await?;
         let cursors = Cursors::new(secrets.get(CURSOR).await?);
         let callers = Callers::new(secrets.get(CALLERS).await?);
-        let (id_key, wrapping) = (secrets.get(WEBHOOK_IDS).await?, secrets.wrapping());
+        let (store, clock) = (&self.store, Arc::clone(&self.clock));
+        let keys = Keys::open(&mut secrets, self.push.as_ref(), store, &clock, public_url.as_ref()).await?;
         secrets.finish();
         let agents = mounts.iter().map(|mount| &mount.id);
         let telemetry = Telemetry::new(agents, callers, self.metrics, self.log_requests);
-        let clock = Arc::clone(&self.clock);
         let engine = Engine::new(self.store, logics, self.options, self.clock, telemetry);
         let parts = Parts {
             registry: Arc::clone(engine.webhooks()),
             store: engine.store().clone(),
-            clock,
-            wrapping,
-            id_key,
+            clock: Arc::clone(&clock),
+            keys,
             telemetry: engine.telemetry().clone(),
             stopping: engine.stopping().clone(),
         };
-        let push =
-            self.push.map(|options| Push::new(options, parts)).transpose().map_err(StartError::Push)?;
+        let push = self.push.map(|given| Push::new(given, parts)).transpose().map_err(StartError::Push)?;
         // All agents share one limit on streams.
         let Connections { max_streams, max_streams_per_owner, .. } = *network.connections();
         let streams = StreamSlots::new(max_streams, max_streams_per_owner);
@@ -575,21 +579,18 @@ impl Builder {
             Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams, extended, push)
         });
         let services = services.collect();
-        let site =
-            Site::new(engine.clone(), self.authenticator, public_url.clone(), trusted.clone(), services);
+        let site = Site::new(engine.clone(), self.authenticator, public_url, trusted, services, push.clone());
         let site = Arc::new(site?);
         // Last: tasks of an earlier process are recovered only once nothing else can keep this server from starting.
         engine.recover().await?;
         if let Some(push) = &push {
-            let open = push.start().await?;
-            if open > 0 {
-                tracing::info!(webhooks = open, "delivering webhooks of unfinished tasks");
-            }
+            push.start().await?;
         }
         Ok(Server {
             site,
             network,
             drain: self.drain,
+            webhooks: Webhooks::of_server(engine.store().clone(), clock, push),
             #[cfg(feature = "tls")]
             tls,
         })

@@ -15,6 +15,7 @@ use crate::engine::caller::Caller;
 use crate::mount::MountError;
 use crate::net::{IpRange, forwarded_for};
 use crate::public_url::PublicUrl;
+use crate::push::{Jwt, Push};
 use crate::service::Service;
 use crate::service::rates::RateLimiter;
 use crate::telemetry::labels::Limited;
@@ -34,6 +35,8 @@ pub(crate) struct Site {
     at_root: Vec<Arc<str>>,
     request_ids: RequestIds,
     rates: RateLimiter,
+    /// If calls of webhooks carry JWTs.
+    jwt: Option<Jwt>,
 }
 
 /// The agent that a path is for, and the rest of the path.
@@ -53,6 +56,7 @@ impl Site {
         public_url: Option<PublicUrl>,
         trusted: Vec<IpRange>,
         mut agents: Vec<Service>,
+        push: Option<Push>,
     ) -> Result<Self, MountError> {
         agents.sort_by_key(|service| std::cmp::Reverse(service.prefix().len()));
         for (at, service) in agents.iter().enumerate() {
@@ -78,6 +82,7 @@ impl Site {
             at_root,
             request_ids,
             rates,
+            jwt: push.and_then(|push| push.jwt().cloned()),
         })
     }
 
@@ -107,6 +112,10 @@ impl Site {
 
     pub(crate) fn authenticator(&self) -> &Arc<dyn Authenticator> {
         &self.authenticator
+    }
+
+    pub(crate) fn webhook_jwt(&self) -> Option<&Jwt> {
+        self.jwt.as_ref()
     }
 
     pub(crate) fn agents(&self) -> &[Service] {

@@ -50,7 +50,7 @@ struct Cli {
 /// The commands by what they are for; the help shows them in this order.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Call an agent", &["send", "chat", "task", "listen", "card", "auth", "config", "conformance"]),
-    ("Serve agents", &["serve", "demo-server", "key", "hash-password"]),
+    ("Serve agents", &["serve", "demo-server", "key", "push", "hash-password"]),
     ("Test agents and clients", &["test", "bench", "fault-proxy"]),
     ("Other", &["completion", "help"]),
 ];
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Issue, list and revoke API keys, on a running server or in its store.
     #[command(subcommand, after_help = commands::key::EXAMPLES)]
     Key(commands::key::KeyVerb),
+    /// List webhooks, send again what failed, and switch webhooks off, on a running server or in its store.
+    #[command(subcommand, after_help = commands::push::EXAMPLES)]
+    Push(commands::push::PushVerb),
     /// Read a password from the standard input and print its stored form, for the users of `[auth]`.
     HashPassword(commands::hash_password::HashPassword),
     /// Test whether any agent conforms to the A2A specification.

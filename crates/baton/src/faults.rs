@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `BATON_FAULT_POINT=name:n` | the process kills itself (SIGKILL) when it reaches that point for the n-th time |
 //! | `BATON_FAULT_PANIC=name:text` | the thread that reaches that point first panics with this text |
+//! | `BATON_FAULT_PUSH_PACE=0.00001` | multiplies the waits between the calls of a webhook, which are hours otherwise |
 //! | `BATON_FAULT_SYNC=off` | SQLite never syncs; shows that a test of durability can fail |
 
 use std::env;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use baton_server::PushOptions;
 use baton_server::points::{self, Point};
 use baton_server::store::sqlite::{Options, Synchronous};
 
@@ -17,6 +19,7 @@ use crate::exit::Failure;
 
 const POINT: &str = "BATON_FAULT_POINT";
 const PANIC: &str = "BATON_FAULT_PANIC";
+const PACE: &str = "BATON_FAULT_PUSH_PACE";
 const SYNC: &str = "BATON_FAULT_SYNC";
 
 /// The point at which the process kills itself, and after how many more visits.
@@ -84,4 +87,15 @@ pub(crate) fn store_options(mut options: Options) -> Options {
         options.synchronous = Synchronous::Off;
     }
     options
+}
+
+/// The options of webhooks with the faults applied.
+pub(crate) fn push_options(mut options: PushOptions) -> Result<PushOptions, Failure> {
+    if let Ok(asked) = env::var(PACE) {
+        let pace = asked.parse().ok().filter(|pace| (0.0..=1.0).contains(pace));
+        options.pace =
+            pace.ok_or_else(|| Failure::usage(format!("{PACE}: expected 0 to 1, not {asked:?}")))?;
+        tracing::warn!("{PACE}={asked}: webhooks that fail are called again sooner than they should be");
+    }
+    Ok(options)
 }

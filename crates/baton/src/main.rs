@@ -87,6 +87,7 @@ fn run(typed: Typed) -> Result<(), Failure> {
             },
             Command::DemoServer(args) => Box::pin(commands::demo_server::run(args)).await,
             Command::Key(verb) => Box::pin(commands::key::run(verb)).await,
+            Command::Push(verb) => Box::pin(commands::push::run(verb)).await,
             Command::Bench(args) => Box::pin(commands::bench::run(*args)).await,
             Command::FaultProxy(args) => commands::fault_proxy::run(args).await,
             Command::Test(args) => commands::test::run(*args).await,

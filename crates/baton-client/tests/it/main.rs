@@ -29,5 +29,7 @@ mod states;
 mod streams;
 /// TLS: whom the client trusts, and who it is.
 mod tls;
+/// Calls of webhooks that the agent has signed with a key of its own.
+mod webhook_keys;
 /// Webhooks, in every dialect.
 mod webhooks;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use axum::body::Body;
@@ -150,9 +150,10 @@ impl Exchange<'_> {
     ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
         Box::pin(async move {
             let (service, context, operation) = (self.service, self.context, self.call.operation());
-            let dispatched = service.dispatch(&context, self.call);
+            // In its place: moved, it would be copied, and it is large.
+            let mut dispatched = pin!(service.dispatch(&context, self.call));
             let answered = if may_wait_long(operation) {
-                let valid = while_valid(&context.principal, dispatched);
+                let valid = while_valid(&context.principal, dispatched.as_mut());
                 valid.await.ok_or_else(|| self.authenticator.no_longer_valid(&context.principal))?
             } else {
                 dispatched.await
@@ -192,8 +193,7 @@ fn may_wait_long(operation: Operation) -> bool {
 
 /// Does the work while the caller's credentials are valid; `None` as soon as they are not. Dropping the work is what happens as
 /// well if the client goes away: what it began goes on without it. A caller who is answered at once pays nothing for this.
-async fn while_valid<T>(principal: &Principal, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
+async fn while_valid<T>(principal: &Principal, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
         return Some(done);
     }

@@ -17,7 +17,7 @@ use super::health::{self, Probe};
 use super::http_json::{self, Routed};
 use super::jsonrpc::{self, Endpoint};
 use super::request_log::{RequestLog, Route};
-use super::{incoming, index, metrics, respond};
+use super::{incoming, index, metrics, respond, webhook_keys};
 use crate::auth::{AuthRequest, Challenge, Principal, TlsPeer};
 use crate::engine::caller::Caller;
 use crate::net::TooManyRequests;
@@ -123,6 +123,11 @@ async fn about_server(
             log.exclude();
             return Some(metrics::answer(site.engine(), headers).await);
         }
+    }
+    if let Some(jwt) = site.webhook_jwt()
+        && site.below_base(path).trim_end_matches('/') == webhook_keys::PATH
+    {
+        return Some(webhook_keys::handle(jwt, method, log).await);
     }
     None
 }

@@ -18,6 +18,7 @@ mod request_id;
 mod request_log;
 mod respond;
 mod stored_answer;
+mod webhook_keys;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -162,7 +162,8 @@ impl Inner {
             };
         }
         if let Some(id) = incoming.client_task_id.clone() {
-            return self.send_named(scope, id, incoming).await;
+            // Boxed: only clients of 0.1 name new tasks, and the others need no memory for it.
+            return Box::pin(self.send_named(scope, id, incoming)).await;
         }
         match incoming.message.task_id.clone() {
             Some(id) => self.send_to_task(scope, id, incoming).await,
@@ -474,7 +475,8 @@ impl NewTask {
         generation: Generation,
     ) -> Result<Option<UnbornWebhook>, Error> {
         let Some(inline) = inline else { return Ok(None) };
-        let new = inline.push.prepare(&self.turn.id, generation, &inline.config)?;
+        let trace = self.draft.snapshot.trace.clone();
+        let new = inline.push.prepare(&self.turn.id, generation, &inline.config, trace)?;
         let unborn = UnbornWebhook { push: inline.push, task: self.turn.id.clone(), new: new.clone() };
         self.draft.add_webhook(new);
         Ok(Some(unborn))

@@ -1,18 +1,37 @@
-//! Bounds the calls to each host, so that a slow one never holds the places of others.
+//! Bounds the calls to each host and for each owner, so that slow receivers never hold the places of others.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use baton_protocol::domain::Timestamp;
 
+use super::options::PushOptions;
 use super::registry::Job;
 
 /// After so many failures in a row, a host gets one call at a time until one of them succeeds.
 const TROUBLED: u32 = 5;
 
-/// The hosts that are being called or were not reached lately.
+/// So many hosts are known before those that have nothing under way are forgotten.
+const MANY_HOSTS: usize = 4096;
+
+/// The hosts and owners whose calls are under way, and the jobs that wait for one of these calls to end.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints {
+    bounds: Bounds,
     hosts: HashMap<String, Endpoint>,
+    owners: HashMap<Arc<str>, Owner>,
+    /// Jobs that waited and may be able to begin now.
+    again: VecDeque<Job>,
+    /// Hosts are looked through when there are so many.
+    forget_at: usize,
+}
+
+/// Most calls at the same time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    per_host: usize,
+    /// Hosts that hang can have as many names as somebody wants, so an owner leaves some places to others.
+    per_owner: usize,
 }
 
 #[derive(Debug, Default)]
@@ -25,41 +44,73 @@ struct Endpoint {
     queue: VecDeque<Job>,
 }
 
+#[derive(Debug, Default)]
+struct Owner {
+    calls: usize,
+    /// Jobs that wait for a place.
+    queue: VecDeque<Job>,
+}
+
 /// What to do with a job.
 #[derive(Debug)]
 pub(super) enum Admitted {
     /// Begin.
     Now(Box<Job>),
-    /// It waits for one of the host's own calls to end.
+    /// It waits for a call to the same host, or of the same owner, to end.
     Queued,
     /// The host is paused: not before this time.
     Paused(Box<Job>, Timestamp),
 }
 
 impl Endpoints {
+    pub(super) fn new(options: &PushOptions) -> Self {
+        let bounds = Bounds {
+            per_host: options.per_host.max(1),
+            per_owner: (options.at_once - options.at_once / 4).max(1),
+        };
+        Endpoints { bounds, forget_at: MANY_HOSTS, ..Endpoints::default() }
+    }
+
+    /// A job that waited here; it has to be admitted again.
+    pub(super) fn next(&mut self) -> Option<Job> {
+        self.again.pop_front()
+    }
+
     /// Admits a job that calls this host.
-    pub(super) fn admit(&mut self, host: &str, job: Job, per_host: usize, now: Timestamp) -> Admitted {
+    pub(super) fn admit(&mut self, host: &str, job: Job, now: Timestamp) -> Admitted {
+        self.forget_idle_hosts(now);
         let endpoint = self.hosts.entry(host.to_owned()).or_default();
         if let Some(until) = endpoint.paused_until.filter(|until| *until > now) {
             return Admitted::Paused(Box::new(job), until);
         }
-        if endpoint.calls >= endpoint.places(per_host) {
+        let name = Arc::clone(&job.scope.owner);
+        let owner = self.owners.entry(name).or_default();
+        if owner.calls >= self.bounds.per_owner {
+            owner.queue.push_back(job);
+            // It leaves its turn at the host to the next one.
+            endpoint.release(self.bounds, &mut self.again);
+            return Admitted::Queued;
+        }
+        if endpoint.calls >= endpoint.places(self.bounds) {
             endpoint.queue.push_back(job);
+            owner.release(self.bounds, &mut self.again);
             return Admitted::Queued;
         }
         endpoint.calls += 1;
+        owner.calls += 1;
         Admitted::Now(Box::new(job))
     }
 
-    /// A call has ended. Answers the next job of this host, if one may begin; it has its place already.
-    pub(super) fn ended(
-        &mut self,
-        host: &str,
-        call: Call,
-        per_host: usize,
-        now: Timestamp,
-    ) -> Option<Box<Job>> {
-        let endpoint = self.hosts.get_mut(host)?;
+    /// A call has ended.
+    pub(super) fn ended(&mut self, host: &str, owner: &Arc<str>, call: Call, now: Timestamp) {
+        if let Some(of_owner) = self.owners.get_mut(owner) {
+            of_owner.calls -= 1;
+            of_owner.release(self.bounds, &mut self.again);
+            if of_owner.calls == 0 && of_owner.queue.is_empty() {
+                self.owners.remove(owner);
+            }
+        }
+        let Some(endpoint) = self.hosts.get_mut(host) else { return };
         endpoint.calls -= 1;
         match call {
             Call::Succeeded => (endpoint.failures, endpoint.paused_until) = (0, None),
@@ -69,19 +120,23 @@ impl Endpoints {
             }
             Call::None => {}
         }
-        let paused = endpoint.paused_until.is_some_and(|until| until > now);
-        // Jobs of a paused host go through one by one and are sent back by `admit`'s rule when they are taken again.
-        if endpoint.calls < endpoint.places(per_host)
-            && !paused
-            && let Some(job) = endpoint.queue.pop_front()
-        {
-            endpoint.calls += 1;
-            return Some(Box::new(job));
+        if endpoint.paused_until.is_none_or(|until| until <= now) {
+            endpoint.release(self.bounds, &mut self.again);
         }
         if endpoint.calls == 0 && endpoint.queue.is_empty() && endpoint.failures == 0 {
             self.hosts.remove(host);
         }
-        None
+    }
+
+    /// Hosts that failed are remembered for their failures. There can be as many as callers have names for.
+    fn forget_idle_hosts(&mut self, now: Timestamp) {
+        if self.hosts.len() < self.forget_at {
+            return;
+        }
+        self.hosts.retain(|_, host| {
+            host.calls > 0 || !host.queue.is_empty() || host.paused_until.is_some_and(|until| until > now)
+        });
+        self.forget_at = MANY_HOSTS.max(2 * self.hosts.len());
     }
 
     /// The jobs that wait for a host that is paused, with the time until when: they wait elsewhere.
@@ -89,6 +144,25 @@ impl Endpoints {
         let endpoint = self.hosts.get_mut(host)?;
         let until = endpoint.paused_until.filter(|until| *until > now)?;
         Some((until, std::mem::take(&mut endpoint.queue)))
+    }
+}
+
+impl Endpoint {
+    fn places(&self, bounds: Bounds) -> usize {
+        if self.failures >= TROUBLED { 1 } else { bounds.per_host }
+    }
+
+    /// Lets as many jobs try again as there are places.
+    fn release(&mut self, bounds: Bounds, again: &mut VecDeque<Job>) {
+        let free = self.places(bounds).saturating_sub(self.calls).min(self.queue.len());
+        again.extend(self.queue.drain(..free));
+    }
+}
+
+impl Owner {
+    fn release(&mut self, bounds: Bounds, again: &mut VecDeque<Job>) {
+        let free = bounds.per_owner.saturating_sub(self.calls).min(self.queue.len());
+        again.extend(self.queue.drain(..free));
     }
 }
 
@@ -102,12 +176,6 @@ pub(super) enum Call {
     },
     /// There was nothing to send.
     None,
-}
-
-impl Endpoint {
-    fn places(&self, per_host: usize) -> usize {
-        if self.failures >= TROUBLED { 1 } else { per_host.max(1) }
-    }
 }
 
 #[cfg(test)]
@@ -139,53 +207,119 @@ mod tests {
         matches!(admitted, Admitted::Now(_))
     }
 
+    /// Two calls for each host, six for each owner.
+    fn endpoints() -> Endpoints {
+        Endpoints::new(&PushOptions { per_host: 2, at_once: 8, ..PushOptions::default() })
+    }
+
+    impl Endpoints {
+        fn begins(&mut self, host: &str, job: Job) -> bool {
+            is_now(&self.admit(host, job, at(0)))
+        }
+
+        fn end(&mut self, host: &str, call: Call) {
+            self.ended(host, &Arc::from("o"), call, at(0));
+        }
+    }
+
     #[test]
     fn s14_a_slow_host_holds_its_own_places_only() {
-        let mut endpoints = Endpoints::default();
-        let begun: Vec<bool> =
-            (0..4).map(|key| is_now(&endpoints.admit("slow", job(key), 2, at(0)))).collect();
+        let mut endpoints = endpoints();
+        let begun: Vec<bool> = (0..4).map(|key| endpoints.begins("slow", job(key))).collect();
         assert_eq!(begun, [true, true, false, false]);
-        assert!(is_now(&endpoints.admit("quick", job(9), 2, at(0))));
-        let next = endpoints.ended("slow", Call::Succeeded, 2, at(0)).unwrap();
-        assert_eq!(next.key, TaskKey(2), "in their order");
+        assert!(endpoints.begins("quick", job(9)));
+        endpoints.end("slow", Call::Succeeded);
+        let next = endpoints.next().unwrap();
+        assert_eq!((next.key, endpoints.next().is_none()), (TaskKey(2), true), "in their order, one for one");
+        assert!(endpoints.begins("slow", next));
+    }
+
+    #[test]
+    fn s14_an_owner_of_many_slow_hosts_leaves_places_to_others() {
+        let mut endpoints = endpoints();
+        let begun = (0..20).filter(|key| endpoints.begins(&format!("slow-{key}"), job(*key))).count();
+        assert_eq!(begun, 6, "of eight");
+        let other = || Job { scope: Scope::new("a", "", "other"), ..job(99) };
+        assert!(endpoints.begins("slow-7", other()), "the jobs that wait hold no place of their hosts");
+        endpoints.end("slow-0", Call::Failed { pause_until: None });
+        let next = endpoints.next().unwrap();
+        assert_eq!(next.key, TaskKey(6));
+        assert!(endpoints.begins("slow-6", next) && endpoints.next().is_none());
+    }
+
+    /// Whoever waits for an owner's place leaves the turn at its host to the next, and the other way round.
+    #[test]
+    fn s14_no_place_stays_empty_while_a_job_waits_for_it() {
+        let other = |key| Job { scope: Scope::new("a", "", "other"), ..job(key) };
+        let mut endpoints = endpoints();
+        for key in 0..2 {
+            assert!(endpoints.begins("shared", other(key)));
+        }
+        for host in 0..5 {
+            assert!(endpoints.begins(&format!("own-{host}"), job(10)));
+        }
+        // Both wait for the host; then the owner of the first has no place left.
+        assert!(!endpoints.begins("shared", job(20)) && !endpoints.begins("shared", other(21)));
+        assert!(endpoints.begins("own-6", job(10)));
+        endpoints.ended("shared", &Arc::from("other"), Call::Succeeded, at(0));
+        let first = endpoints.next().unwrap();
+        assert!(!endpoints.begins("shared", first));
+        let second = endpoints.next().unwrap();
+        assert_eq!(second.key, TaskKey(21));
+        assert!(endpoints.begins("shared", second));
+        // A place of the owner's, but none at the host: the next job of the owner has it.
+        assert!(!endpoints.begins("own-7", job(30)));
+        endpoints.end("own-6", Call::Succeeded);
+        let first = endpoints.next().unwrap();
+        assert_eq!(first.key, TaskKey(20));
+        assert!(!endpoints.begins("shared", first));
+        let second = endpoints.next().unwrap();
+        assert!(second.key == TaskKey(30) && endpoints.begins("own-7", second));
     }
 
     #[test]
     fn s14_a_host_that_fails_gets_one_call_at_a_time() {
-        let mut endpoints = Endpoints::default();
+        let mut endpoints = endpoints();
         for _ in 0..5 {
-            assert!(is_now(&endpoints.admit("down", job(1), 4, at(0))));
-            endpoints.ended("down", Call::Failed { pause_until: None }, 4, at(0));
+            assert!(endpoints.begins("down", job(1)));
+            endpoints.end("down", Call::Failed { pause_until: None });
         }
-        assert!(is_now(&endpoints.admit("down", job(1), 4, at(0))));
-        assert!(matches!(endpoints.admit("down", job(2), 4, at(0)), Admitted::Queued));
-        assert_eq!(endpoints.ended("down", Call::Succeeded, 4, at(0)).unwrap().key, TaskKey(2));
-        assert!(is_now(&endpoints.admit("down", job(3), 4, at(0))));
+        assert!(endpoints.begins("down", job(1)));
+        assert!(!endpoints.begins("down", job(2)));
+        endpoints.end("down", Call::Succeeded);
+        let next = endpoints.next().unwrap();
+        assert!(next.key == TaskKey(2) && endpoints.begins("down", next) && endpoints.begins("down", job(3)));
     }
 
     #[test]
     fn s14_a_host_that_asks_for_a_pause_gets_it() {
-        let mut endpoints = Endpoints::default();
-        assert!(is_now(&endpoints.admit("busy", job(1), 1, at(0))));
-        assert!(matches!(endpoints.admit("busy", job(2), 1, at(0)), Admitted::Queued));
-        let paused = Call::Failed { pause_until: Some(at(30)) };
-        assert!(endpoints.ended("busy", paused, 1, at(0)).is_none());
+        let mut endpoints = Endpoints::new(&PushOptions { per_host: 1, ..PushOptions::default() });
+        assert!(endpoints.begins("busy", job(1)));
+        assert!(!endpoints.begins("busy", job(2)));
+        endpoints.end("busy", Call::Failed { pause_until: Some(at(30)) });
+        assert!(endpoints.next().is_none());
         let (until, waiting) = endpoints.take_paused("busy", at(0)).unwrap();
         assert_eq!((until, waiting.len()), (at(30), 1));
-        assert!(
-            matches!(endpoints.admit("busy", job(3), 1, at(29)), Admitted::Paused(_, until) if until == at(30))
-        );
-        assert!(is_now(&endpoints.admit("busy", job(3), 1, at(30))));
+        let refused = endpoints.admit("busy", job(3), at(29));
+        assert!(matches!(refused, Admitted::Paused(_, until) if until == at(30)));
+        assert!(is_now(&endpoints.admit("busy", job(3), at(30))));
     }
 
     #[test]
-    fn s14_hosts_that_are_done_with_are_forgotten() {
-        let mut endpoints = Endpoints::default();
+    fn s14_hosts_and_owners_that_are_done_with_are_forgotten() {
+        let mut endpoints = endpoints();
         for host in 0..1000 {
             let host = host.to_string();
-            assert!(is_now(&endpoints.admit(&host, job(1), 4, at(0))));
-            assert!(endpoints.ended(&host, Call::Succeeded, 4, at(0)).is_none());
+            assert!(endpoints.begins(&host, job(1)));
+            endpoints.end(&host, Call::Succeeded);
         }
-        assert_eq!(endpoints.hosts.len(), 0);
+        assert!(endpoints.hosts.is_empty() && endpoints.owners.is_empty() && endpoints.next().is_none());
+        // Those that fail are remembered for a while.
+        for host in 0..3 * MANY_HOSTS {
+            let host = host.to_string();
+            assert!(endpoints.begins(&host, job(1)));
+            endpoints.end(&host, Call::Failed { pause_until: None });
+        }
+        assert!(endpoints.hosts.len() <= MANY_HOSTS, "{}", endpoints.hosts.len());
     }
 }

@@ -1,71 +1,214 @@
 //! Webhooks that failed for good, kept for the operator: who reads them can see what was not delivered and send it again.
+//!
+//! The record of one is `1 F` and, on the next line, its JSON.
 
+use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use baton_protocol::wire::stored;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Shared;
-use super::deliver::Outcome;
 use super::registry::Job;
-use crate::store::record::fold;
-use crate::store::{FailedWebhook, WebhookCursor};
+use crate::engine::{WatchedStore, large};
+use crate::store::{FailedWebhook, StoreError, StoreResult, TaskKey, WebhookCursor, WebhookState, Weighed};
 
 /// Of a task that is larger than this, only the id is kept.
 const MAX_TASK_BYTES: usize = 64 * 1024;
 
-/// What is kept of a failed webhook.
+const HEADER: &[u8] = b"1 F\n";
+
+/// What is kept of a failed webhook. Its address may have a secret in its query, so it cannot be printed.
+#[derive(Clone)]
+pub(super) struct FailedRecord {
+    pub(super) scope: Scope,
+    pub(super) task: TaskId,
+    /// The first event that was not delivered.
+    pub(super) number: u64,
+    pub(super) attempts: u32,
+    pub(super) reason: String,
+    /// If it was switched off: by whom.
+    pub(super) off: Option<SwitchedOff>,
+    /// The webhook's own record.
+    pub(super) webhook: Bytes,
+    pub(super) last: Option<LastTask>,
+}
+
+/// Who has switched a webhook off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum SwitchedOff {
+    Receiver,
+    Operator,
+}
+
+/// A task as it was when its webhook failed.
+#[derive(Clone)]
+pub(super) struct LastTask {
+    /// The number of its last event. Records of earlier versions do not have it.
+    pub(super) version: Option<u64>,
+    /// In its stored form.
+    pub(super) json: Box<RawValue>,
+}
+
+/// The second line.
 #[derive(Serialize, Deserialize)]
 struct Json {
     agent: String,
     tenant: String,
     owner: String,
     task: String,
-    /// The first event that was not delivered.
     number: u64,
     attempts: u32,
     reason: String,
-    /// The webhook's own record, as text.
     webhook: String,
-    /// The task as it was, if it is small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    off: Option<SwitchedOff>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Box<RawValue>>,
 }
 
-impl Shared {
-    /// Keeps a webhook that failed, with the task as it is now.
-    pub(super) async fn set_aside(&self, job: &Job, cursor: WebhookCursor, outcome: &Outcome) {
+impl FailedRecord {
+    pub(super) fn to_stored(&self) -> Bytes {
+        let last = self.last.as_ref();
         let json = Json {
-            agent: job.scope.agent.to_string(),
-            tenant: job.scope.tenant.to_string(),
-            owner: job.scope.owner.to_string(),
-            task: job.task.to_string(),
+            agent: self.scope.agent.to_string(),
+            tenant: self.scope.tenant.to_string(),
+            owner: self.scope.owner.to_string(),
+            task: self.task.to_string(),
+            number: self.number,
+            attempts: self.attempts,
+            reason: self.reason.clone(),
+            webhook: String::from_utf8_lossy(&self.webhook).into_owned(),
+            off: self.off,
+            version: last.and_then(|last| last.version),
+            last: last.map(|last| last.json.clone()),
+        };
+        let mut record = HEADER.to_vec();
+        serde_json::to_writer(&mut record, &json).expect("strings into memory cannot fail");
+        Bytes::from(record)
+    }
+
+    pub(super) fn from_stored(record: &[u8]) -> StoreResult<Self> {
+        let damaged = |what: &str| StoreError::damaged(format!("failed webhook: {what}"));
+        let json = record.strip_prefix(HEADER);
+        let json = json.ok_or_else(|| {
+            damaged("a format this version does not know; was it written by a newer Baton?")
+        })?;
+        // The text of serde's error could quote the record.
+        let json: Json = serde_json::from_slice(json).map_err(|_| damaged("not its JSON"))?;
+        Ok(FailedRecord {
+            scope: Scope::new(&json.agent, &json.tenant, &json.owner),
+            task: TaskId::parse(&json.task).map_err(|_| damaged("bad task id"))?,
+            number: json.number,
+            attempts: json.attempts,
+            reason: json.reason,
+            off: json.off,
+            webhook: Bytes::from(json.webhook),
+            last: json.last.map(|last| LastTask { version: json.version, json: last }),
+        })
+    }
+
+    /// The record of a webhook that is not called again; the cursor says why, and how far it got.
+    pub(super) async fn of(store: &WatchedStore, job: &Job, cursor: WebhookCursor, reason: &str) -> Self {
+        FailedRecord {
+            scope: job.scope.clone(),
+            task: job.task.clone(),
             number: cursor.task_as_of.unwrap_or(cursor.done + 1),
             attempts: cursor.failures,
-            reason: outcome.for_owner(),
-            webhook: String::from_utf8_lossy(&job.webhook.record).into_owned(),
-            last: self.last_task(job).await,
-        };
-        let mut record = b"1 F\n".to_vec();
-        serde_json::to_writer(&mut record, &json).expect("strings into memory cannot fail");
-        let failed = FailedWebhook {
-            key: job.key,
-            id: job.webhook.id.clone(),
-            at: self.now(),
-            record: Bytes::from(record),
-        };
+            reason: reason.to_owned(),
+            off: (cursor.state == WebhookState::Disabled).then_some(SwitchedOff::Receiver),
+            webhook: job.webhook.record.clone(),
+            last: last_task(store, job).await,
+        }
+    }
+
+    pub(super) fn into_failed(self, key: TaskKey, id: &PushConfigId, at: Timestamp) -> FailedWebhook {
+        FailedWebhook { key, id: id.clone(), at, record: self.to_stored() }
+    }
+}
+
+async fn last_task(store: &WatchedStore, job: &Job) -> Option<LastTask> {
+    let Weighed::Light(loaded) = store.load_within(&job.scope, &job.task, MAX_TASK_BYTES).await.ok()?? else {
+        return None;
+    };
+    // Another task may have the id by now.
+    if loaded.head.key != job.key {
+        return None;
+    }
+    let version = Some(loaded.head.version);
+    let mut json = Vec::new();
+    stored::write_task(&mut json, &large::fold(loaded).await.ok()?.1.task);
+    let json = RawValue::from_string(String::from_utf8(json).ok()?).ok()?;
+    Some(LastTask { version, json })
+}
+
+impl Shared {
+    /// Keeps a webhook that is not called again, with the task as it is now.
+    pub(super) async fn set_aside(&self, job: &Job, cursor: WebhookCursor, reason: &str) {
+        let record = FailedRecord::of(&self.store, job, cursor, reason).await;
+        let failed = record.into_failed(job.key, &job.webhook.id, self.now());
         if let Err(error) = self.store.put_failed_webhook(failed, self.options.max_failed).await {
             tracing::warn!(task.id = %job.task, %error, "a failed webhook could not be kept for replay");
         }
     }
 
-    async fn last_task(&self, job: &Job) -> Option<Box<RawValue>> {
-        let loaded = self.store.load(&job.scope, &job.task).await.ok()??;
-        if loaded.bytes() > MAX_TASK_BYTES {
-            return None;
+    /// Drops what was kept of a webhook that its owner has removed or replaced.
+    pub(super) async fn forget_failed(&self, key: TaskKey, id: &PushConfigId) {
+        if let Err(error) = self.store.remove_failed_webhook(key, id).await {
+            tracing::warn!(webhook.id = %id, %error, "what was kept of a failed webhook could not be removed");
         }
-        let mut json = Vec::new();
-        stored::write_task(&mut json, &fold(&loaded).ok()?.task);
-        RawValue::from_string(String::from_utf8(json).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> FailedRecord {
+        FailedRecord {
+            scope: Scope::new("agent", "", "alice"),
+            task: TaskId::parse("t-1").unwrap(),
+            number: 3,
+            attempts: 10,
+            reason: "the webhook answered with status 500".to_owned(),
+            off: None,
+            webhook: Bytes::from_static(b"1 W\n{\"url\":\"https://example.org\"}"),
+            last: Some(LastTask {
+                version: None,
+                json: RawValue::from_string("{\"id\":\"t-1\"}".to_owned()).unwrap(),
+            }),
+        }
+    }
+
+    /// Never change: stores hold records of these forms.
+    #[test]
+    fn s14_the_forms_of_a_record() {
+        let first = "1 F\n{\"agent\":\"agent\",\"tenant\":\"\",\"owner\":\"alice\",\"task\":\"t-1\",\"number\":3,\
+                     \"attempts\":10,\"reason\":\"the webhook answered with status 500\",\
+                     \"webhook\":\"1 W\\n{\\\"url\\\":\\\"https://example.org\\\"}\",\"last\":{\"id\":\"t-1\"}}";
+        assert_eq!(record().to_stored(), first);
+        let without = first.replace(",\"last\":{\"id\":\"t-1\"}", "");
+        assert_eq!(FailedRecord { last: None, ..record() }.to_stored(), without);
+
+        let last = record().last.map(|last| LastTask { version: Some(7), ..last });
+        let second = first.replace(",\"last\"", ",\"off\":\"operator\",\"version\":7,\"last\"");
+        let off = Some(SwitchedOff::Operator);
+        assert_eq!(FailedRecord { off, last, ..record() }.to_stored(), second);
+
+        for stored in [first, &without, &second] {
+            let read = FailedRecord::from_stored(stored.as_bytes()).unwrap();
+            assert_eq!(read.to_stored(), stored);
+        }
+    }
+
+    #[test]
+    fn s14_a_damaged_record_is_an_error_that_shows_nothing_of_it() {
+        for damaged in ["", "1 F", "2 F\n{}", "1 F\n{}", "1 F\n{\"owner\":\"s3cret\"", "1 W\n{}"] {
+            let Err(error) = FailedRecord::from_stored(damaged.as_bytes()) else { panic!("{damaged}") };
+            assert!(!error.to_string().contains("cret"), "{error}");
+        }
     }
 }

@@ -4,21 +4,31 @@
 //! |---|---|
 //! | `registry` | the open webhooks in memory: which have something to deliver, and when |
 //! | `worker`, `endpoints` | takes them one after the other, and bounds the calls to each host |
+//! | `session` | delivers to one of them |
 //! | `notification` | what is sent, as a function of the log |
-//! | `webhook`, `credentials` | a webhook's record, its secrets and headers |
-//! | `deliver` | one call |
+//! | `webhook`, `credentials`, `jwt` | a webhook's record, its secrets and headers |
+//! | `keys` | the server's own secrets for webhooks |
+//! | `deliver`, `call_trace` | one call, and its part in the task's trace |
 //! | `schedule` | what follows a call, as a pure function |
 //! | `target` | the guard: callers choose URLs, so without it anybody could make the server call its own network |
-//! | `failed` | webhooks that failed for good |
+//! | `failed`, `admin` | webhooks that failed for good, and what their operator can do |
 
+pub(crate) mod admin;
+mod call_trace;
 pub(crate) mod credentials;
 pub(crate) mod deliver;
 mod endpoints;
 mod failed;
+#[cfg(feature = "jwt")]
+pub(crate) mod jwt;
+mod keys;
+#[cfg(not(feature = "jwt"))]
+mod no_jwt;
 pub(crate) mod notification;
 pub(crate) mod options;
 pub(crate) mod registry;
 pub(crate) mod schedule;
+mod session;
 pub(crate) mod target;
 mod webhook;
 mod worker;
@@ -27,12 +37,25 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_protocol::domain::{PushConfig, PushConfigId, Scope, TaskId, Timestamp};
+use baton_protocol::domain::{EventBody, PushConfig, PushConfigId, Scope, TaskId, Timestamp, TraceContext};
 use baton_protocol::{Error, ErrorKind, Generation};
 use bytes::Bytes;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
+use self::call_trace::CallTrace;
 use self::deliver::{DeliverOptions, Deliverer, Outcome, Post};
+#[cfg(feature = "jwt")]
+pub(crate) use self::jwt::Jwt;
+#[cfg(feature = "jwt")]
+use self::jwt::SignedCall;
+pub(crate) use self::keys::Keys;
+#[cfg(not(feature = "jwt"))]
+pub(crate) use self::no_jwt::Jwt;
+#[cfg(not(feature = "jwt"))]
+use self::no_jwt::SignedCall;
 use self::notification::Notification;
 use self::options::PushOptions;
 use self::registry::{Job, Registry, TooMany};
@@ -65,6 +88,7 @@ struct Shared {
     wrapping: Wrapping,
     /// Makes the ids of events.
     id_key: Vec<u8>,
+    jwt: Option<Jwt>,
     telemetry: Telemetry,
     stopping: CancellationToken,
 }
@@ -80,8 +104,7 @@ pub(crate) struct Parts {
     pub(crate) registry: Arc<Registry>,
     pub(crate) store: WatchedStore,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) wrapping: Wrapping,
-    pub(crate) id_key: Vec<u8>,
+    pub(crate) keys: Keys,
     pub(crate) telemetry: Telemetry,
     pub(crate) stopping: CancellationToken,
 }
@@ -101,7 +124,8 @@ impl Push {
         };
         let guard = Guard::new(rules, resolver::system());
         let deliverer = Deliverer::new(guard.clone(), deliver)?;
-        let Parts { registry, store, clock, wrapping, id_key, telemetry, stopping } = parts;
+        let Parts { registry, store, clock, keys: Keys { wrapping, id_key, jwt }, telemetry, stopping } =
+            parts;
         Ok(Push(Arc::new(Shared {
             options,
             registry,
@@ -111,13 +135,14 @@ impl Push {
             clock,
             wrapping,
             id_key,
+            jwt,
             telemetry,
             stopping,
         })))
     }
 
-    /// Finds what is undelivered, and begins to deliver. Answers how many webhooks are open.
-    pub(crate) async fn start(&self) -> StoreResult<usize> {
+    /// Finds what is undelivered, and begins to deliver.
+    pub(crate) async fn start(&self) -> StoreResult<()> {
         let shared = &self.0;
         let mut after = None;
         loop {
@@ -128,8 +153,16 @@ impl Push {
                 shared.registry.put(open);
             }
         }
+        if shared.registry.len() > 0 {
+            tracing::info!(webhooks = shared.registry.len(), "delivering webhooks of unfinished tasks");
+        }
         tokio::spawn(worker::run(Arc::clone(shared)));
-        Ok(shared.registry.len())
+        Ok(())
+    }
+
+    /// Signs calls, if the options say so.
+    pub(crate) fn jwt(&self) -> Option<&Jwt> {
+        self.0.jwt.as_ref()
     }
 
     /// Checks what a caller gives, before anything is stored.
@@ -153,12 +186,13 @@ impl Push {
         })
     }
 
-    /// A webhook in the form for the store. It must have been checked.
+    /// A webhook in the form for the store. It must have been checked. `trace` is that of its task.
     pub(crate) fn prepare(
         &self,
         task: &TaskId,
         generation: Generation,
         config: &PushConfig,
+        trace: Option<TraceContext>,
     ) -> Result<NewWebhook, Error> {
         let shared = &self.0;
         let id = match &config.id {
@@ -171,6 +205,7 @@ impl Push {
             generation,
             events: config.events,
             created_at: shared.clock.now(),
+            trace,
             secrets: webhook::wrap_secrets(&shared.wrapping, task, &id, config).map_err(no_random)?,
         };
         Ok(NewWebhook { id, record: record.to_stored(), most: shared.options.max_per_task })
@@ -193,10 +228,15 @@ impl Push {
         config: &PushConfig,
     ) -> Result<PushConfig, Error> {
         self.check(&scope.owner, config)?;
-        let new = self.prepare(task, generation, config)?;
+        let trace = self.0.trace_of(scope, task).await?;
+        let new = self.prepare(task, generation, config, trace)?;
         match self.0.store.put_webhook(scope, task, new).await.map_err(from_store)? {
             PutWebhook::Stored { key, webhook } => {
                 let shown = self.0.shown(task, &webhook)?;
+                if webhook.cursor.revision > 1 {
+                    // It has replaced one, which may have failed: the new one goes on where that one was.
+                    self.0.forget_failed(key, &webhook.id).await;
+                }
                 if webhook.cursor.state == WebhookState::Open {
                     let (scope, task) = (scope.clone(), task.clone());
                     // An append that came in between has rung; its number is in the head, which is read when it is delivered.
@@ -228,8 +268,12 @@ impl Push {
         let Some(head) = self.0.store.head(scope, task).await.map_err(from_store)? else {
             return Err(not_found(task));
         };
-        self.0.store.remove_webhook(scope, task, id).await.map_err(from_store)?;
+        let was_there = self.0.store.remove_webhook(scope, task, id).await.map_err(from_store)?;
         self.0.registry.remove(head.key, id);
+        if was_there {
+            // Its owner wants no more of it, and its credentials go, too.
+            self.0.forget_failed(head.key, id).await;
+        }
         Ok(())
     }
 }
@@ -264,6 +308,17 @@ impl Shared {
             .ok()
     }
 
+    /// The trace of a task's first message. It is kept with the webhook, so that no delivery has to look for it.
+    async fn trace_of(&self, scope: &Scope, task: &TaskId) -> Result<Option<TraceContext>, Error> {
+        let first = self.store.events(scope, task, 0, 1).await.map_err(from_store)?;
+        // Without its log, a task has ended and its webhooks get nothing.
+        let Some(first) = first.first().filter(|event| event.number == 1) else { return Ok(None) };
+        match first.decode().map_err(from_store)?.body {
+            EventBody::UserMessage { trace, .. } => Ok(trace),
+            _ => Ok(None),
+        }
+    }
+
     /// The events of a task that were appended while its webhook was being stored.
     async fn catch_up(&self, key: crate::store::TaskKey) {
         match self.store.open_webhooks_of(key).await {
@@ -281,11 +336,27 @@ impl Shared {
 
     /// One call.
     async fn call(&self, job: &Job, webhook: &Webhook, notification: &Notification) -> Outcome {
-        let id = event_id(&self.id_key, &job.scope, &job.task, &job.webhook.id, notification.number);
+        let id = event_id(&self.id_key, &job.scope, &job.task, &job.webhook.id, notification);
         let now = u64::try_from(self.clock.now().as_millis() / 1000).unwrap_or_default();
-        let headers = webhook.headers(notification, &id, now);
-        let body = notification.body.clone();
-        self.deliverer.post(&webhook.record.url, Post { headers, body }).await
+        let mut headers = webhook.headers(notification, &id, now);
+        self.add_jwt(&mut headers, &id, job, &webhook.record.url, &notification.body).await;
+        let trace = CallTrace::begin(job, webhook.record.trace.as_ref(), notification);
+        trace.add_to(&mut headers);
+        let post = Post { headers, body: notification.body.clone() };
+        let outcome = self.deliverer.post(&webhook.record.url, post).instrument(trace.span.clone()).await;
+        trace.end(&outcome);
+        outcome
+    }
+
+    /// Our own credentials, unless the webhook has some.
+    async fn add_jwt(&self, headers: &mut HeaderMap, id: &str, job: &Job, url: &str, body: &[u8]) {
+        let Some(jwt) = self.jwt.as_ref().filter(|_| webhook::has_no_credentials(headers)) else { return };
+        // A URL that cannot be called is not called.
+        let Ok(receiver) = self.guard.check(url) else { return };
+        let call = SignedCall { id, task: &job.task, receiver: &receiver, body };
+        if let Some(value) = jwt.authorization(&call).await {
+            headers.insert(AUTHORIZATION, value);
+        }
     }
 
     /// The number of the task's last event.
@@ -294,10 +365,10 @@ impl Shared {
         head.map(|head| head.version)
     }
 
-    /// The cursor as it is in the store; `None` if the webhook is gone or the store does not answer.
-    async fn read_again(&self, job: &Job) -> Option<WebhookCursor> {
-        let open = self.store.open_webhooks_of(job.key).await.ok()?;
-        open.into_iter().find(|open| open.webhook.id == job.webhook.id).map(|open| open.webhook.cursor)
+    /// The cursor as it is in the store; `None` if the webhook is gone, or no longer open.
+    async fn read_again(&self, job: &Job) -> StoreResult<Option<WebhookCursor>> {
+        let open = self.store.open_webhooks_of(job.key).await?;
+        Ok(open.into_iter().find(|open| open.webhook.id == job.webhook.id).map(|open| open.webhook.cursor))
     }
 
     /// Removes a webhook for good.

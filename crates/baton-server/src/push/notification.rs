@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use baton_protocol::Generation;
-use baton_protocol::domain::{EventKind, PushEvents, Scope, TaskId};
+use baton_protocol::domain::{EventKind, PushEvents, Scope, Task, TaskId};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::wire::{StreamItem, v0_1};
@@ -27,6 +27,30 @@ pub(crate) struct Notification {
     pub(crate) body: Bytes,
     /// Nothing follows: the task has ended with it.
     pub(crate) is_last: bool,
+    /// It shows the task in place of the event with this number, whose own notification has other bytes.
+    pub(crate) replaces_event: bool,
+}
+
+impl Notification {
+    /// The whole task, as of the event with this number.
+    pub(crate) fn of_task(generation: Generation, number: u64, task: &Task) -> Self {
+        let mut body = Vec::new();
+        match generation {
+            Generation::V1 => Dialect::V1.write_stream_task(&mut body, task),
+            Generation::V0_3 => Dialect::V0_3.write_stream_task(&mut body, task),
+            Generation::V0_1 => {
+                v0_1::write_notification(&mut body, &task.id, task.status.timestamp, &task.status, None);
+            }
+        }
+        let replaces_event = match generation {
+            // The birth of a task is shown as the task.
+            Generation::V1 => number > 1,
+            Generation::V0_3 => false,
+            Generation::V0_1 => true,
+        };
+        let is_last = task.status.state.is_terminal();
+        Notification { number, body: Bytes::from(body), is_last, replaces_event }
+    }
 }
 
 /// What is next in the log.
@@ -94,7 +118,8 @@ impl Notifications {
             self.after = event.number;
             ended |= is_end(event.kind);
             if let Some(body) = notification {
-                return Ok(Next::Send(Notification { number: event.number, body, is_last: ended }));
+                let (number, is_last) = (event.number, ended);
+                return Ok(Next::Send(Notification { number, body, is_last, replaces_event: false }));
             }
         }
     }
@@ -114,19 +139,10 @@ impl Notifications {
     pub(crate) async fn task_as_of(&mut self, number: u64) -> StoreResult<Option<Notification>> {
         self.ready.clear();
         let Some(snapshot) = self.fold_to(number).await? else { return Ok(None) };
-        let mut body = Vec::new();
-        match self.generation {
-            Generation::V1 => Dialect::V1.write_stream_task(&mut body, &snapshot.task),
-            Generation::V0_3 => Dialect::V0_3.write_stream_task(&mut body, &snapshot.task),
-            Generation::V0_1 => {
-                let status = &snapshot.task.status;
-                v0_1::write_notification(&mut body, &self.task, status.timestamp, status, None);
-            }
-        }
-        let is_last = snapshot.state().is_terminal();
+        let notification = Notification::of_task(self.generation, number, &snapshot.task);
         self.after = number;
         self.folded = Some(snapshot);
-        Ok(Some(Notification { number, body: Bytes::from(body), is_last }))
+        Ok(Some(notification))
     }
 
     /// What this event is to the webhook; `None` if it is nothing.

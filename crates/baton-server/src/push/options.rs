@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PushOptions {
-    /// For development: webhooks may have `http` URLs and be on this machine. Off by default.
+    /// For development: webhooks may be on this machine, and have `http` URLs there and at what `allow` names. Off by default.
     pub development: bool,
     /// Receivers in the operator's own network: a host (`hooks.corp.internal`), all hosts of a domain (`*.corp.internal`), an
     /// address or a range (`10.1.0.0/16`). They still need `https`.
@@ -15,7 +15,7 @@ pub struct PushOptions {
     pub extra_roots: Vec<Vec<u8>>,
     /// Longest time for one call.
     pub timeout: Duration,
-    /// Most calls at the same time.
+    /// Most calls at the same time. One owner has at most three quarters of them.
     pub at_once: usize,
     /// Most calls at the same time to one host.
     pub per_host: usize,
@@ -25,6 +25,13 @@ pub struct PushOptions {
     pub max_per_owner: usize,
     /// Most webhooks that are not finished.
     pub max_open: usize,
+    /// Calls of webhooks that were given no credentials carry a JWT, and the server publishes the keys with which receivers
+    /// verify it, at `/.well-known/jwks.json`. Off by default.
+    #[cfg(feature = "jwt")]
+    pub jwt: bool,
+    /// A start makes another key for these JWTs once the newest one has been signing for so long. 90 days by default.
+    #[cfg(feature = "jwt")]
+    pub jwt_key_age: Duration,
     /// Multiplies the waits between attempts. For tests.
     #[doc(hidden)]
     pub pace: f64,
@@ -44,6 +51,10 @@ impl Default for PushOptions {
             max_per_task: 16,
             max_per_owner: 1000,
             max_open: 100_000,
+            #[cfg(feature = "jwt")]
+            jwt: false,
+            #[cfg(feature = "jwt")]
+            jwt_key_age: Duration::from_secs(90 * 24 * 60 * 60),
             pace: 1.0,
             max_failed: 10_000,
         }

@@ -148,6 +148,16 @@ impl Registry {
         self.drop_entry(&mut state, key, id);
     }
 
+    /// Whether the webhook of a job is still the one that was taken: neither removed nor replaced since.
+    pub(crate) fn is_current(&self, key: TaskKey, id: &PushConfigId) -> bool {
+        self.state().entry(key, id).is_some_and(|entry| entry.after.is_none())
+    }
+
+    /// Whether it is being delivered to, or waits for its host.
+    pub(crate) fn is_busy(&self, key: TaskKey, id: &PushConfigId) -> bool {
+        self.state().entry(key, id).is_some_and(|entry| entry.phase == Phase::Busy)
+    }
+
     /// The task has events up to this number.
     pub(crate) fn ring(&self, key: TaskKey, version: u64) {
         if self.open.load(Ordering::Relaxed) == 0 {

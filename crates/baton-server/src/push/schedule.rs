@@ -122,7 +122,8 @@ pub(crate) fn next(policy: Policy, attempt: u32, elapsed: Duration, answer: Answ
     let asked = retry_after.map(|asked| asked + asked.mul_f64(JITTER * unit(jitter)));
     Next::Retry {
         wait: scheduled.max(asked.unwrap_or_default()).min(left),
-        may_skip_to_newest: attempt >= FAILURES_BEFORE_SKIP,
+        // The legacy protocol shows no whole task: what was left out would be lost.
+        may_skip_to_newest: policy == Policy::Standard && attempt >= FAILURES_BEFORE_SKIP,
         pause_endpoint: is_overloaded
             .then(|| retry_after.unwrap_or(THROTTLED).clamp(Duration::from_secs(1), MAX_PAUSE)),
     }
@@ -209,6 +210,7 @@ mod tests {
         let next = |attempt, answer| next(Policy::Legacy, attempt, Duration::ZERO, answer, MIDDLE);
         let waits: Vec<u64> = (1..=3).map(|attempt| wait(next(attempt, FAILED)).as_secs()).collect();
         assert_eq!(waits, [5, 25, 125]);
+        assert!(matches!(next(3, FAILED), Next::Retry { may_skip_to_newest: false, .. }));
         assert_eq!(next(4, FAILED), Next::Remove);
         assert_eq!(next(4, OVERLOADED), Next::Remove);
         assert_eq!(next(2, Answer::Accepted), Next::Advance);

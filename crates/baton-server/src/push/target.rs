@@ -31,7 +31,7 @@ const MAX_ADDRESSES: usize = 64;
 /// What operators decide about webhook targets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TargetRules {
-    /// For development: allows `http` and this machine (loopback) as targets. Off by default.
+    /// For development: allows this machine (loopback), and `http` to it and to what `allow` names. Off by default.
     pub(crate) development: bool,
     /// Receivers in the operator's own network. They still need `https`.
     pub(crate) allow: Vec<AllowedTarget>,
@@ -88,7 +88,11 @@ impl Guard {
             return Err(NoAddress::Count(found.len()));
         }
         let host_allowed = self.rules.allows_host(target.host());
-        match found.iter().find(|address| !self.rules.allows_address(**address, host_allowed)) {
+        let is_allowed = |address: IpAddr| {
+            self.rules.allows_address(address, host_allowed)
+                && (target.is_https() || self.rules.allows_http_to(address, host_allowed))
+        };
+        match found.iter().find(|address| !is_allowed(**address)) {
             Some(refused) => Err(NoAddress::Refused(*refused)),
             None => {
                 Ok(found.into_iter().map(|address| (address.to_canonical(), target.port()).into()).collect())
@@ -101,6 +105,13 @@ impl TargetRules {
     /// True if the operator named this host.
     fn allows_host(&self, host: &Host) -> bool {
         self.allow.iter().any(|allowed| allowed.is_host(host))
+    }
+
+    fn allows_http_to(&self, address: IpAddr, host_allowed: bool) -> bool {
+        self.development
+            && (address::kind(address) == AddressKind::Loopback
+                || host_allowed
+                || self.allow.iter().any(|allowed| allowed.has_address(address)))
     }
 
     fn allows_address(&self, address: IpAddr, host_allowed: bool) -> bool {

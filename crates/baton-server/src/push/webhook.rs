@@ -162,6 +162,11 @@ impl Webhook {
     }
 }
 
+/// Whether a call says nothing about who makes it: no scheme was given, or `Bearer` without a token.
+pub(super) fn has_no_credentials(headers: &HeaderMap) -> bool {
+    headers.get(AUTHORIZATION).is_none_or(|value| value.as_bytes().eq_ignore_ascii_case(b"bearer"))
+}
+
 /// The key of signatures: the token itself if it is a `whsec_` secret, else the SHA-256 of its bytes.
 pub(crate) fn signing_secret(token: &str) -> WebhookSecret {
     let given = if token.starts_with("whsec_") { WebhookSecret::parse(token).ok() } else { None };
@@ -170,14 +175,24 @@ pub(crate) fn signing_secret(token: &str) -> WebhookSecret {
     })
 }
 
-/// The id of an event for one webhook: the same at every attempt, and telling nothing of numbers or names.
-pub(super) fn event_id(key: &[u8], scope: &Scope, task: &TaskId, id: &PushConfigId, number: u64) -> String {
+/// The id of an event for one webhook: the same at every attempt, and telling nothing of numbers or names. A task in place of
+/// an event has another id than the event: a receiver that has the event would drop the task as a repeat.
+pub(super) fn event_id(
+    key: &[u8],
+    scope: &Scope,
+    task: &TaskId,
+    id: &PushConfigId,
+    notification: &Notification,
+) -> String {
     let mut mac: Hmac<Sha256> = Hmac::new_from_slice(key).expect("a key may have any length");
     for part in [&*scope.agent, &*scope.tenant, &*scope.owner, task.as_str(), id.as_str()] {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part.as_bytes());
     }
-    mac.update(&number.to_be_bytes());
+    mac.update(&notification.number.to_be_bytes());
+    if notification.replaces_event {
+        mac.update(b"task");
+    }
     let digest = mac.finalize().into_bytes();
     format!("evt_{}", URL_SAFE_NO_PAD.encode(&digest[..18]))
 }

@@ -1,7 +1,8 @@
 //! Webhook configurations: create, get, list, delete. `capability` has refused them if the card does not declare webhooks.
 
-use baton_protocol::domain::{PushConfig, PushConfigId, TaskId};
-use baton_protocol::{Error, ErrorKind};
+use baton_protocol::domain::{MessageId, PushConfig, PushConfigId, TaskId};
+use baton_protocol::{Error, ErrorKind, Generation};
+use sha2::{Digest as _, Sha256};
 
 use super::{Answered, CallContext, Outcome, Service};
 use crate::engine::{Accepted, Incoming, InlineWebhook, from_store, not_found};
@@ -91,14 +92,24 @@ impl Service {
     ) -> Result<Accepted, Error> {
         let scope = &context.scope;
         let named = incoming.message.task_id.clone().or_else(|| incoming.client_task_id.clone());
-        let (Some(task), Some(inline)) = (named, incoming.webhook.clone()) else {
+        let (Some(task), Some(mut inline)) = (named, incoming.webhook.clone()) else {
             return self.engine().send(scope, incoming).await;
         };
         if self.engine().store().head(scope, &task).await.map_err(from_store)?.is_none() {
             return self.engine().send(scope, incoming).await;
         }
         incoming.webhook = None;
+        if inline.config.id.is_none() && context.generation == Generation::V1 {
+            inline.config.id = Some(id_by(&incoming.record_id));
+        }
         let before = inline.push.list(scope, &task).await?;
+        // The message of a known webhook may be a repeat: then the webhook stays as it is. In 0.1 equal messages may be two.
+        if incoming.client_task_id.is_none() && before.iter().any(|known| known.id == inline.config.id) {
+            let repeat = Incoming { known_only: true, ..incoming.clone() };
+            if let Ok(accepted) = self.engine().send(scope, repeat).await {
+                return Ok(accepted);
+            }
+        }
         let made = inline.push.create(scope, &task, context.generation, &inline.config).await?;
         let accepted = self.engine().send(scope, incoming).await;
         let is_used = matches!(&accepted, Ok(Accepted::Turn(turn)) if !turn.replayed);
@@ -110,4 +121,14 @@ impl Service {
         }
         accepted
     }
+}
+
+/// The id of a webhook that came with this message and without an id. A message that is repeated, since nobody answered, would
+/// have two webhooks otherwise.
+fn id_by(message: &MessageId) -> PushConfigId {
+    let digest = Sha256::digest(message.as_str());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    let id = uuid::Builder::from_custom_bytes(bytes).into_uuid();
+    PushConfigId::parse(&id.to_string()).expect("every id follows the same rules")
 }

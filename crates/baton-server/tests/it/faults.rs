@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use baton_protocol::domain::{MessageId, PushConfigId, Scope, TaskId, Timestamp};
@@ -126,7 +126,8 @@ impl FaultyStore {
     }
 
     fn rule(&self, call: &str, append: Option<&Append>) -> StoreResult<()> {
-        let mut rule = self.failing.lock().unwrap();
+        // A rule may panic.
+        let mut rule = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         match rule.as_mut().and_then(|rule| rule(call, append)) {
             Some(error) => {
                 self.refusals.send_modify(|refused| *refused += 1);

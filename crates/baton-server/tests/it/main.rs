@@ -145,6 +145,18 @@ mod places_shared;
 mod probes;
 /// Webhooks: every event arrives, once and in order, in the form of the generation that asked for it.
 mod push;
+/// What an operator sees of webhooks and does about them.
+mod push_admin;
+/// Deliveries that are overtaken: webhooks that are removed meanwhile, panics, a store that fails.
+mod push_jobs;
+/// Webhooks whose calls carry a JWT, and the keys that verify it.
+mod push_jwt;
+/// Events that fail again and again, and webhooks whose message is repeated.
+mod push_repeats;
+/// Tokens and credentials of webhooks in the store.
+mod push_secrets;
+/// Receivers that hang, drip, reset and lie, beside one that is well.
+mod push_sinks;
 /// The Rust code in the README.
 mod readme;
 /// Refusals for lack of room, of a quota or of a rate, in every generation and binding.

@@ -19,17 +19,17 @@ use crate::harness::{TEST_TIMEOUT, TestServer, id, message, message_to, serve, w
 
 /// A call that the receiver got.
 #[derive(Clone)]
-struct Got {
-    headers: HeaderMap,
-    body: Bytes,
+pub(crate) struct Got {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Got {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
@@ -42,13 +42,13 @@ struct Inbox {
     more: Notify,
 }
 
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     inbox: Arc<Inbox>,
 }
 
 impl Receiver {
-    async fn start(answers: &[u16]) -> Self {
+    pub(crate) async fn start(answers: &[u16]) -> Self {
         let inbox =
             Arc::new(Inbox { answers: Mutex::new(answers.iter().copied().collect()), ..Inbox::default() });
         let app = Router::new().fallback(receive).with_state(Arc::clone(&inbox));
@@ -58,12 +58,12 @@ impl Receiver {
         Receiver { url, inbox }
     }
 
-    fn all(&self) -> Vec<Got> {
+    pub(crate) fn all(&self) -> Vec<Got> {
         self.inbox.got.lock().unwrap().clone()
     }
 
     /// Waits until so many calls have come.
-    async fn wait_for(&self, count: usize) -> Vec<Got> {
+    pub(crate) async fn wait_for(&self, count: usize) -> Vec<Got> {
         let wait = async {
             loop {
                 let more = self.inbox.more.notified();
@@ -79,7 +79,7 @@ impl Receiver {
     }
 
     /// Waits for a call that tells an end.
-    async fn wait_for_end(&self) -> Vec<Got> {
+    pub(crate) async fn wait_for_end(&self) -> Vec<Got> {
         let mut count = 1;
         loop {
             let got = self.wait_for(count).await;
@@ -98,7 +98,7 @@ async fn receive(State(inbox): State<Arc<Inbox>>, headers: HeaderMap, body: Byte
     StatusCode::from_u16(status).unwrap().into_response()
 }
 
-fn options() -> PushOptions {
+pub(crate) fn options() -> PushOptions {
     let mut options = PushOptions::default();
     options.development = true;
     options.pace = 0.001;
@@ -106,7 +106,7 @@ fn options() -> PushOptions {
 }
 
 /// Says two things and delivers an artifact.
-async fn busy(turn: Turn) -> Result<(), AgentError> {
+pub(crate) async fn busy(turn: Turn) -> Result<(), AgentError> {
     turn.progress("reading").await?;
     turn.text_artifact("answer", "forty-two").await?;
     turn.progress("checking").await
@@ -116,7 +116,7 @@ fn pushing() -> Builder {
     with_agent(busy).push(options())
 }
 
-fn with_webhook(text: &str, webhook: Value) -> Value {
+pub(crate) fn with_webhook(text: &str, webhook: Value) -> Value {
     let mut params = message(text);
     params["configuration"] = json!({"taskPushNotificationConfig": webhook, "returnImmediately": true});
     params
@@ -178,6 +178,31 @@ async fn s14_calls_are_signed_and_carry_the_credentials_that_were_given() {
         let tolerance = std::time::Duration::from_secs(300);
         let verified = verify([&secret], &signed, &call.body, now, tolerance);
         assert!(verified.is_ok(), "{verified:?}");
+    }
+}
+
+/// A server that records no traces passes on the context that the task was sent with, also to a webhook that was made later.
+#[tokio::test]
+async fn s14_calls_carry_the_trace_of_their_task() {
+    let gate = Gate::new();
+    let agent = agent_with(&gate, |gate: Gate, turn: Turn| async move {
+        gate.pass().await;
+        turn.progress("after").await
+    });
+    let server = serve(with_agent(agent).push(options())).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let traced = [("traceparent", parent), ("tracestate", "vendor=1")];
+    for (headers, expected) in [(&traced[..], (parent, "vendor=1")), (&[], ("", ""))] {
+        let (first, later) = (Receiver::start(&[]).await, Receiver::start(&[]).await);
+        let asked = with_webhook("go", json!({"url": first.url}));
+        let task = server.call_with("SendMessage", asked, headers).await.result()["task"].clone();
+        let made = json!({"taskId": id(&task), "url": later.url});
+        let other = [("traceparent", "00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-01")];
+        server.call_with("CreateTaskPushNotificationConfig", made, &other).await.result();
+        gate.let_pass(1);
+        for call in [first.wait_for_end().await, later.wait_for_end().await].concat() {
+            assert_eq!((call.header("traceparent"), call.header("tracestate")), expected);
+        }
     }
 }
 

@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-fn time_text(at: Timestamp) -> String {
+pub(super) fn time_text(at: Timestamp) -> String {
     let mut text = Vec::new();
     write_timestamp(&mut text, at);
     // It is a JSON string.

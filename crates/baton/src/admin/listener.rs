@@ -12,6 +12,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{self, State};
 use axum::routing::{delete, get};
 use baton_protocol::domain::Timestamp;
+use baton_server::Webhooks;
 use baton_server::auth::{IssuedKeys, KeyError, NewKey};
 use http::{Response, StatusCode, header};
 use secrecy::ExposeSecret as _;
@@ -19,7 +20,7 @@ use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Issued, Key, Listed, NewKeyCall, Refused, now};
+use super::{Issued, Key, Listed, NewKeyCall, Refused, now, webhook_routes};
 
 /// A pause after a failed accept, so that a lack of files does not spin.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -36,6 +37,7 @@ pub(crate) struct AdminServer {
     pub(crate) trusted: Option<PathBuf>,
     /// Its URL.
     pub(crate) store: String,
+    pub(crate) webhooks: Webhooks,
 }
 
 /// A bound socket. Its file is removed when this is dropped.
@@ -100,10 +102,12 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 impl AdminListener {
     /// Answers calls until the server stops.
     pub(crate) async fn serve(self, server: AdminServer, stop: CancellationToken) {
+        let webhooks = webhook_routes::routes(server.webhooks.clone());
         let calls = Router::new()
             .route("/keys", get(list).post(issue))
             .route("/keys/{key}", delete(revoke))
-            .with_state(Arc::new(server));
+            .with_state(Arc::new(server))
+            .merge(webhooks);
         let serving = axum::serve(self, calls);
         // A command that is being answered is not waited for.
         tokio::select! {
@@ -200,7 +204,7 @@ fn refused(error: &KeyError) -> Response<Body> {
     json(status, &Refused { error: error.to_string() })
 }
 
-fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
     let body = serde_json::to_vec(value).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

@@ -13,6 +13,7 @@ pub(crate) mod hash_password;
 pub(crate) mod key;
 pub(crate) mod listen;
 pub(crate) mod man;
+pub(crate) mod push;
 pub(crate) mod send;
 pub(crate) mod serve;
 pub(crate) mod task;

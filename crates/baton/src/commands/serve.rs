@@ -96,7 +96,8 @@ async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
         );
     }
     let stop = CancellationToken::new();
-    keys.serve_admin(&loaded, &store_url, (&url_of(config, address), trusted), stop.clone())?;
+    let reached_at = (&*url_of(config, address), trusted);
+    keys.serve_admin(&loaded, &store_url, reached_at, server.webhooks(), stop.clone())?;
     welcome(address, &loaded, &store_url, trusted);
 
     let drain = *config.drain;
@@ -137,6 +138,8 @@ async fn build(
     if let Some(url) = config.public_url.as_ref() {
         builder = builder.public_url(url.as_str());
     }
+    #[cfg(debug_assertions)]
+    let push = push.map(faults::push_options).transpose()?;
     if let Some(push) = push {
         builder = builder.push(push);
     }

@@ -28,6 +28,7 @@ const OTHERS: &[&str] = &[
     // Used by the tests and tools of this repository.
     "BATON_TOOLS",
     "BATON_FAULT_POINT",
+    "BATON_FAULT_PUSH_PACE",
     "BATON_FAULT_SYNC",
     "BATON_FAULTS_FULL",
     "BATON_FAULTS_RESULTS",

@@ -80,6 +80,9 @@ mod master_key;
 mod own_stores;
 /// Programs for `--exec`, and their processes as `/proc` shows them.
 mod programs;
+/// `baton push` on a running server and on its store.
+#[cfg(unix)]
+mod push;
 /// SIGHUP: cards and limits change under load, a mistake changes nothing.
 mod reload;
 /// SIGHUP: callers who are gone are out at once, and the others notice nothing.
@@ -97,3 +100,6 @@ mod tls;
 /// Traces by OTLP: a task is one tree, whatever happens to it.
 #[cfg(all(target_os = "linux", feature = "otel"))]
 mod traces;
+/// Webhooks whose targets are in the server's own network, by every spelling, name and redirect.
+#[cfg(target_os = "linux")]
+mod webhook_targets;

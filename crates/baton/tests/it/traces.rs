@@ -1,6 +1,8 @@
 use std::time::Instant;
 
+use http::HeaderMap;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::collector::{Collector, Span};
 use crate::programs::{HANG, LINES, Program, output, shell};
@@ -9,6 +11,9 @@ use crate::served::{Served, baton, finished, text, to};
 /// The caller's own trace, and the span it calls from.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
+
+/// The kind of a span for a call to somebody else.
+const CLIENT: u64 = 3;
 
 /// Asks in its first turn, hangs in its second, and says in its third which trace it is in.
 const PROGRAM: &str = r#"
@@ -98,6 +103,56 @@ fn tree(spans: &[Span], parent: &str, depth: usize) -> String {
         lines += &tree(spans, &span.id, depth + 1);
     }
     lines
+}
+
+/// Whoever is told of a task by a webhook can go on in its trace.
+#[tokio::test]
+async fn s14_calls_of_a_webhook_are_part_of_its_tasks_tree() {
+    let collector = Collector::start();
+    let (hook, mut calls) = receiver().await;
+    let mut command =
+        baton(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--otlp", &collector.url()]);
+    let server = Served::of(command.env("OTEL_BSP_SCHEDULE_DELAY", "50"));
+    let parent = format!("00-{TRACE}-{CALLER}-01");
+    let configuration = json!({"taskPushNotificationConfig": {"url": hook}});
+    let sent = json!({"message": text("first", "Hello, Baton"), "configuration": configuration});
+    let task = server.call_with("SendMessage", sent, &[("traceparent", &parent)]).await["task"].take();
+    let mut received = Vec::new();
+    loop {
+        let (trace, body) = calls.recv().await.unwrap();
+        received.push(trace);
+        if body.contains("COMPLETED") {
+            break;
+        }
+    }
+    assert!(server.terminate().success());
+    let spans = of_task(&collector.spans(), &task);
+    println!("{}", tree(&spans, CALLER, 0));
+
+    let send = spans.iter().find(|span| span.name == "SendMessage").unwrap();
+    let made: Vec<&Span> = spans.iter().filter(|span| span.name == "webhook").collect();
+    assert!(made.len() > 2, "{spans:#?}");
+    for span in &made {
+        assert_eq!((&span.trace[..], &span.parent), (TRACE, &send.id), "{span:#?}");
+        let status = &span.attributes["http.response.status_code"];
+        assert_eq!((span.kind, status), (CLIENT, &json!("200")), "{span:#?}");
+    }
+    let expected: Vec<_> = made.iter().map(|span| format!("00-{TRACE}-{}-01", span.id)).collect();
+    assert_eq!(received, expected, "each call names its own span");
+    assert!(!collector.text().contains(&hook), "its address may hold a secret");
+}
+
+/// The address of a webhook, and the `traceparent` and the body of each call.
+async fn receiver() -> (String, mpsc::Receiver<(String, String)>) {
+    let (sender, calls) = mpsc::channel(64);
+    let app = axum::Router::new().fallback(async move |headers: HeaderMap, body: String| {
+        let trace = headers.get("traceparent").map_or("none", |value| value.to_str().unwrap());
+        sender.send((trace.to_owned(), body)).await.unwrap();
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    (url, calls)
 }
 
 /// In a trace of their own where nobody brings one, named and described as OpenTelemetry wants it.

@@ -49,7 +49,7 @@ struct FullLogged {
 
 #[allow(missing_docs, reason = "each method does what the method of `Store` does")]
 impl WatchedStore {
-    pub(in crate::engine) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, telemetry: Telemetry) -> Self {
         let (fatal, _) = watch::channel(None);
         let status = Arc::new(StoreStatus {
             fatal,
@@ -259,6 +259,18 @@ impl WatchedStore {
 
     pub(crate) async fn put_failed_webhook(&self, failed: FailedWebhook, most: u32) -> StoreResult<()> {
         self.checked_write(self.store.put_failed_webhook(failed, most).await)
+    }
+
+    pub(crate) async fn failed_webhooks(
+        &self,
+        after: Option<(Timestamp, TaskKey, PushConfigId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<FailedWebhook>> {
+        self.checked(self.store.failed_webhooks(after, limit).await)
+    }
+
+    pub(crate) async fn remove_failed_webhook(&self, task: TaskKey, id: &PushConfigId) -> StoreResult<bool> {
+        self.checked_write(self.store.remove_failed_webhook(task, id).await)
     }
 
     pub(in crate::engine) async fn purge_records(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

@@ -25,8 +25,9 @@ pub(crate) fn system() -> Arc<dyn Resolve> {
 }
 
 /// Most look-ups of the system's resolver at the same time. Each takes a thread until it is done, also if nobody waits for
-/// it any more.
-const MAX_LOOKUPS: usize = 32;
+/// it any more. A name server that does not answer holds one for up to a minute, four times as long as a call lasts; with
+/// this many, hosts of slow name servers cannot keep others from being found.
+const MAX_LOOKUPS: usize = 256;
 
 /// The operating system's resolver.
 #[derive(Debug)]

@@ -395,7 +395,6 @@ fn the_development_switch_opens_this_machine_alone() {
         "http://localhost:3000/",
         "http://a.localhost:3000/",
         "http://[::1]:3000/",
-        "http://example.com/",
         "https://[::ffff:127.0.0.1]/",
     ] {
         assert!(opened(url), "{url}");
@@ -426,6 +425,8 @@ fn the_development_switch_opens_this_machine_alone() {
         "http://0.0.0.0/",
         "http://2130706433/",
         "http://db.internal/",
+        "http://example.com/",
+        "http://93.184.216.34/",
         "ftp://127.0.0.1/",
     ] {
         assert!(!opened(url), "{url}");

@@ -159,11 +159,19 @@ async fn operators_can_allow_their_own_network() {
 
 #[tokio::test]
 async fn the_development_switch_resolves_to_this_machine_alone() {
-    let names = NameStub::default()
-        .with("localhost", &[&["127.0.0.1", "::1"]])
-        .with("private.example", &[&["192.168.1.1"]]);
-    let guard = guard(&[], true, names);
-    let found = addresses(&guard, "http://localhost:3000/").await.unwrap();
+    let names = || {
+        NameStub::default()
+            .with("localhost", &[&["127.0.0.1", "::1"], &["127.0.0.1", "93.184.216.34"]])
+            .with("private.example", &[&["192.168.1.1"]])
+            .with("receiver", &[&["172.17.0.2"]])
+    };
+    let alone = guard(&[], true, names());
+    let found = addresses(&alone, "http://localhost:3000/").await.unwrap();
     assert_eq!(found, ["127.0.0.1:3000", "[::1]:3000"]);
-    addresses(&guard, "http://private.example/").await.unwrap_err();
+    addresses(&alone, "http://localhost:3000/").await.unwrap_err();
+    addresses(&alone, "http://private.example/").await.unwrap_err();
+    // Without the switch, what the operator names still needs https.
+    let named = guard(&["receiver"], true, names());
+    assert_eq!(addresses(&named, "http://receiver:8080/").await.unwrap(), ["172.17.0.2:8080"]);
+    addresses(&guard(&["receiver"], false, names()), "http://receiver:8080/").await.unwrap_err();
 }

@@ -92,6 +92,9 @@ impl Target {
         let host = Host::parse(host).map_err(BadTarget::Host)?;
         let port = port.unwrap_or(if is_https { 443 } else { 80 });
         rules.judge_host(&host)?;
+        if !is_https && !rules.allows_http(&host) {
+            return Err(BadTarget::NotHttps);
+        }
         if !port::is_allowed(port) || (is_https && port == 80) {
             return Err(BadTarget::Port(port));
         }
@@ -134,6 +137,14 @@ impl TargetRules {
             Host::Name(_) if !host.is_local_name() || self.allows_host(host) => Ok(()),
             Host::Name(_) if self.development && host.is_localhost() => Ok(()),
             Host::Name(_) => Err(BadTarget::LocalName),
+        }
+    }
+
+    /// Without TLS only this machine is called, and what the operator named. The addresses of a name are judged later.
+    fn allows_http(&self, host: &Host) -> bool {
+        match host {
+            Host::Address(address) => self.allows_http_to(*address, false),
+            Host::Name(_) => host.is_localhost() || self.allows_host(host),
         }
     }
 }

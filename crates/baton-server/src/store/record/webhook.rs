@@ -6,7 +6,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use baton_protocol::Generation;
-use baton_protocol::domain::{PushEvents, Timestamp};
+use baton_protocol::domain::{PushEvents, Timestamp, TraceContext};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub struct WebhookRecord {
     pub events: PushEvents,
     /// When it was created.
     pub created_at: Timestamp,
+    /// The trace of its task, which calls belong to.
+    pub trace: Option<TraceContext>,
     /// Token and credentials, as the server stores its secrets.
     pub secrets: Vec<u8>,
 }
@@ -33,7 +35,7 @@ pub struct WebhookRecord {
 /// Addresses may have secrets in their query.
 impl fmt::Debug for WebhookRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WebhookRecord { url: _, generation, events, created_at, secrets: _ } = self;
+        let WebhookRecord { url: _, generation, events, created_at, trace: _, secrets: _ } = self;
         f.debug_struct("WebhookRecord")
             .field("generation", generation)
             .field("events", events)
@@ -53,6 +55,11 @@ struct Json {
     artifact: bool,
     /// Milliseconds, like the other times of records.
     created: i64,
+    /// The values of `traceparent` and `tracestate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace_state: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     secrets: String,
 }
@@ -74,6 +81,8 @@ impl WebhookRecord {
             status: self.events.status,
             artifact: self.events.artifact,
             created: self.created_at.as_millis(),
+            trace: self.trace.as_ref().map(|trace| trace.parent().to_owned()),
+            trace_state: self.trace.as_ref().and_then(|trace| trace.state().map(str::to_owned)),
             secrets: STANDARD.encode(&self.secrets),
         };
         let mut record = format!("{FORMAT} {WEBHOOK}\n").into_bytes();
@@ -97,6 +106,7 @@ impl WebhookRecord {
                 .ok_or_else(|| damaged("unknown generation"))?,
             events: PushEvents { status: json.status, artifact: json.artifact },
             created_at: Timestamp::from_millis(json.created),
+            trace: json.trace.and_then(|parent| TraceContext::parse(&parent, json.trace_state.as_deref())),
             secrets: STANDARD.decode(&json.secrets).map_err(|_| damaged("bad secrets"))?,
         })
     }
@@ -112,6 +122,7 @@ mod tests {
             generation: Generation::V0_1,
             events: PushEvents { status: true, artifact: false },
             created_at: Timestamp::from_millis(1_763_200_000_000),
+            trace: None,
             secrets: b"s3cret".to_vec(),
         }
     }
@@ -129,6 +140,21 @@ mod tests {
         for damaged in ["", "1 W", "2 W\n{}", "1 K\n{}", "1 W\n{}", "1 W\n{\"url\":1}"] {
             assert!(WebhookRecord::from_stored(damaged.as_bytes()).is_err(), "{damaged}");
         }
+    }
+
+    /// The same, with the trace of its task.
+    #[test]
+    fn s14_the_form_of_a_record_with_a_trace() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let record = WebhookRecord { trace: TraceContext::parse(parent, Some("vendor=1")), ..record() };
+        let stored = format!(
+            "1 W\n{{\"url\":\"https://example.org/hook?key=s3cret\",\"generation\":1,\"artifact\":false,\
+             \"created\":1763200000000,\"trace\":\"{parent}\",\"trace_state\":\"vendor=1\",\"secrets\":\"czNjcmV0\"}}"
+        );
+        assert_eq!(record.to_stored(), stored);
+        assert_eq!(WebhookRecord::from_stored(stored.as_bytes()).unwrap(), record);
+        let damaged = stored.replace("00-0af", "99-xyz");
+        assert_eq!(WebhookRecord::from_stored(damaged.as_bytes()).unwrap().trace, None);
     }
 
     #[test]

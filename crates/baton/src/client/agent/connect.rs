@@ -49,7 +49,7 @@ pub(super) fn builder(settings: &Settings, secrets: &Secrets) -> Result<Builder,
 }
 
 /// The usual variables, in either case; the lower case one wins, as in other tools.
-fn proxies() -> Proxies {
+pub(crate) fn proxies() -> Proxies {
     let variable = |name: &str| {
         let found = std::env::var(name.to_ascii_lowercase()).or_else(|_| std::env::var(name));
         found.ok().filter(|value| !value.is_empty())

@@ -16,7 +16,7 @@ use self::connect::{
     builder, check_credentials, check_for_card, credentials_hint, preference, with_credentials, with_token,
     withheld,
 };
-pub(crate) use self::connect::{identity, plain_client};
+pub(crate) use self::connect::{identity, plain_client, proxies};
 pub(crate) use self::encode::event_json;
 use self::encode::{item_json, read_json, received_json, translated, written};
 pub(crate) use self::failure::failure;

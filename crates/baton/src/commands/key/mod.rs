@@ -82,7 +82,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn load(self) -> Result<Loaded, Failure> {
+    pub(crate) fn load(self) -> Result<Loaded, Failure> {
         let flags = [("--store", "store.url", self.store), ("--socket", "admin.socket", self.socket)];
         let flags = flags.into_iter().filter_map(|(name, key, text)| Some(Flag { name, key, text: text? }));
         let inputs = Inputs::of_process(self.config, flags.collect(), None, ExecFlags::default());
@@ -129,7 +129,7 @@ pub(crate) async fn run(verb: KeyVerb) -> Result<(), Failure> {
             super::print(&match json {
                 true => show::json(&issued)?,
                 false => {
-                    let elsewhere = reach::server_elsewhere(&loaded.config).filter(|_| !issued.running);
+                    let elsewhere = admin::server_elsewhere(&loaded.config).filter(|_| !issued.running);
                     let warning = elsewhere.map(|said| format!("\nWarning: {said}\n"));
                     show::issued(&issued, &loaded) + &warning.unwrap_or_default()
                 }

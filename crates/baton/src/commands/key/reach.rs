@@ -1,22 +1,16 @@
 //! Reaches the keys: through the running server if there is one, else in the store.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baton_protocol::domain::Timestamp;
 use baton_server::auth::{IssuedKeys, KeyError, KeySet, NewKey};
 use secrecy::ExposeSecret as _;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::admin::{self, Issued, Key, Listed, NewKeyCall, NoSocket, Refused};
-use crate::commands::serve::first_call::word;
-use crate::commands::serve::store;
-use crate::config::{self, Config, Source, StoreUrl};
+#[cfg(unix)]
+use crate::admin::Socket;
+use crate::admin::{self, Issued, Key, Listed, NewKeyCall, Reach};
+use crate::config::Config;
 use crate::exit::Failure;
-
-/// Begins what is said of a store with a server.
-const RUNS: &str = "and a server runs on";
 
 pub(super) enum Reached {
     /// The running server's socket.
@@ -29,51 +23,11 @@ pub(super) enum Reached {
 impl Reached {
     /// `may_create`: a store that does not exist is created.
     pub(super) async fn of(config: &Config, may_create: bool) -> Result<Self, Failure> {
-        let socket = admin::socket_path(config, &config.store.url);
-        #[cfg(unix)]
-        if let Ok(path) = &socket
-            && let Some(socket) = Socket::connect(path)?
-        {
-            return Ok(Reached::Server(socket));
-        }
-        if let (Ok(path), true) = (&socket, matches!(config.admin.socket.source(), Source::Flag(_))) {
-            return Err(Failure::failed(format!("--socket: no server listens at {}", path.display())));
-        }
-        match &*config.store.url {
-            StoreUrl::Memory => {
-                let reason = match socket {
-                    Ok(path) => format!("no server listens at {}", path.display()),
-                    Err(none) => format!("there is no administration socket: {}", none.reason()),
-                };
-                Err(Failure::failed(format!(
-                    "keys of a store in memory are in the running server only, and {reason}"
-                )))
-            }
-            StoreUrl::Sqlite(path) if !config.store.url.is_set() && !path.exists() => {
-                match others(config, path) {
-                    Some(others) => {
-                        Err(Failure::failed(format!("there is no store at {}, {others}", path.display())))
-                    }
-                    None if may_create => Self::in_store(config, socket).await,
-                    None => Err(Failure::failed(format!(
-                        "there is no store at {}; --store names another",
-                        path.display()
-                    ))),
-                }
-            }
-            StoreUrl::Sqlite(path) if !may_create && !path.exists() => Err(Failure::failed(format!(
-                "there is no store at {}; --store names another",
-                path.display()
-            ))),
-            StoreUrl::Sqlite(_) => Self::in_store(config, socket).await,
-        }
-    }
-
-    async fn in_store(config: &Config, socket: Result<PathBuf, NoSocket>) -> Result<Self, Failure> {
-        let opened = store::open(config).await.map_err(|failure| match socket {
-            Ok(socket) => failure.with(&format!("no server listens at {} either", socket.display())),
-            Err(none) => failure.with(&format!("there is no administration socket: {}", none.reason())),
-        })?;
+        let opened = match admin::reach(config, "keys", may_create).await? {
+            #[cfg(unix)]
+            Reach::Server(socket) => return Ok(Reached::Server(socket)),
+            Reach::Store(opened) => opened,
+        };
         let set = Arc::new(KeySet::new().map_err(|error| Failure::failed(error.to_string()))?);
         let settings = &config.auth.api_key;
         let keys = IssuedKeys::open(opened.store, set, *settings.max_keys).await;
@@ -87,7 +41,7 @@ impl Reached {
     pub(super) async fn list(&self) -> Result<Listed, Failure> {
         match self {
             #[cfg(unix)]
-            Reached::Server(socket) => socket.call(reqwest::Method::GET, &["keys"], None::<&()>).await,
+            Reached::Server(socket) => socket.call(reqwest::Method::GET, &["keys"], &[], None::<&()>).await,
             Reached::Store { keys, .. } => {
                 let keys = keys.list().await.map_err(|error| refused(&error.into()))?;
                 Ok(Listed { keys: keys.iter().map(|key| Key::of(key, admin::now())).collect() })
@@ -98,7 +52,7 @@ impl Reached {
     pub(super) async fn issue(&self, call: NewKeyCall) -> Result<Issued, Failure> {
         match self {
             #[cfg(unix)]
-            Reached::Server(socket) => socket.call(reqwest::Method::POST, &["keys"], Some(&call)).await,
+            Reached::Server(socket) => socket.call(reqwest::Method::POST, &["keys"], &[], Some(&call)).await,
             Reached::Store { keys, url, store, enforced } => {
                 let NewKeyCall { name, owner, scopes, expires } = call;
                 let new = NewKey { name, owner, scopes, expires_at: expires.map(Timestamp::from_millis) };
@@ -114,7 +68,7 @@ impl Reached {
         match self {
             #[cfg(unix)]
             Reached::Server(socket) => {
-                socket.call(reqwest::Method::DELETE, &["keys", key], None::<&()>).await
+                socket.call(reqwest::Method::DELETE, &["keys", key], &[], None::<&()>).await
             }
             Reached::Store { keys, .. } => {
                 let key = keys.revoke(key).await.map_err(|error| refused(&error))?;
@@ -124,106 +78,6 @@ impl Reached {
     }
 }
 
-/// A server on another store than the one by default, which may be the one that is meant.
-pub(super) fn server_elsewhere(config: &Config) -> Option<String> {
-    match &*config.store.url {
-        StoreUrl::Sqlite(path) if !config.store.url.is_set() => others(config, path)
-            .filter(|said| said.starts_with(RUNS))
-            .map(|said| said.replacen("and ", "", 1)),
-        _ => None,
-    }
-}
-
-/// Which other store may be meant, if the one by default does not exist.
-fn others(config: &Config, store: &Path) -> Option<String> {
-    let others = config::others_than(store);
-    let url = |path: &Path| StoreUrl::Sqlite(path.to_owned());
-    let add = |path: &Path| format!("add --store {}", word(&url(path).to_string()));
-    if let Some(path) = others.iter().find(|path| has_server(config, &url(path))) {
-        return Some(format!("{RUNS} {}: {}", path.display(), add(path)));
-    }
-    let list: Vec<_> = others.iter().map(|path| path.display().to_string()).collect();
-    Some(format!("but there is {}: {}", list.join(", "), add(others.first()?)))
-}
-
-/// Whether a server listens at the socket beside this store.
-#[cfg(unix)]
-fn has_server(config: &Config, store: &StoreUrl) -> bool {
-    admin::socket_path(config, store).is_ok_and(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
-}
-
-#[cfg(not(unix))]
-fn has_server(_: &Config, _: &StoreUrl) -> bool {
-    false
-}
-
 fn refused(error: &KeyError) -> Failure {
     Failure::failed(error.to_string())
-}
-
-/// The user of the process at the other end.
-#[cfg(unix)]
-fn peer_of(stream: std::os::unix::net::UnixStream) -> std::io::Result<u32> {
-    stream.set_nonblocking(true)?;
-    Ok(tokio::net::UnixStream::from_std(stream)?.peer_cred()?.uid())
-}
-
-/// The running server.
-#[cfg(unix)]
-pub(super) struct Socket {
-    client: reqwest::Client,
-    path: PathBuf,
-}
-
-#[cfg(unix)]
-impl Socket {
-    /// `None` if no server listens there.
-    fn connect(path: &Path) -> Result<Option<Self>, Failure> {
-        use std::io::ErrorKind::{ConnectionRefused, NotFound};
-
-        let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("{}: {error}", path.display()));
-        let peer = match std::os::unix::net::UnixStream::connect(path) {
-            Ok(stream) => peer_of(stream).map_err(|error| failed(&error))?,
-            Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => return Ok(None),
-            Err(error) => return Err(failed(&error)),
-        };
-        // Whoever else could listen there would get the new key, or pretend that one is revoked.
-        if peer != rustix::process::geteuid().as_raw() {
-            return Err(failed(&format_args!(
-                "the server there belongs to another user (id {peer}); run this command as that user"
-            )));
-        }
-        let client = reqwest::Client::builder().unix_socket(path).no_proxy().build();
-        Ok(Some(Socket { client: client.map_err(|error| failed(&error))?, path: path.to_owned() }))
-    }
-
-    async fn call<T: DeserializeOwned>(
-        &self,
-        method: reqwest::Method,
-        path: &[&str],
-        body: Option<&impl Serialize>,
-    ) -> Result<T, Failure> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::failed(format!("the server at {} did not answer: {error}", self.path.display()))
-        };
-        let mut url = reqwest::Url::parse("http://localhost").map_err(|error| failed(&error))?;
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.extend(path);
-        }
-        let mut request = self.client.request(method, url);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let sent = request.send().await;
-        let answer = sent
-            .map_err(|_| failed(&"it accepts calls of its own user only; run this command as that user"))?;
-        let is_done = answer.status().is_success();
-        let body = answer.bytes().await.map_err(|error| failed(&error))?;
-        if !is_done {
-            let refused: Option<Refused> = serde_json::from_slice(&body).ok();
-            return Err(refused
-                .map_or_else(|| failed(&"an unknown answer"), |refused| Failure::failed(refused.error)));
-        }
-        serde_json::from_slice(&body).map_err(|_| failed(&"an unknown answer"))
-    }
 }

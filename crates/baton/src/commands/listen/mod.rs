@@ -9,15 +9,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use baton_client::WebhookVerifier;
+use baton_client::{Client, WebhookKeys, WebhookVerifier};
 use baton_protocol::signature::webhook::WebhookSecret;
 use clap::ValueEnum;
 use http::StatusCode;
 
 use self::receive::Receiver;
 use self::show::Form;
+use crate::client::agent::proxies;
 use crate::commands;
 use crate::exit::Failure;
+use crate::output;
 use crate::signals::Signals;
 
 /// How long calls that are being answered may take after the last one was counted.
@@ -29,6 +31,8 @@ Examples:
   baton listen --token s3cret --count 1 -o json    wait for one call with this token, as a line of JSON
   baton listen --answer 500,500,200                fail twice, to see the agent try again
   baton listen --delay 20s                         answer late, to see the agent's timeout
+  baton listen --jwks http://127.0.0.1:3000/.well-known/jwks.json
+                                                   show calls that this server has signed
 
 The address to give to the agent is shown at the start. An agent on another machine cannot reach this one's loopback: use
 a tunnel with an https address in front of it. Baton itself calls http and loopback only if its development switch for
@@ -50,6 +54,15 @@ pub(crate) struct Listen {
     /// one to another [env: BATON_WEBHOOK_SECRET].
     #[arg(long, value_name = "SECRET", env = "BATON_WEBHOOK_SECRET", hide_env = true)]
     secret: Vec<String>,
+
+    /// The public keys of the agent, as a JSON Web Key Set: its address, or a file. Calls must carry a JWT that one of them has
+    /// signed, for this event and this body. Keys at an address are fetched again when they are needed.
+    #[arg(long, value_name = "URL|FILE")]
+    jwks: Option<String>,
+
+    /// The address that JWTs must be for, such as https://hooks.example. Default: any.
+    #[arg(long, value_name = "ORIGIN", requires = "jwks")]
+    audience: Option<String>,
 
     /// The status to answer with. Of several, the first call gets the first one and so on; the last one is used for all
     /// further calls.
@@ -95,7 +108,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) async fn run(args: Listen) -> Result<(), Failure> {
-    let verifier = verifier(&args)?;
+    let verifier = verifier(&args).await?;
     let listener = commands::bind(&args.listen, args.allow_public, " and call the webhook").await?;
     let address = listener.local_addr().map_err(|error| Failure::failed(format!("no address: {error}")))?;
     let mut signals =
@@ -122,7 +135,7 @@ pub(crate) async fn run(args: Listen) -> Result<(), Failure> {
 }
 
 /// `None`: calls are not verified. Secrets are read here, since clap shows a value that it cannot read.
-fn verifier(args: &Listen) -> Result<Option<WebhookVerifier>, Failure> {
+async fn verifier(args: &Listen) -> Result<Option<WebhookVerifier>, Failure> {
     let mut verifier = None;
     for token in &args.token {
         verifier = Some(match verifier {
@@ -138,16 +151,45 @@ fn verifier(args: &Listen) -> Result<Option<WebhookVerifier>, Failure> {
             Some(verifier) => WebhookVerifier::secret(verifier, secret),
         });
     }
-    Ok(verifier)
+    let Some(jwks) = &args.jwks else { return Ok(verifier) };
+    let keys = keys(jwks).await?;
+    let verifier = match verifier {
+        None => WebhookVerifier::with_keys(keys),
+        Some(verifier) => verifier.keys(keys),
+    };
+    Ok(Some(match &args.audience {
+        Some(origin) => verifier.audience(origin),
+        None => verifier,
+    }))
+}
+
+/// Keys at an address are fetched now, so that a wrong one is told at once; the agent may also start later.
+async fn keys(jwks: &str) -> Result<WebhookKeys, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("--jwks {jwks}: {error}"));
+    if !jwks.contains("://") {
+        let text = std::fs::read_to_string(jwks).map_err(|error| wrong(&error))?;
+        return WebhookKeys::from_json(&text).map_err(|error| wrong(&error));
+    }
+    let keys = Client::builder().proxies(proxies()).webhook_keys(jwks).map_err(|error| wrong(&error))?;
+    if let Err(error) = keys.fetch().await {
+        output::warn(&format!("{error}; calls are refused until the keys can be fetched"));
+    }
+    Ok(keys)
 }
 
 fn welcome(address: SocketAddr, args: &Listen) -> String {
     let token = if args.token.is_empty() { "" } else { " --token TOKEN" };
-    let checks = match (args.token.is_empty(), args.secret.is_empty()) {
-        (true, true) => "nothing: calls are shown whoever makes them",
-        (false, true) => "the token",
-        (true, false) => "the signature",
-        (false, false) => "the token and the signature",
+    let checks = [
+        (!args.token.is_empty(), "the token"),
+        (!args.secret.is_empty(), "the signature"),
+        (args.jwks.is_some(), "the JWT"),
+    ];
+    let checks: Vec<&str> =
+        checks.into_iter().filter(|(is_checked, _)| *is_checked).map(|(_, what)| what).collect();
+    let checks = match &checks[..] {
+        [] => "nothing: calls are shown whoever makes them".to_owned(),
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        checks => checks.concat(),
     };
     format!(
         "listening  http://{address}/\nverifying  {checks}\nuse        baton task push-config create TASK_ID --url http://{address}/{token}\n\nCtrl-C ends it.\n"

@@ -77,7 +77,7 @@ pub(super) async fn receive(State(receiver): State<Receiver>, request: Request<B
         Ok(Err(_)) => return shared.refuse(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),
         Err(_) => return shared.refuse(StatusCode::REQUEST_TIMEOUT, "its body did not come"),
     };
-    match shared.verified(&head.headers, &body) {
+    match shared.verified(&head.headers, &body).await {
         Ok(call) => shared.accept(&head.headers, call).await,
         Err(error) => {
             let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
@@ -102,9 +102,9 @@ impl Call {
 }
 
 impl Shared {
-    fn verified(&self, headers: &HeaderMap, body: &Bytes) -> Result<Call, WebhookError> {
+    async fn verified(&self, headers: &HeaderMap, body: &Bytes) -> Result<Call, WebhookError> {
         match &self.verifier {
-            Some(verifier) => verifier.verify(headers, body).map(Call::Verified),
+            Some(verifier) => verifier.fetch_and_verify(headers, body).await.map(Call::Verified),
             None => Notification::read_unverified(body).map(Call::Unverified),
         }
     }

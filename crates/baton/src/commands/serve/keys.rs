@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_protocol::domain::{ListFilter, Timestamp};
+use baton_server::Webhooks;
 use baton_server::auth::{IssuedKeys, KeySet, Principal};
 use baton_server::store::{Detail, ListQuery, Scope, Store};
 use tokio_util::sync::CancellationToken;
@@ -67,13 +68,14 @@ impl Keys {
         }
     }
 
-    /// Opens the socket for `baton key`. `url` is the server's, and `trusted` a certificate that clients must trust. Without one the server runs all the same, unless the configuration names a path.
+    /// Opens the socket for `baton key` and `baton push`. `url` is the server's, and `trusted` a certificate that clients must trust. Without one the server runs all the same, unless the configuration names a path.
     #[cfg(unix)]
     pub(super) fn serve_admin(
         &self,
         loaded: &Loaded,
         store: &StoreUrl,
         (url, trusted): (&str, Option<&Path>),
+        webhooks: Webhooks,
         stop: CancellationToken,
     ) -> Result<(), Failure> {
         let config = &loaded.config;
@@ -87,7 +89,7 @@ impl Keys {
             Err(None) => return Ok(()),
             Err(Some(reason)) if is_named => return Err(Failure::failed(format!("admin.socket: {reason}"))),
             Err(Some(reason)) => {
-                tracing::warn!(reason, "`baton key` cannot reach this server: no administration socket");
+                tracing::warn!(reason, "`baton key` and `baton push` cannot reach this server: no administration socket");
                 return Ok(());
             }
         };
@@ -99,6 +101,7 @@ impl Keys {
                 url: url.to_owned(),
                 trusted: trusted.map(Path::to_owned),
                 store: store.to_string(),
+                webhooks,
             },
             stop,
         ));
@@ -111,6 +114,7 @@ impl Keys {
         _loaded: &Loaded,
         _store: &StoreUrl,
         _address: (&str, Option<&Path>),
+        _webhooks: Webhooks,
         _stop: CancellationToken,
     ) -> Result<(), Failure> {
         Ok(())

@@ -26,7 +26,8 @@ pub(crate) struct TaskList {
     page_size: Option<i32>,
 
     /// The page behind another one: its `Next page`.
-    #[arg(long, value_name = "TOKEN")]
+    // A token may begin with a hyphen.
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     page_token: Option<String>,
 
     /// Only tasks whose status changed at this time or later: 2026-08-20T09:20:00Z.

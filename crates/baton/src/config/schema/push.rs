@@ -14,6 +14,8 @@ pub(crate) struct Push {
     /// `None`: for the demo agent on this machine.
     pub(crate) development: Setting<Option<bool>>,
     pub(crate) allow: Setting<Vec<Word>>,
+    pub(crate) jwt: Setting<bool>,
+    pub(crate) jwt_key_age: Setting<Duration>,
     pub(crate) timeout: Setting<Duration>,
     pub(crate) at_once: Setting<usize>,
     pub(crate) per_host: Setting<usize>,
@@ -30,6 +32,8 @@ impl Default for Push {
             enabled: Setting::default(),
             development: Setting::default(),
             allow: Setting::default(),
+            jwt: Setting::new(library.jwt),
+            jwt_key_age: Setting::new(library.jwt_key_age),
             timeout: Setting::new(library.timeout).at_least(Duration::from_secs(1)),
             at_once: Setting::new(library.at_once).at_least(1).at_most(10_000),
             per_host: Setting::new(library.per_host).at_least(1).at_most(1000),
@@ -47,6 +51,8 @@ impl Push {
         let mut options = PushOptions::default();
         options.development = development;
         options.allow = self.allow.iter().map(|allowed| allowed.to_string()).collect();
+        options.jwt = *self.jwt;
+        options.jwt_key_age = *self.jwt_key_age;
         options.timeout = *self.timeout;
         options.at_once = *self.at_once;
         options.per_host = *self.per_host;
@@ -63,6 +69,8 @@ impl Section for Push {
         visit.field("enabled", &mut self.enabled);
         visit.field("development", &mut self.development);
         visit.field("allow", &mut self.allow);
+        visit.field("jwt", &mut self.jwt);
+        visit.field("jwt_key_age", &mut self.jwt_key_age);
         visit.field("timeout", &mut self.timeout);
         visit.field("at_once", &mut self.at_once);
         visit.field("per_host", &mut self.per_host);

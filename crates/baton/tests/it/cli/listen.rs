@@ -9,6 +9,7 @@ use baton_protocol::signature::webhook::{WebhookSecret, sign};
 
 use super::snapshots::compare;
 use super::{Said, User};
+use crate::served::{Served, baton, text};
 
 /// Longer than any healthy step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +34,8 @@ impl Listening {
         while !welcome.contains("Ctrl-C") {
             assert!(stderr.read_line(&mut welcome).unwrap() > 0, "{welcome}");
         }
-        let address = welcome.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        let address =
+            welcome.split("listening  http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         Listening { child, address, welcome, stderr }
     }
 
@@ -72,6 +74,14 @@ impl Listening {
         let signature = sign([&WebhookSecret::parse(SECRET).unwrap()], id, now, body.as_bytes());
         let now = now.to_string();
         self.post(&[("webhook-id", id), ("webhook-timestamp", &now), ("webhook-signature", &signature)], body)
+    }
+
+    /// Waits for a note with these words.
+    fn notes(&mut self, words: &str) {
+        let mut said = String::new();
+        while !said.contains(words) {
+            assert!(self.stderr.read_line(&mut said).unwrap() > 0, "{said}");
+        }
     }
 
     /// Waits for its end.
@@ -167,6 +177,80 @@ fn p09_cli_push_002_signatures_are_verified() {
         "400: the body is not",
     ] {
         assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+}
+
+/// A server that signs its calls, and receivers that know its keys: by their address, and from a file.
+#[tokio::test]
+async fn s14_jwts_of_a_server_are_verified() {
+    let user = User::new();
+    let mut serve = baton(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:"]);
+    let server = Served::of(serve.env("BATON_PUSH_JWT", "true"));
+    let url = format!("{}/.well-known/jwks.json", server.url);
+    let published = reqwest::get(&url).await.unwrap().text().await.unwrap();
+    std::fs::write(user.folder().join("keys.json"), &published).unwrap();
+    let call = async |listening: &Listening| {
+        let push = serde_json::json!({"url": format!("http://{}/", listening.address)});
+        let configuration = serde_json::json!({"taskPushNotificationConfig": push});
+        let message = text(&format!("to-{}", listening.address), "Hello, Baton");
+        server
+            .call("SendMessage", serde_json::json!({"message": message, "configuration": configuration}))
+            .await
+    };
+    for jwks in [&url, "keys.json"] {
+        let listening = Listening::start(&user, &["--jwks", jwks, "--count", "1", "-o", "json"]);
+        assert!(listening.welcome.contains("verifying  the JWT\n"), "{}", listening.welcome);
+        assert_eq!(listening.post(&[], V1), 401);
+        assert_eq!(listening.post(&[("authorization", "Bearer a.b.c"), ("webhook-id", "wh_1")], V1), 401);
+        let task = call(&listening).await;
+        let said = listening.ended().ok();
+        assert_eq!(said.lines()[0]["verified"], true);
+        assert_eq!(said.lines()[0]["event"]["task"]["id"], task["task"]["id"]);
+        assert!(said.err.contains("401: the webhook's JWT does not fit: there is none"), "{}", said.err);
+        assert!(
+            said.err.contains("401: the webhook's JWT does not fit: it is not a signed JWT"),
+            "{}",
+            said.err
+        );
+    }
+    let mut elsewhere =
+        Listening::start(&user, &["--jwks", &url, "--audience", "https://hooks.example", "--token", "t"]);
+    assert!(elsewhere.welcome.contains("verifying  the token and the JWT\n"), "{}", elsewhere.welcome);
+    call(&elsewhere).await;
+    elsewhere.notes("401: the notification token is missing");
+    drop(elsewhere);
+    let mut elsewhere = Listening::start(&user, &["--jwks", &url, "--audience", "https://hooks.example"]);
+    call(&elsewhere).await;
+    elsewhere.notes("401: the webhook's JWT does not fit: it is for another receiver");
+    let others = published.replace("\"kid\":\"", "\"kid\":\"other-");
+    std::fs::write(user.folder().join("keys.json"), others).unwrap();
+    let mut elsewhere = Listening::start(&user, &["--jwks", "keys.json"]);
+    call(&elsewhere).await;
+    elsewhere.notes("401: the webhook's JWT does not fit: its key is none of the agent's");
+}
+
+/// The agent may start after the receiver. Until then nobody is believed.
+#[test]
+fn s14_keys_that_are_not_there_yet_are_told_and_calls_are_refused() {
+    let user = User::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let listening = Listening::start(&user, &["--jwks", &format!("http://{free}/keys")]);
+    assert!(
+        listening.welcome.contains("calls are refused until the keys can be fetched"),
+        "{}",
+        listening.welcome
+    );
+    let header = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ";
+    assert_eq!(listening.post(&[("authorization", &format!("Bearer {header}.e30.AAAA"))], V1), 503);
+    assert_eq!(listening.post(&[], V1), 401);
+    for (args, words) in [
+        (&["--jwks", "missing.json"][..], "missing.json"),
+        (&["--jwks", "http://agent.example/keys"], "give an https address"),
+        (&["--jwks", "ftp://agent.example/keys"], "not an http or https address"),
+        (&["--audience", "https://hooks.example"], "--jwks"),
+    ] {
+        let said = user.run(&[&["listen"], args].concat()).failed(2);
+        assert!(said.err.contains(words), "{said:?}");
     }
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn copied(database: &Path) -> tempfile::TempDir {
 type Rows = (Vec<(Scope, String)>, Vec<(String, Option<String>, Option<Vec<u8>>)>);
 
 /// Names of all there is: the store's own verbs ask for a scope.
-fn rows(database: &Path) -> Result<Rows, StoreError> {
+pub(super) fn rows(database: &Path) -> Result<Rows, StoreError> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut find = connection
         .prepare("SELECT agent, tenant, owner, task.id FROM task LEFT JOIN scope ON scope.id = task.scope")?;

@@ -285,7 +285,7 @@ async fn the_owner_cannot_tell_networks_apart() {
         (&quick, http(address), "timeout", "timed out"),
         (&quick, http(silent.address), "timeout", "timed out"),
         (&quick, format!("https://{}/", silent.address), "timeout", "timed out"),
-        (&patient, "http://missing.example/".to_owned(), "dns", "no such name"),
+        (&patient, "http://missing.localhost/".to_owned(), "dns", "no such name"),
         (&patient, "https://private.example/".to_owned(), "refused_target", "10.0.0.1"),
         (&patient, "https://10.0.0.1/".to_owned(), "refused_target", "on the internet"),
     ] {
@@ -302,9 +302,9 @@ async fn the_owner_cannot_tell_networks_apart() {
 #[tokio::test]
 async fn one_address_after_the_other_is_tried() {
     let sink = Sink::answering(OK).await;
-    let names = NameStub::default().with("several.example", &[&["::1", "127.0.0.9", "127.0.0.1"]]);
+    let names = NameStub::default().with("several.localhost", &[&["::1", "127.0.0.9", "127.0.0.1"]]);
     let outcome = deliverer(names, DeliverOptions::default())
-        .post(&format!("http://several.example:{}/", sink.address.port()), post())
+        .post(&format!("http://several.localhost:{}/", sink.address.port()), post())
         .await;
     assert_eq!(status(&outcome), 200);
     assert_eq!(sink.connections(), 1);

@@ -94,9 +94,9 @@ async fn a_connection_belongs_to_its_address() {
     let one = Sink::at("127.0.0.1:0", |stream| answer_all(stream, OK)).await;
     let port = one.address.port();
     let two = Sink::at(&format!("127.0.0.2:{port}"), |stream| answer_all(stream, OK)).await;
-    let names = NameStub::default().with("moving.example", &[&["127.0.0.1"], &["127.0.0.2"], &["127.0.0.3"]]);
+    let names = NameStub::default().with("moving.localhost", &[&["127.0.0.1"], &["127.0.0.2"], &["127.0.0.3"]]);
     let deliverer = deliverer(names, patient());
-    let url = format!("http://moving.example:{port}/");
+    let url = format!("http://moving.localhost:{port}/");
     for round in 0..5 {
         assert_eq!(status(&deliverer.post(&url, post()).await), 200, "{round}");
         assert_eq!(status(&deliverer.post(&url, post()).await), 200, "{round}");
@@ -110,9 +110,9 @@ async fn a_connection_belongs_to_its_address() {
 #[tokio::test]
 async fn a_connection_belongs_to_its_host() {
     let sink = Sink::answering(OK).await;
-    let names = NameStub::default().with("a.example", &[&["127.0.0.1"]]).with("b.example", &[&["127.0.0.1"]]);
+    let names = NameStub::default().with("a.localhost", &[&["127.0.0.1"]]).with("b.localhost", &[&["127.0.0.1"]]);
     let deliverer = deliverer(names, patient());
-    for name in ["a.example", "b.example", "a.example", "b.example"] {
+    for name in ["a.localhost", "b.localhost", "a.localhost", "b.localhost"] {
         let url = format!("http://{name}:{}/", sink.address.port());
         assert_eq!(status(&deliverer.post(&url, post()).await), 200);
     }

@@ -1,0 +1,301 @@
+//! One webhook while it is delivered to.
+//!
+//! Events are delivered in order, one call at a time. A call is repeated until it succeeds or fails for good; the cursor in the
+//! store says how far it got. After a success the cursor may be stored while the next call is already under way: if the
+//! process dies in between, an event is delivered twice, with the same id. Before a delivery is put off, the cursor is stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_protocol::domain::Timestamp;
+use tokio::task::JoinHandle;
+
+use super::Shared;
+use super::deliver::Outcome;
+use super::endpoints::Call;
+use super::notification::{Next, Notification, Notifications};
+use super::registry::Job;
+use super::schedule::{self, Policy};
+use crate::points::{Point, reached};
+use crate::store::{StoreResult, StoredWebhook, WebhookCursor, WebhookState};
+use crate::telemetry::labels::WebhookCall;
+
+/// After so many calls a webhook goes to the end of the line, so that a long log does not keep others waiting.
+const CALLS_IN_A_ROW: usize = 32;
+
+/// After the store failed: pause before the webhook is tried again.
+const STORE_PAUSE: Duration = Duration::from_secs(5);
+
+/// One webhook while it is delivered to.
+pub(super) struct Session<'a> {
+    shared: &'a Arc<Shared>,
+    job: Job,
+    cursor: WebhookCursor,
+    /// The cursor as it is in the store.
+    stored: WebhookCursor,
+    /// The cursor is being stored.
+    storing: Option<JoinHandle<(WebhookCursor, StoreResult<bool>)>>,
+}
+
+/// The webhook was removed or replaced, or the store failed; the job ends.
+struct Lost;
+
+impl<'a> Session<'a> {
+    pub(super) fn new(shared: &'a Arc<Shared>, job: Job) -> Self {
+        let cursor = job.webhook.cursor;
+        Session { shared, job, cursor, stored: cursor, storing: None }
+    }
+
+    /// Calls the receiver until there is nothing more, a call fails, or others have waited long enough.
+    pub(super) async fn deliver(mut self) -> (WebhookCursor, Call) {
+        let mut call = Call::None;
+        if let Err(Lost) = self.deliver_some(&mut call).await {
+            self.cursor = match self.shared.read_again(&self.job).await {
+                Ok(Some(cursor)) => cursor,
+                // Gone: nothing is left to deliver.
+                Ok(None) => WebhookCursor { state: WebhookState::Finished, ..self.cursor },
+                Err(error) => {
+                    tracing::warn!(%error, "how far a webhook has got could not be read; tried again soon");
+                    WebhookCursor { due: self.after_store_pause(), ..self.stored }
+                }
+            };
+        }
+        (self.cursor, call)
+    }
+
+    async fn deliver_some(&mut self, call: &mut Call) -> Result<(), Lost> {
+        let Some(webhook) = self.shared.read(&self.job) else {
+            self.cursor.state = WebhookState::Failed;
+            self.shared.set_aside(&self.job, self.cursor, "its record in the store cannot be read").await;
+            return self.store().await;
+        };
+        let mut log = Notifications::new(
+            self.shared.store.clone(),
+            self.job.scope.clone(),
+            self.job.task.clone(),
+            webhook.record.generation,
+            webhook.record.events,
+            self.cursor.done,
+        );
+        for _ in 0..CALLS_IN_A_ROW {
+            let next = match self.cursor.task_as_of {
+                Some(number) => {
+                    log.task_as_of(number).await.map(|found| found.map_or(Next::Gone, Next::Send))
+                }
+                None => log.next().await,
+            };
+            let notification = match next {
+                Ok(Next::Send(notification)) => notification,
+                Ok(Next::CaughtUp { through, ended }) => {
+                    self.cursor.done = through;
+                    if ended {
+                        self.cursor.state = WebhookState::Finished;
+                    }
+                    break;
+                }
+                Ok(Next::Gone) => match self.skip_what_is_gone().await? {
+                    true => continue,
+                    false => return Ok(()),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "the log of a task could not be read for its webhook; tried again soon");
+                    self.cursor.due = self.after_store_pause();
+                    return Ok(());
+                }
+            };
+            // It may have been removed or replaced while it waited for its host, or during the last call.
+            if !self.is_current() {
+                return Err(Lost);
+            }
+            reached(Point::PushCalling);
+            let outcome = self.shared.call(&self.job, &webhook, &notification).await;
+            reached(Point::PushAnswered);
+            if self.settle(&webhook.policy(), notification, &outcome, call).await?.is_none() {
+                return Ok(());
+            }
+        }
+        self.finish().await
+    }
+
+    fn is_current(&self) -> bool {
+        self.shared.registry.is_current(self.job.key, &self.job.webhook.id)
+    }
+
+    /// The log no longer has the events after the cursor: the next delivery is the task as it is now. Answers whether there
+    /// is one, now.
+    async fn skip_what_is_gone(&mut self) -> Result<bool, Lost> {
+        let Job { key, scope, task, .. } = &self.job;
+        match self.shared.store.head(scope, task).await {
+            Ok(Some(head)) if head.key == *key && self.cursor.task_as_of != Some(head.version) => {
+                self.shared.log(&self.job, "the events of a webhook are gone; it gets the task as it is now");
+                self.cursor.task_as_of = Some(head.version);
+                return Ok(true);
+            }
+            Ok(Some(head)) if head.key == *key => {}
+            Ok(_) => {
+                if self.is_current() {
+                    self.cursor.state = WebhookState::Failed;
+                    let reason = "its task was removed before everything was delivered";
+                    self.shared.set_aside(&self.job, self.cursor, reason).await;
+                }
+                return Err(Lost);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a task could not be read for its webhook; tried again soon");
+            }
+        }
+        self.cursor.due = self.after_store_pause();
+        Ok(false)
+    }
+
+    /// Notes the outcome of a call. `None`: no further call now.
+    async fn settle(
+        &mut self,
+        policy: &Policy,
+        notification: Notification,
+        outcome: &Outcome,
+        call: &mut Call,
+    ) -> Result<Option<()>, Lost> {
+        let (shared, now) = (self.shared, self.shared.clock.now());
+        let since = self.cursor.failing_since.unwrap_or(now);
+        let elapsed = Duration::from_millis((now.as_millis() - since.as_millis()).max(0) as u64);
+        let attempt = self.cursor.failures.saturating_add(1);
+        match schedule::next(*policy, attempt, elapsed, outcome.answer(), shared.jitter()) {
+            schedule::Next::Advance => {
+                *call = Call::Succeeded;
+                let WebhookCursor { revision, .. } = self.cursor;
+                self.cursor = WebhookCursor {
+                    revision,
+                    ..WebhookCursor::after(notification.number.max(self.cursor.done))
+                };
+                shared.telemetry.webhook_called(WebhookCall::Delivered);
+                if notification.is_last {
+                    self.cursor.state = WebhookState::Finished;
+                    self.finish().await?;
+                    return Ok(None);
+                }
+                self.store_meanwhile().await?;
+                Ok(Some(()))
+            }
+            schedule::Next::Retry { wait, may_skip_to_newest, pause_endpoint } => {
+                let paced = |wait: Duration| wait.mul_f64(shared.options.pace);
+                let (wait, pause_endpoint) = (paced(wait), pause_endpoint.map(paced));
+                shared.telemetry.webhook_called(WebhookCall::Retried);
+                let later =
+                    |wait: Duration| now.plus_millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+                *call = Call::Failed { pause_until: pause_endpoint.map(later) };
+                self.cursor.failures = attempt;
+                self.cursor.failing_since = Some(since);
+                self.cursor.due = later(wait);
+                if may_skip_to_newest && self.cursor.task_as_of.is_none() {
+                    // Nothing newer leaves nothing out: then it is the event again.
+                    self.cursor.task_as_of =
+                        shared.version(&self.job).await.filter(|version| *version > notification.number);
+                }
+                shared.log_failure(&self.job, attempt, outcome, Some(wait));
+                self.finish().await?;
+                Ok(None)
+            }
+            schedule::Next::Disable if *policy == Policy::Standard => {
+                *call = Call::Succeeded;
+                self.cursor.state = WebhookState::Disabled;
+                self.give_up(policy, attempt, outcome).await?;
+                Ok(None)
+            }
+            schedule::Next::SetAside | schedule::Next::Disable | schedule::Next::Remove => {
+                *call = Call::Failed { pause_until: None };
+                (self.cursor.failures, self.cursor.state) = (attempt, WebhookState::Failed);
+                self.give_up(policy, attempt, outcome).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The webhook is not called again; the cursor's state says why.
+    async fn give_up(&mut self, policy: &Policy, attempt: u32, outcome: &Outcome) -> Result<(), Lost> {
+        // The end of the old one is not the end of the one that has replaced it.
+        if !self.is_current() {
+            return Err(Lost);
+        }
+        let shared = self.shared;
+        if self.cursor.state == WebhookState::Disabled {
+            shared.telemetry.webhook_called(WebhookCall::Disabled);
+            shared.log(&self.job, "a webhook is switched off: its receiver answered 410");
+        } else {
+            shared.telemetry.webhook_called(WebhookCall::Failed);
+            shared.log_failure(&self.job, attempt, outcome, None);
+        }
+        if *policy == Policy::Legacy {
+            self.finish().await?;
+            shared.remove(&self.job).await;
+            return Ok(());
+        }
+        // First: what is no longer open has to be among the failed, also if the process dies in between.
+        shared.set_aside(&self.job, self.cursor, &outcome.for_owner()).await;
+        self.finish().await
+    }
+
+    /// Stores the cursor, unless an earlier one is still being stored: then a later call will cover this one.
+    async fn store_meanwhile(&mut self) -> Result<(), Lost> {
+        if self.storing.as_ref().is_some_and(|storing| !storing.is_finished()) {
+            return Ok(());
+        }
+        self.stored_last().await?;
+        let (shared, key, id) = (Arc::clone(self.shared), self.job.key, self.job.webhook.id.clone());
+        let (cursor, revision) = (self.cursor, self.stored.revision);
+        self.storing = Some(tokio::spawn(async move {
+            let moved = shared.store.move_webhook(key, &id, revision, cursor).await;
+            reached(Point::PushStored);
+            (cursor, moved)
+        }));
+        Ok(())
+    }
+
+    /// Waits for the cursor that is being stored.
+    async fn stored_last(&mut self) -> Result<(), Lost> {
+        let Some(storing) = self.storing.take() else { return Ok(()) };
+        let Ok((cursor, moved)) = storing.await else { return Err(Lost) };
+        self.moved(cursor, moved)
+    }
+
+    fn moved(&mut self, cursor: WebhookCursor, moved: StoreResult<bool>) -> Result<(), Lost> {
+        match moved {
+            Ok(true) => {
+                self.stored = WebhookCursor { revision: self.stored.revision + 1, ..cursor };
+                self.cursor.revision = self.stored.revision;
+                Ok(())
+            }
+            Ok(false) => Err(Lost),
+            // Tried again with the next call, or at the end.
+            Err(error) => {
+                tracing::warn!(%error, "how far a webhook has got could not be stored");
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores the cursor if it is another than the stored one, and waits for it.
+    async fn finish(&mut self) -> Result<(), Lost> {
+        self.stored_last().await?;
+        self.cursor.revision = self.stored.revision;
+        if self.cursor == self.stored {
+            return Ok(());
+        }
+        self.store().await
+    }
+
+    async fn store(&mut self) -> Result<(), Lost> {
+        let StoredWebhook { id, .. } = &self.job.webhook;
+        let moved = self.shared.store.move_webhook(self.job.key, id, self.stored.revision, self.cursor).await;
+        reached(Point::PushStored);
+        if moved.is_err() {
+            // What is in memory goes on; a restart would deliver again from what is stored.
+            self.cursor.due = self.cursor.due.max(self.after_store_pause());
+        }
+        self.moved(self.cursor, moved)
+    }
+
+    fn after_store_pause(&self) -> Timestamp {
+        self.shared.clock.now().plus_millis(STORE_PAUSE.as_millis() as i64)
+    }
+}

@@ -14,6 +14,7 @@ mod junit;
 mod lab_mutants;
 mod mission;
 mod process;
+mod proto;
 mod servers;
 mod setup;
 mod stages;
@@ -43,6 +44,7 @@ usage: cargo xtask COMMAND
       --metrics        only check /metrics with the official Prometheus library
       --oidc           only check the tokens of a real identity provider, npm oidc-provider
       --auth           only run the official clients and curl with credentials, over HTTPS
+      --webhooks       only check webhooks with the official SDKs (with --all: with all of them)
       --debug          use the debug binary
       --url URL        run against this agent instead
       --list           name the clients
@@ -70,6 +72,7 @@ usage: cargo xtask COMMAND
       --list           name the kinds
   tidy             check the repository's own rules
   api --write      write what each library crate offers into crates/*/public-api.txt; tidy compares
+  proto            generate the messages and descriptors of gRPC from crates/baton-protocol/proto
   mission          check docs/mission.md against the last test results
       --write          write it
   compliance       check docs/cli-compliance.yaml against the last test results, and that every requirement is shown
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         ("fuzz", flags) => fuzz::run(&workspace, &fuzz::Choice::parse(flags)?),
         ("faults", flags) => faults::run(&workspace, &faults::Choice::parse(flags)?),
         ("api", [flag]) if flag == "--write" => api::write(&workspace),
+        ("proto", []) => proto::write(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("compliance", []) => compliance::check(&workspace),
         ("compliance", [flag]) if flag == "--write" => compliance::write(&workspace),

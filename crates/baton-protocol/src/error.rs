@@ -75,13 +75,15 @@ pub struct Row {
     pub http_v0_3: u16,
     /// HTTP status of a JSON-RPC error: 200 unless a proxy or a client must act on it.
     pub rpc_http: u16,
+    /// gRPC code in 1.0 and in 0.3. 0.3 has no table: these are the codes of its Python SDK, as its HTTP statuses are.
     pub grpc: GrpcCode,
+    pub grpc_v0_3: GrpcCode,
     /// The standard message.
     pub message: &'static str,
 }
 
 macro_rules! error_table {
-    ($($kind:ident $reason:literal $v1:literal $v0_3:literal $v0_1:literal $http:literal $http03:literal $rpc:literal $grpc:ident $message:literal)*) => {
+    ($($kind:ident $reason:literal $v1:literal $v0_3:literal $v0_1:literal $http:literal $http03:literal $rpc:literal $grpc:ident $grpc03:ident $message:literal)*) => {
         /// What went wrong, independent of the binding.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorKind { $($kind),* }
@@ -89,42 +91,43 @@ macro_rules! error_table {
         /// All rows, in the order of the enum.
         pub const TABLE: &[Row] = &[$(Row {
             kind: ErrorKind::$kind, reason: $reason, v1: $v1, v0_3: $v0_3, v0_1: $v0_1,
-            http: $http, http_v0_3: $http03, rpc_http: $rpc, grpc: GrpcCode::$grpc, message: $message,
+            http: $http, http_v0_3: $http03, rpc_http: $rpc, grpc: GrpcCode::$grpc, grpc_v0_3: GrpcCode::$grpc03,
+            message: $message,
         }),*];
     };
 }
 
 error_table! {
-    // kind                     reason                                 1.0    0.3    0.1    http 0.3h rpc  grpc
-    ParseError                  "PARSE_ERROR"                        -32700 -32700 -32700   400  400  400  InvalidArgument    "Invalid JSON payload"
-    InvalidRequest              "INVALID_REQUEST"                    -32600 -32600 -32600   400  400  200  InvalidArgument    "Request payload validation error"
-    MethodNotFound              "METHOD_NOT_FOUND"                   -32601 -32601 -32601   404  404  200  Unimplemented      "Method not found"
-    InvalidParams               "INVALID_PARAMS"                     -32602 -32602 -32602   400  400  200  InvalidArgument    "Invalid parameters"
-    Internal                    "INTERNAL_ERROR"                     -32603 -32603 -32603   500  500  200  Internal           "Internal error"
-    TaskNotFound                "TASK_NOT_FOUND"                     -32001 -32001 -32001   404  404  200  NotFound           "Task not found"
-    TaskNotCancelable           "TASK_NOT_CANCELABLE"                -32002 -32002 -32002   400  409  200  FailedPrecondition "Task cannot be canceled"
-    PushNotSupported            "PUSH_NOTIFICATION_NOT_SUPPORTED"    -32003 -32003 -32003   400  501  200  FailedPrecondition "Push notifications are not supported"
-    UnsupportedOperation        "UNSUPPORTED_OPERATION"              -32004 -32004 -32004   400  501  200  FailedPrecondition "This operation is not supported"
-    ContentTypeNotSupported     "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   400  415  200  InvalidArgument    "Content type not supported"
-    InvalidAgentResponse        "INVALID_AGENT_RESPONSE"             -32006 -32006 -32603   500  502  200  Internal           "The agent gave an invalid response"
-    ExtendedCardNotConfigured   "EXTENDED_AGENT_CARD_NOT_CONFIGURED" -32007 -32007 -32004   400  404  200  FailedPrecondition "Extended agent card is not configured"
-    ExtensionSupportRequired    "EXTENSION_SUPPORT_REQUIRED"         -32008 -32008 -32004   400  400  200  FailedPrecondition "A required extension was not declared by the client"
-    VersionNotSupported         "VERSION_NOT_SUPPORTED"              -32009 -32009 -32004   400  400  200  FailedPrecondition "Protocol version not supported"
+    // kind                     reason                                 1.0    0.3    0.1    http 0.3h rpc  grpc               grpc of 0.3
+    ParseError                  "PARSE_ERROR"                        -32700 -32700 -32700   400  400  400  InvalidArgument    InvalidArgument    "Invalid JSON payload"
+    InvalidRequest              "INVALID_REQUEST"                    -32600 -32600 -32600   400  400  200  InvalidArgument    InvalidArgument    "Request payload validation error"
+    MethodNotFound              "METHOD_NOT_FOUND"                   -32601 -32601 -32601   404  404  200  Unimplemented      Unimplemented      "Method not found"
+    InvalidParams               "INVALID_PARAMS"                     -32602 -32602 -32602   400  400  200  InvalidArgument    InvalidArgument    "Invalid parameters"
+    Internal                    "INTERNAL_ERROR"                     -32603 -32603 -32603   500  500  200  Internal           Internal           "Internal error"
+    TaskNotFound                "TASK_NOT_FOUND"                     -32001 -32001 -32001   404  404  200  NotFound           NotFound           "Task not found"
+    TaskNotCancelable           "TASK_NOT_CANCELABLE"                -32002 -32002 -32002   400  409  200  FailedPrecondition Unimplemented      "Task cannot be canceled"
+    PushNotSupported            "PUSH_NOTIFICATION_NOT_SUPPORTED"    -32003 -32003 -32003   400  501  200  FailedPrecondition Unimplemented      "Push notifications are not supported"
+    UnsupportedOperation        "UNSUPPORTED_OPERATION"              -32004 -32004 -32004   400  501  200  FailedPrecondition Unimplemented      "This operation is not supported"
+    ContentTypeNotSupported     "CONTENT_TYPE_NOT_SUPPORTED"         -32005 -32005 -32005   400  415  200  InvalidArgument    Unimplemented      "Content type not supported"
+    InvalidAgentResponse        "INVALID_AGENT_RESPONSE"             -32006 -32006 -32603   500  502  200  Internal           Internal           "The agent gave an invalid response"
+    ExtendedCardNotConfigured   "EXTENDED_AGENT_CARD_NOT_CONFIGURED" -32007 -32007 -32004   400  404  200  FailedPrecondition FailedPrecondition "Extended agent card is not configured"
+    ExtensionSupportRequired    "EXTENSION_SUPPORT_REQUIRED"         -32008 -32008 -32004   400  400  200  FailedPrecondition FailedPrecondition "A required extension was not declared by the client"
+    VersionNotSupported         "VERSION_NOT_SUPPORTED"              -32009 -32009 -32004   400  400  200  FailedPrecondition FailedPrecondition "Protocol version not supported"
     // A message to an ended task: a separate row because 0.1 has another code for it.
-    TaskEnded                   "UNSUPPORTED_OPERATION"              -32004 -32004 -32002   400  400  200  FailedPrecondition "The task has ended and takes no more messages"
-    WebhookUrlRefused           "INVALID_PARAMS"                     -32602 -32602 -32004   400  400  200  InvalidArgument    "The webhook URL is not acceptable"
-    Unauthenticated             "UNAUTHENTICATED"                    -32000 -32000 -32000   401  401  401  Unauthenticated    "Authentication required"
-    Forbidden                   "PERMISSION_DENIED"                  -32000 -32000 -32000   403  403  403  PermissionDenied   "Permission denied"
+    TaskEnded                   "UNSUPPORTED_OPERATION"              -32004 -32004 -32002   400  400  200  FailedPrecondition FailedPrecondition "The task has ended and takes no more messages"
+    WebhookUrlRefused           "INVALID_PARAMS"                     -32602 -32602 -32004   400  400  200  InvalidArgument    InvalidArgument    "The webhook URL is not acceptable"
+    Unauthenticated             "UNAUTHENTICATED"                    -32000 -32000 -32000   401  401  401  Unauthenticated    Unauthenticated    "Authentication required"
+    Forbidden                   "PERMISSION_DENIED"                  -32000 -32000 -32000   403  403  403  PermissionDenied   PermissionDenied   "Permission denied"
     // The caller's own quota; other callers are still served.
-    QuotaExceeded               "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   429  429  429  ResourceExhausted  "Too many requests or tasks for this caller"
+    QuotaExceeded               "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   429  429  429  ResourceExhausted  ResourceExhausted  "Too many requests or tasks for this caller"
     // The server or its disk is full; no caller is served.
-    ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  Unavailable        "The server is at its capacity"
-    Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        "The server cannot do this right now"
-    PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  "Request body is too large"
+    ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  Unavailable        Unavailable        "The server is at its capacity"
+    Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        Unavailable        "The server cannot do this right now"
+    PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  ResourceExhausted  "Request body is too large"
     // An HTTP+JSON path, requested with the wrong HTTP method.
-    MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      "This path takes another method"
+    MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      Unimplemented      "This path takes another method"
     // The HTTP body itself is not JSON: an error of HTTP. The A2A row is about the media types of parts.
-    MediaTypeNotSupported       "UNSUPPORTED_MEDIA_TYPE"             -32600 -32600 -32600   415  415  415  InvalidArgument    "Content-Type must be application/json"
+    MediaTypeNotSupported       "UNSUPPORTED_MEDIA_TYPE"             -32600 -32600 -32600   415  415  415  InvalidArgument    InvalidArgument    "Content-Type must be application/json"
 }
 
 impl ErrorKind {
@@ -166,6 +169,14 @@ impl ErrorKind {
             | Self::MethodNotAllowed
             | Self::MediaTypeNotSupported => return None,
         })
+    }
+
+    /// 0.1 has no gRPC.
+    pub fn grpc_code(self, generation: Generation) -> GrpcCode {
+        match generation {
+            Generation::V1 => self.row().grpc,
+            Generation::V0_3 | Generation::V0_1 => self.row().grpc_v0_3,
+        }
     }
 
     pub fn json_rpc_code(self, generation: Generation) -> i32 {

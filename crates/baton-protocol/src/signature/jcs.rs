@@ -4,7 +4,7 @@
 //! which bounds the recursion. Members are written in the order of the input and sorted at the end of their object, so
 //! memory use is at most about twice the text.
 
-mod number;
+pub(crate) mod number;
 #[cfg(test)]
 mod tests;
 

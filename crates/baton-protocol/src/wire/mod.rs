@@ -4,6 +4,8 @@ pub mod card;
 pub mod dialect;
 pub mod http_json;
 pub mod jsonrpc;
+#[cfg(feature = "grpc")]
+pub mod pb;
 pub mod peer_error;
 mod peer_parts;
 pub mod peer_state;

@@ -22,11 +22,13 @@ pub struct PeerError {
     /// The JSON-RPC code, if the answer has one.
     pub code: Option<i32>,
     pub http_status: Option<u16>,
+    /// The number of the gRPC code, if the answer came by gRPC.
+    pub grpc_code: Option<i32>,
     /// For people; empty if the peer sent none.
     pub message: String,
     /// `ErrorInfo.reason`.
     pub reason: Option<String>,
-    /// JSON-RPC `data` or HTTP+JSON `details`, as they were sent.
+    /// JSON-RPC `data` or HTTP+JSON `details`, as they were sent; of gRPC, as HTTP+JSON would have them.
     pub details: Option<JsonText>,
     /// Members of the request that broke a rule.
     pub violations: Vec<FieldViolation>,
@@ -80,6 +82,17 @@ impl PeerError {
         error
     }
 
+    /// The error of a gRPC call. `details` is the value of `grpc-status-details-bin`, or empty.
+    #[cfg(feature = "grpc")]
+    pub fn of_grpc(generation: Generation, code: i32, message: String, details: &[u8]) -> Self {
+        let mut error = PeerError { grpc_code: Some(code), message, ..Self::of_status(generation, None) };
+        error.read_details(super::pb::status::details_as_json(details).as_deref());
+        // The Python SDK of 0.3 sends no details; its messages begin with the name.
+        let type_name = error.message.split_once(':').map(|(name, _)| name.to_owned());
+        error.kind = error.find_kind(type_name.as_deref());
+        error
+    }
+
     /// The name of the error in the specification, if it has one.
     pub fn a2a_name(&self) -> Option<&'static str> {
         self.kind.and_then(|kind| kind.a2a_name(self.generation))
@@ -91,6 +104,7 @@ impl PeerError {
             kind: None,
             code: None,
             http_status,
+            grpc_code: None,
             message: String::new(),
             reason: None,
             details: None,
@@ -124,7 +138,8 @@ impl PeerError {
         };
         let by_code = || self.code.and_then(|code| self.of_code(code));
         let by_status = || self.http_status.and_then(|status| self.of_http_status(status));
-        by_reason().or_else(by_type).or_else(by_code).or_else(by_status)
+        let by_grpc_code = || self.grpc_code.and_then(of_grpc_code);
+        by_reason().or_else(by_type).or_else(by_code).or_else(by_status).or_else(by_grpc_code)
     }
 
     fn of_reason(&self, reason: &str) -> Option<ErrorKind> {
@@ -133,7 +148,10 @@ impl PeerError {
             return Some(ErrorKind::ContentTypeNotSupported);
         }
         let rows = || TABLE.iter().filter(|row| row.reason == reason);
-        let fits = |row: &&crate::error::Row| self.http_status.is_some_and(|status| row.rpc_http == status);
+        let fits = |row: &&crate::error::Row| {
+            self.http_status.is_some_and(|status| row.rpc_http == status)
+                || self.grpc_code.is_some_and(|code| i32::from(row.grpc.number()) == code)
+        };
         rows().find(fits).or_else(|| rows().next()).map(|row| row.kind)
     }
 
@@ -159,6 +177,21 @@ impl PeerError {
             501 => Some(ErrorKind::UnsupportedOperation),
             _ => of_bare_status(status),
         }
+    }
+}
+
+/// Only a guess: many errors share a code.
+fn of_grpc_code(code: i32) -> Option<ErrorKind> {
+    match code {
+        3 => Some(ErrorKind::InvalidParams),
+        5 => Some(ErrorKind::TaskNotFound),
+        7 => Some(ErrorKind::Forbidden),
+        8 => Some(ErrorKind::QuotaExceeded),
+        9 | 12 => Some(ErrorKind::UnsupportedOperation),
+        13 => Some(ErrorKind::Internal),
+        14 => Some(ErrorKind::Unavailable),
+        16 => Some(ErrorKind::Unauthenticated),
+        _ => None,
     }
 }
 

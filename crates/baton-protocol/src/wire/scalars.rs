@@ -130,7 +130,7 @@ impl<G> FromWire<G> for JsonObject {
     }
 }
 
-fn advice(refused: &JsonRefused) -> String {
+pub(crate) fn advice(refused: &JsonRefused) -> String {
     match refused {
         JsonRefused::Syntax { .. } => "cannot be read: a string in it is not valid text".to_owned(),
         JsonRefused::DuplicateKey { key, .. } => format!("names the member {key:?} twice"),

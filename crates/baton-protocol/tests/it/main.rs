@@ -15,6 +15,9 @@ mod golden;
 mod golden_files;
 /// Golden files of the legacy generation, and what is only ever written.
 mod golden_v0_1;
+/// The messages of gRPC.
+#[cfg(feature = "grpc")]
+mod grpc;
 /// HTTP+JSON calls: path, query and body together, both ways; error bodies.
 mod http_calls;
 /// HTTP+JSON routes, row by row, and what is no route.

@@ -199,7 +199,8 @@ impl Inputs {
         let (mut loaded, mut problems) = self.read(running);
         loaded.tls = tls::read(&loaded.config, &mut problems, &mut loaded.warnings);
         // This trial must not log what a card switches off: the real server logs it at start.
-        let proof = Box::pin(agents::trial_build(&loaded.config, &loaded.agents, &loaded.auth, &mut problems));
+        let proof =
+            Box::pin(agents::trial_build(&loaded.config, &loaded.agents, &loaded.auth, &mut problems));
         proof.with_subscriber(NoSubscriber::default()).await;
         // That subscriber names no highest level, so all levels were asked for, and would be from now on.
         tracing::callsite::rebuild_interest_cache();

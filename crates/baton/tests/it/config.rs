@@ -313,8 +313,7 @@ fn s03_the_card_and_the_skills_must_agree() {
     let text = fs::read_to_string(folder.path("card.json")).unwrap();
     let text = text.replace("\"capabilities\":{}", "\"capabilities\":{\"pushNotifications\":true}");
     fs::write(folder.path("card.json"), text).unwrap();
-    let (_, said) =
-        finished(folder.baton(&["serve", "config", "check"]).env("BATON_PUSH_ENABLED", "false"));
+    let (_, said) = finished(folder.baton(&["serve", "config", "check"]).env("BATON_PUSH_ENABLED", "false"));
     let named =
         ["line 2: capabilities.pushNotifications: true", "line 5: skills: `c`", "line 6: skill.id: `b`"];
     assert!(said.starts_with("error: 3 problems") && named.iter().all(|it| said.contains(it)), "{said}");

@@ -43,7 +43,7 @@ fn is_canonical(text: &str) -> bool {
 }
 
 /// `Number.prototype.toString` of ECMAScript.
-pub(super) fn write_double(out: &mut Vec<u8>, number: f64) {
+pub(crate) fn write_double(out: &mut Vec<u8>, number: f64) {
     if number == 0.0 {
         return out.push(b'0');
     }

@@ -5,9 +5,9 @@
 mod card;
 mod from_domain;
 mod methods;
-mod security;
-mod to_domain;
-mod types;
+pub(in crate::wire) mod security;
+pub(in crate::wire) mod to_domain;
+pub(in crate::wire) mod types;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};

@@ -69,7 +69,7 @@ fn write_scheme_members(object: &mut Object<'_>, scheme: &SecurityScheme, style:
     }
 }
 
-fn location_name(location: ApiKeyLocation) -> &'static str {
+pub(crate) fn location_name(location: ApiKeyLocation) -> &'static str {
     match location {
         ApiKeyLocation::Query => "query",
         ApiKeyLocation::Header => "header",
@@ -146,6 +146,10 @@ pub(crate) struct WrappedScheme {
     pub(crate) mtls_security_scheme: Option<Twin<MutualTlsTwin>>,
 }
 
+/// The members of a scheme in its ProtoJSON form.
+pub(crate) const SCHEMES: &str = "apiKeySecurityScheme, httpAuthSecurityScheme, oauth2SecurityScheme, \
+                                  openIdConnectSecurityScheme and mtlsSecurityScheme";
+
 impl WrappedScheme {
     pub(crate) fn into_scheme<E: serde::de::Error>(self) -> Result<SecurityScheme, E> {
         let (description, kind) = match (
@@ -170,12 +174,7 @@ impl WrappedScheme {
                 (open_id.description, SchemeKind::OpenIdConnect { url: open_id.open_id_connect_url })
             }
             (None, None, None, None, Some(Twin(mtls))) => (mtls.description, SchemeKind::MutualTls),
-            _ => {
-                return Err(E::custom(
-                    "must hold exactly one of apiKeySecurityScheme, httpAuthSecurityScheme, oauth2SecurityScheme, \
-                     openIdConnectSecurityScheme and mtlsSecurityScheme",
-                ));
-            }
+            _ => return Err(E::custom(format!("must hold exactly one of {SCHEMES}"))),
         };
         Ok(SecurityScheme { description, kind })
     }
@@ -191,13 +190,17 @@ pub(crate) struct ApiKeyTwin {
     name: String,
 }
 
+pub(crate) const LOCATIONS: &str = "query, header or cookie";
+
+pub(crate) fn parse_location(name: &str) -> Option<ApiKeyLocation> {
+    let known = [ApiKeyLocation::Query, ApiKeyLocation::Header, ApiKeyLocation::Cookie];
+    known.into_iter().find(|location| location_name(*location) == name)
+}
+
 impl<G> FromWire<G> for ApiKeyLocation {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_str(deserializer, "query, header or cookie", |text| match text {
-            "query" => Ok(ApiKeyLocation::Query),
-            "header" => Ok(ApiKeyLocation::Header),
-            "cookie" => Ok(ApiKeyLocation::Cookie),
-            _ => Err("must be query, header or cookie".to_owned()),
+        from_str(deserializer, LOCATIONS, |text| {
+            parse_location(text).ok_or_else(|| format!("must be {LOCATIONS}"))
         })
     }
 }

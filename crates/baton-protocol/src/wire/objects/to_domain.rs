@@ -78,7 +78,7 @@ impl<G: Spelling> FromWire<G> for ListedTask {
 }
 
 /// Agents need not have contexts. A task without one is treated as a context of its own.
-fn own_context(context_id: Option<ContextId>, task_id: &TaskId) -> ContextId {
+pub(crate) fn own_context(context_id: Option<ContextId>, task_id: &TaskId) -> ContextId {
     context_id.unwrap_or_else(|| ContextId::parse(task_id.as_str()).expect("every id follows the same rules"))
 }
 

@@ -43,12 +43,14 @@ pub(super) struct MessageTwin<G> {
     pub(super) spelling: PhantomData<G>,
 }
 
+pub(crate) const NO_PART: &str = "must hold at least one part";
+
 /// Reads the parts of a message, which must not be empty.
 pub(crate) fn at_least_one<'de, G: Spelling, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<Part>>, D::Error> {
     match or_default::<G, Vec<Part>, D>(deserializer)? {
-        parts if parts.is_empty() => Err(D::Error::custom("must hold at least one part")),
+        parts if parts.is_empty() => Err(D::Error::custom(NO_PART)),
         parts => Ok(Some(parts)),
     }
 }

@@ -16,7 +16,7 @@ use crate::wire::objects::{write_extension, write_provider, write_schemes, write
 use crate::wire::read::{FromWire, Pairs, Twin, one, optional, or_default, text, twin};
 use crate::wire::write::Object;
 
-const PROTOCOL_VERSION: &str = "0.3.0";
+pub(in crate::wire) const PROTOCOL_VERSION: &str = "0.3.0";
 
 /// The default of `preferredTransport`.
 const DEFAULT_TRANSPORT: &str = "JSONRPC";
@@ -58,7 +58,7 @@ pub(super) fn write_card<G: Dialect>(out: &mut Vec<u8>, card: &AgentCard) {
     object.end();
 }
 
-fn is_ours(interface: &AgentInterface) -> bool {
+pub(in crate::wire) fn is_ours(interface: &AgentInterface) -> bool {
     AskedVersion::read(Some(&interface.protocol_version), None) == AskedVersion::Known(Generation::V0_3)
 }
 
@@ -146,9 +146,10 @@ struct InterfaceTwin {
 impl<G: Dialect> FromWire<G> for AgentCard {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let card: CardTwin<G> = twin(deserializer)?;
-        let version = major_minor(card.protocol_version.as_deref().unwrap_or(PROTOCOL_VERSION));
+        let additional = card.additional_interfaces.into_iter();
+        let additional = additional.map(|Twin(InterfaceTwin { url, transport })| (url, transport)).collect();
         let interfaces =
-            all_interfaces(&version, card.url, card.preferred_transport, card.additional_interfaces);
+            all_interfaces(card.protocol_version, card.url, card.preferred_transport, additional);
         let mut capabilities = card.capabilities;
         capabilities.extended_agent_card =
             card.supports_authenticated_extended_card.or(capabilities.extended_agent_card);
@@ -180,25 +181,24 @@ fn major_minor(version: &str) -> String {
     }
 }
 
-/// The preferred interface, then the others. The list usually repeats the preferred one, at any position.
-fn all_interfaces(
-    version: &str,
+/// The preferred interface, then the others, as URL and transport. The list usually repeats the preferred one, at any
+/// position.
+pub(in crate::wire) fn all_interfaces(
+    version: Option<String>,
     url: String,
     transport: Option<String>,
-    additional: Vec<Twin<InterfaceTwin>>,
+    mut additional: Vec<(String, String)>,
 ) -> Vec<AgentInterface> {
-    let transport = transport.unwrap_or_else(|| DEFAULT_TRANSPORT.to_owned());
-    let mut additional: Vec<_> = additional.into_iter().map(|Twin(interface)| interface).collect();
-    let repeated =
-        additional.iter().position(|interface| interface.url == url && interface.transport == transport);
-    if let Some(repeated) = repeated {
+    let version = major_minor(version.as_deref().unwrap_or(PROTOCOL_VERSION));
+    let preferred = (url, transport.unwrap_or_else(|| DEFAULT_TRANSPORT.to_owned()));
+    if let Some(repeated) = additional.iter().position(|interface| *interface == preferred) {
         additional.remove(repeated);
     }
-    additional.insert(0, InterfaceTwin { url, transport });
-    let interface = |InterfaceTwin { url, transport }| AgentInterface {
+    additional.insert(0, preferred);
+    let interface = |(url, transport)| AgentInterface {
         url,
         protocol_binding: transport,
-        protocol_version: version.to_owned(),
+        protocol_version: version.clone(),
         tenant: None,
     };
     additional.into_iter().map(interface).collect()

@@ -55,7 +55,7 @@ fn write_data<G: Dialect>(out: &mut Vec<u8>, data: &JsonText) {
 }
 
 /// Metadata with the marker that the data was wrapped.
-fn write_marked(out: &mut Vec<u8>, metadata: Option<&JsonObject>) {
+pub(in crate::wire) fn write_marked(out: &mut Vec<u8>, metadata: Option<&JsonObject>) {
     let mut object = Object::begin(out);
     for (key, value) in metadata.into_iter().flat_map(JsonObject::members).filter(|(key, _)| key != COMPAT) {
         object.entry(&key).extend_from_slice(value.as_bytes());
@@ -78,7 +78,7 @@ pub(super) fn write_push_config<G: Dialect>(out: &mut Vec<u8>, config: &PushConf
     object.end();
 }
 
-pub(super) fn resource_name(task_id: &str, config_id: Option<&str>) -> String {
+pub(in crate::wire) fn resource_name(task_id: &str, config_id: Option<&str>) -> String {
     match config_id {
         Some(config_id) => format!("tasks/{task_id}/pushNotificationConfigs/{config_id}"),
         None => format!("tasks/{task_id}"),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Dialect;
 use super::from_domain::{resource_name, write_push_config, write_settings};
-use super::to_domain::{Resource, Settings};
+use super::to_domain::{CONFIG_RESOURCE, Resource, Settings};
 use crate::domain::{JsonObject, Message, PushConfig, PushConfigId, TaskId};
 use crate::error::Error;
 use crate::operation::{
@@ -85,7 +85,7 @@ pub(super) fn decode_call<G: Dialect>(operation: Operation, params: Option<&str>
 
 fn no_config_id<G: Dialect>() -> Error {
     if G::PROTO {
-        Subject::PARAMS.refuse("name", "must be tasks/{id}/pushNotificationConfigs/{id}")
+        Subject::PARAMS.refuse("name", format!("must be {CONFIG_RESOURCE}"))
     } else {
         Subject::PARAMS.refuse("pushNotificationConfigId", "is required")
     }

@@ -3,12 +3,12 @@
 //!
 //! Writers follow the specification exactly. Readers also accept what deployed clients send: see `docs/generations.md`.
 
-mod card;
-mod from_domain;
+pub(in crate::wire) mod card;
+pub(in crate::wire) mod from_domain;
 mod methods;
-mod names;
+pub(in crate::wire) mod names;
 mod security;
-mod to_domain;
+pub(in crate::wire) mod to_domain;
 mod types;
 
 use serde::de::Deserializer;

@@ -76,6 +76,6 @@ pub(super) fn parse_proto_role(value: EnumValue<'_>) -> Option<Role> {
 }
 
 /// In 0.3 every stream closes if the task ends or waits for input.
-pub(super) fn is_final(state: TaskState) -> bool {
+pub(in crate::wire) fn is_final(state: TaskState) -> bool {
     state.is_terminal() || state == TaskState::InputRequired
 }

@@ -8,6 +8,7 @@ use super::{Dialect, names};
 use crate::domain::{Part, Role, TaskState};
 use crate::operation::HistoryLength;
 use crate::wire::objects::{AnyState, EnumValue, Spelling, at_least_one};
+use crate::wire::v1;
 use crate::wire::write::Object;
 
 dialect_functions!(Proto);
@@ -24,8 +25,8 @@ impl Dialect for Proto {
 }
 
 impl Spelling for Proto {
-    const ROLES: &'static str = "ROLE_USER or ROLE_AGENT";
-    const STATES: &'static str = "the name of a task state, such as TASK_STATE_WORKING";
+    const ROLES: &'static str = v1::ROLES;
+    const STATES: &'static str = v1::STATES;
     const PARTS: &'static str = "content";
     const REFERENCES: bool = false;
 

@@ -111,7 +111,10 @@ fn only_member<'a>(object: &'a JsonObject, name: &str) -> Option<&'a str> {
 /// The marker, in a part's metadata, of data that was wrapped because it was not an object.
 pub(super) const COMPAT: &str = "data_part_compat";
 
-fn undo_compat(data: JsonObject, metadata: Option<JsonObject>) -> (JsonText, Option<JsonObject>) {
+pub(in crate::wire) fn undo_compat(
+    data: JsonObject,
+    metadata: Option<JsonObject>,
+) -> (JsonText, Option<JsonObject>) {
     let marked = metadata.as_ref().filter(|metadata| metadata.get(COMPAT) == Some("true"));
     let value = only_member(&data, "value").and_then(|value| JsonText::parse(value).ok());
     match (marked, value) {
@@ -132,13 +135,13 @@ fn without_mark(metadata: &JsonObject) -> Option<JsonObject> {
 }
 
 /// A resource name of the proto: `tasks/{id}`, or `tasks/{id}/pushNotificationConfigs/{id}`.
-pub(super) struct Resource {
-    pub(super) task_id: TaskId,
-    pub(super) config_id: Option<PushConfigId>,
+pub(in crate::wire) struct Resource {
+    pub(in crate::wire) task_id: TaskId,
+    pub(in crate::wire) config_id: Option<PushConfigId>,
 }
 
 impl Resource {
-    fn parse(name: &str) -> Option<Self> {
+    pub(in crate::wire) fn parse(name: &str) -> Option<Self> {
         let rest = name.strip_prefix("tasks/")?;
         let (task, config) = rest.rsplit_once("/pushNotificationConfigs").unwrap_or((rest, ""));
         let config = config.strip_prefix('/').unwrap_or(config);
@@ -147,10 +150,14 @@ impl Resource {
     }
 }
 
+/// For error messages.
+pub(in crate::wire) const RESOURCE: &str = "a resource name such as tasks/{id}";
+pub(in crate::wire) const CONFIG_RESOURCE: &str = "tasks/{id}/pushNotificationConfigs/{id}";
+
 impl<G> FromWire<G> for Resource {
     fn from_wire<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_str(deserializer, "a resource name such as tasks/{id}", |text| {
-            Resource::parse(text).ok_or_else(|| "must be a resource name such as tasks/{id}".to_owned())
+        from_str(deserializer, RESOURCE, |text| {
+            Resource::parse(text).ok_or_else(|| format!("must be {RESOURCE}"))
         })
     }
 }

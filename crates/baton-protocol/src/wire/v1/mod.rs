@@ -9,8 +9,8 @@ mod details;
 mod from_domain;
 mod methods;
 mod names;
-mod security;
-mod to_domain;
+pub(in crate::wire) mod security;
+pub(in crate::wire) mod to_domain;
 mod types;
 
 use serde::de::Deserializer;
@@ -30,6 +30,7 @@ pub use self::from_domain::{
     write_stream_status, write_stream_task, write_task,
 };
 pub use self::methods::{decode_call, write_call};
+pub(in crate::wire) use self::names::{ROLES, STATE_UNSPECIFIED, STATES};
 pub use self::names::{parse_state, state_name};
 pub use super::Decoded;
 pub use super::stream_item::StreamItem;
@@ -77,8 +78,8 @@ pub fn read_card(text: &str) -> Result<AgentCard, Error> {
 struct V1;
 
 impl Spelling for V1 {
-    const ROLES: &'static str = "ROLE_USER or ROLE_AGENT";
-    const STATES: &'static str = "the name of a task state, such as TASK_STATE_WORKING";
+    const ROLES: &'static str = ROLES;
+    const STATES: &'static str = STATES;
 
     fn role_name(role: Role) -> &'static str {
         names::role_name(role)
@@ -99,7 +100,7 @@ impl Spelling for V1 {
 
     fn state(value: EnumValue<'_>) -> Option<AnyState> {
         match value {
-            Ok(names::STATE_UNSPECIFIED) => Some(AnyState(None)),
+            Ok(STATE_UNSPECIFIED) => Some(AnyState(None)),
             Ok(name) => names::parse_state(name).map(|state| AnyState(Some(state))),
             Err(number) => AnyState::from_number(number),
         }

@@ -2,7 +2,11 @@
 
 use crate::domain::{Role, TaskState};
 
-pub(super) const STATE_UNSPECIFIED: &str = "TASK_STATE_UNSPECIFIED";
+/// For error messages.
+pub(in crate::wire) const ROLES: &str = "ROLE_USER or ROLE_AGENT";
+pub(in crate::wire) const STATES: &str = "the name of a task state, such as TASK_STATE_WORKING";
+
+pub(in crate::wire) const STATE_UNSPECIFIED: &str = "TASK_STATE_UNSPECIFIED";
 
 pub fn state_name(state: TaskState) -> &'static str {
     match state {

@@ -8,7 +8,7 @@ use crate::domain::security::{SecurityRequirement, SecurityScheme};
 use crate::wire::objects::{NamedSchemes, SchemeStyle, WrappedScheme};
 use crate::wire::read::{FromWire, or_default, twin};
 
-pub(super) const STYLE: SchemeStyle =
+pub(in crate::wire) const STYLE: SchemeStyle =
     SchemeStyle { typed: false, several_flows: false, device_code: true, pkce: true };
 
 impl FromWire<V1> for SecurityScheme {

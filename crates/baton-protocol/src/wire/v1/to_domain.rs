@@ -8,6 +8,9 @@ use crate::domain::{Part, PartContent, PushAuthentication, PushConfig, PushEvent
 use crate::operation::Reply;
 use crate::wire::read::{FromWire, twin};
 
+/// The members of a part that hold its content.
+pub(in crate::wire) const CONTENTS: &str = "text, raw, url and data";
+
 pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
     let PartTwin { text, raw, url, data, metadata, filename, media_type } = twin(deserializer)?;
     let content = match (text, raw, url, data) {
@@ -15,7 +18,7 @@ pub(super) fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Part, D
         (None, Some(raw), None, None) => PartContent::Raw(raw.0),
         (None, None, Some(url), None) => PartContent::Url(url),
         (None, None, None, Some(data)) => PartContent::Data(data),
-        _ => return Err(D::Error::custom("must hold exactly one of text, raw, url and data")),
+        _ => return Err(D::Error::custom(format!("must hold exactly one of {CONTENTS}"))),
     };
     Ok(Part { content, filename, media_type, metadata })
 }

@@ -44,7 +44,7 @@ fn text(webhook: &Webhook) -> String {
 fn next(webhook: &Webhook) -> String {
     let number = webhook.next_event;
     match (webhook.last_event, webhook.kept) {
-        (Some(last), _) if number > last => format!("none yet; {last} are delivered"),
+        (Some(last), _) if number > last => format!("none yet; the task is at event {last}"),
         (Some(last), _) => format!("{number} of {last}"),
         (None, true) => format!("{number}; the task is gone, and its last state is kept"),
         (None, false) => format!("{number}; the task is gone, and nothing is kept of it"),

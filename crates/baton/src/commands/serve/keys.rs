@@ -89,7 +89,10 @@ impl Keys {
             Err(None) => return Ok(()),
             Err(Some(reason)) if is_named => return Err(Failure::failed(format!("admin.socket: {reason}"))),
             Err(Some(reason)) => {
-                tracing::warn!(reason, "`baton key` and `baton push` cannot reach this server: no administration socket");
+                tracing::warn!(
+                    reason,
+                    "`baton key` and `baton push` cannot reach this server: no administration socket"
+                );
                 return Ok(());
             }
         };

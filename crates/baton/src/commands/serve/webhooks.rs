@@ -23,6 +23,15 @@ pub(super) fn options(loaded: &Loaded, addresses: &[SocketAddr]) -> Option<PushO
         }
         return None;
     }
+    if is_amplifier {
+        tracing::warn!(
+            "push.enabled is on, and others may call this server without authentication: they can make it call any address \
+             on the internet"
+        );
+    }
+    if *config.push.jwt && config.public_url.is_none() {
+        tracing::warn!("push.jwt is on without `public_url`: the JWTs of webhooks do not say who made them");
+    }
     let is_for_trying = is_local && agents.iter().all(AgentPlan::is_demo);
     let development = config.push.development.unwrap_or(is_for_trying);
     if development && !is_for_trying {

@@ -53,9 +53,9 @@ mod stop;
 /// T10: everybody comes back at once.
 #[cfg(target_os = "linux")]
 mod storm;
-/// T12: `kill -9` while webhooks are called.
-#[cfg(debug_assertions)]
-mod webhooks;
 /// T3: the sync comes before the answer.
 #[cfg(all(target_os = "linux", debug_assertions))]
 mod sync_order;
+/// T12: `kill -9` while webhooks are called.
+#[cfg(debug_assertions)]
+mod webhooks;

@@ -94,7 +94,8 @@ async fn a_connection_belongs_to_its_address() {
     let one = Sink::at("127.0.0.1:0", |stream| answer_all(stream, OK)).await;
     let port = one.address.port();
     let two = Sink::at(&format!("127.0.0.2:{port}"), |stream| answer_all(stream, OK)).await;
-    let names = NameStub::default().with("moving.localhost", &[&["127.0.0.1"], &["127.0.0.2"], &["127.0.0.3"]]);
+    let names =
+        NameStub::default().with("moving.localhost", &[&["127.0.0.1"], &["127.0.0.2"], &["127.0.0.3"]]);
     let deliverer = deliverer(names, patient());
     let url = format!("http://moving.localhost:{port}/");
     for round in 0..5 {
@@ -110,7 +111,8 @@ async fn a_connection_belongs_to_its_address() {
 #[tokio::test]
 async fn a_connection_belongs_to_its_host() {
     let sink = Sink::answering(OK).await;
-    let names = NameStub::default().with("a.localhost", &[&["127.0.0.1"]]).with("b.localhost", &[&["127.0.0.1"]]);
+    let names =
+        NameStub::default().with("a.localhost", &[&["127.0.0.1"]]).with("b.localhost", &[&["127.0.0.1"]]);
     let deliverer = deliverer(names, patient());
     for name in ["a.localhost", "b.localhost", "a.localhost", "b.localhost"] {
         let url = format!("http://{name}:{}/", sink.address.port());

@@ -1,0 +1,117 @@
+//! How a gRPC call ends with an error: a code, a message, and details in the trailer `grpc-status-details-bin`.
+
+use bytes::Bytes;
+use prost::Message;
+use prost_types::{Any, Duration};
+
+use super::Package;
+use crate::error::{ERROR_DOMAIN, Error, FieldViolation};
+use crate::wire::write::Object;
+
+/// The generated messages of error details.
+#[allow(clippy::all, missing_docs, unreachable_pub)]
+mod rpc {
+    include!("generated/rpc.rs");
+}
+
+const TYPES: &str = "type.googleapis.com/";
+const ERROR_INFO: &str = "google.rpc.ErrorInfo";
+const BAD_REQUEST: &str = "google.rpc.BadRequest";
+const RETRY_INFO: &str = "google.rpc.RetryInfo";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The number of a [`GrpcCode`](crate::error::GrpcCode).
+    pub code: u8,
+    pub message: String,
+    /// An encoded `google.rpc.Status`; empty if there are no details.
+    pub details: Bytes,
+}
+
+impl Status {
+    /// With names of the package's generation.
+    pub(super) fn of(error: &Error, package: Package) -> Self {
+        let reader = package.dialect();
+        let code = error.kind().grpc_code(package.generation()).number();
+        let message = error.told(reader).into_owned();
+        let mut details = Vec::new();
+        if let Some(reason) = error.kind().told_reason() {
+            let metadata = error.info().iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            let (reason, domain) = (reason.to_owned(), ERROR_DOMAIN.to_owned());
+            details.push(any(ERROR_INFO, &rpc::ErrorInfo { reason, domain, metadata: metadata.collect() }));
+        }
+        if error.has_violations() {
+            let violation = |FieldViolation { field, description }| rpc::bad_request::FieldViolation {
+                field,
+                description,
+            };
+            let field_violations = error.violations(reader).into_iter().map(violation).collect();
+            details.push(any(BAD_REQUEST, &rpc::BadRequest { field_violations }));
+        }
+        if let Some(seconds) = error.retry_after_seconds() {
+            let retry_delay = Some(Duration { seconds: seconds.into(), nanos: 0 });
+            details.push(any(RETRY_INFO, &rpc::RetryInfo { retry_delay }));
+        }
+        let details = match details.is_empty() {
+            true => Bytes::new(),
+            false => {
+                rpc::Status { code: code.into(), message: message.clone(), details }.encode_to_vec().into()
+            }
+        };
+        Status { code, message, details }
+    }
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any { type_url: format!("{TYPES}{name}"), value: message.encode_to_vec() }
+}
+
+/// Details as JSON, as the other bindings have them. `None` if they cannot be read.
+pub(in crate::wire) fn details_as_json(details: &[u8]) -> Option<String> {
+    let rpc::Status { details, .. } = rpc::Status::decode(details).ok()?;
+    let mut out = vec![b'['];
+    for (n, detail) in details.iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        let mut object = Object::begin(&mut out);
+        object.string("@type", &detail.type_url);
+        let name = detail.type_url.rsplit('/').next().unwrap_or_default();
+        write_members(&mut object, name, &detail.value)?;
+        object.end();
+    }
+    out.push(b']');
+    String::from_utf8(out).ok()
+}
+
+/// A detail of another type is named alone.
+fn write_members(object: &mut Object<'_>, name: &str, encoded: &[u8]) -> Option<()> {
+    match name {
+        ERROR_INFO => {
+            let info = rpc::ErrorInfo::decode(encoded).ok()?;
+            object.string("reason", &info.reason);
+            object.string("domain", &info.domain);
+            let mut metadata = Object::begin(object.member("metadata"));
+            for (key, value) in &info.metadata {
+                crate::wire::write::string(metadata.entry(key), value);
+            }
+            metadata.end();
+        }
+        BAD_REQUEST => {
+            let request = rpc::BadRequest::decode(encoded).ok()?;
+            object.list("fieldViolations", &request.field_violations, |out, violation| {
+                let mut object = Object::begin(out);
+                object.string("field", &violation.field);
+                object.string("description", &violation.description);
+                object.end();
+            });
+        }
+        RETRY_INFO => {
+            let delay = rpc::RetryInfo::decode(encoded).ok()?.retry_delay.unwrap_or_default();
+            let seconds = delay.seconds as f64 + f64::from(delay.nanos) / 1e9;
+            object.string("retryDelay", &format!("{seconds}s"));
+        }
+        _ => {}
+    }
+    Some(())
+}

@@ -24,6 +24,7 @@ use super::{Engine, Inner, from_store, size};
 use crate::auth::SkillPermission;
 use crate::points::{Point, reached};
 use crate::push::Push;
+use crate::push::registry::Reservation;
 use crate::routing::AgentLogic;
 use crate::store::{
     Birth, HASH_DIGEST, MessageHash, MessageRecord, NewWebhook, OpenWebhook, StoredWebhook, WebhookCursor,
@@ -347,7 +348,7 @@ impl Inner {
         let skill = incoming.skill.clone();
         let (webhook, generation) = (incoming.webhook.clone(), incoming.generation);
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let webhook = new.add_webhook(webhook, generation)?;
+        let webhook = new.add_webhook(scope, webhook, generation)?;
         match admitted {
             // It becomes part of the first attempt's event.
             Admitted::Run(_) => new.draft.snapshot.skill = skill,
@@ -418,7 +419,7 @@ impl Inner {
         };
         let (webhook, generation) = (incoming.webhook.clone(), incoming.generation);
         let mut new = NewTask::begin(incoming, self.clock.now());
-        let webhook = new.add_webhook(webhook, generation)?;
+        let webhook = new.add_webhook(scope, webhook, generation)?;
         let NewTask { mut draft, turn } = new;
         let message = Some(agent_message(&turn.id, &turn.context_id, reason));
         let failed = StatusUpdate { state: TaskState::Failed, message, metadata: None };
@@ -471,13 +472,16 @@ impl NewTask {
     /// A webhook that came with the message is stored with the task.
     fn add_webhook(
         &mut self,
+        scope: &Scope,
         inline: Option<Box<InlineWebhook>>,
         generation: Generation,
     ) -> Result<Option<UnbornWebhook>, Error> {
         let Some(inline) = inline else { return Ok(None) };
+        let reservation = inline.push.reserve(&scope.owner)?;
         let trace = self.draft.snapshot.trace.clone();
         let new = inline.push.prepare(&self.turn.id, generation, &inline.config, trace)?;
-        let unborn = UnbornWebhook { push: inline.push, task: self.turn.id.clone(), new: new.clone() };
+        let (push, task) = (inline.push, self.turn.id.clone());
+        let unborn = UnbornWebhook { push, task, new: new.clone(), _reservation: reservation };
         self.draft.add_webhook(new);
         Ok(Some(unborn))
     }
@@ -488,6 +492,8 @@ struct UnbornWebhook {
     push: Push,
     task: TaskId,
     new: NewWebhook,
+    /// Until it is in the registry, or was not stored.
+    _reservation: Reservation,
 }
 
 impl UnbornWebhook {

@@ -34,14 +34,17 @@ struct Bounds {
     per_owner: usize,
 }
 
+/// One host may have the receivers of many owners.
 #[derive(Debug, Default)]
 struct Endpoint {
     calls: usize,
     failures: u32,
     /// No call begins before; the host asked for a pause.
     paused_until: Option<Timestamp>,
-    /// Jobs that wait for a place.
-    queue: VecDeque<Job>,
+    /// Jobs that wait for a place, by owner. None of the queues is empty.
+    queues: HashMap<Arc<str>, VecDeque<Job>>,
+    /// The owners of `queues`: whose turn is next.
+    turns: VecDeque<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +95,7 @@ impl Endpoints {
             return Admitted::Queued;
         }
         if endpoint.calls >= endpoint.places(self.bounds) {
-            endpoint.queue.push_back(job);
+            endpoint.queue(job);
             owner.release(self.bounds, &mut self.again);
             return Admitted::Queued;
         }
@@ -123,7 +126,7 @@ impl Endpoints {
         if endpoint.paused_until.is_none_or(|until| until <= now) {
             endpoint.release(self.bounds, &mut self.again);
         }
-        if endpoint.calls == 0 && endpoint.queue.is_empty() && endpoint.failures == 0 {
+        if endpoint.is_idle() && endpoint.failures == 0 {
             self.hosts.remove(host);
         }
     }
@@ -133,9 +136,7 @@ impl Endpoints {
         if self.hosts.len() < self.forget_at {
             return;
         }
-        self.hosts.retain(|_, host| {
-            host.calls > 0 || !host.queue.is_empty() || host.paused_until.is_some_and(|until| until > now)
-        });
+        self.hosts.retain(|_, host| !host.is_idle() || host.paused_until.is_some_and(|until| until > now));
         self.forget_at = MANY_HOSTS.max(2 * self.hosts.len());
     }
 
@@ -143,7 +144,8 @@ impl Endpoints {
     pub(super) fn take_paused(&mut self, host: &str, now: Timestamp) -> Option<(Timestamp, VecDeque<Job>)> {
         let endpoint = self.hosts.get_mut(host)?;
         let until = endpoint.paused_until.filter(|until| *until > now)?;
-        Some((until, std::mem::take(&mut endpoint.queue)))
+        endpoint.turns.clear();
+        Some((until, endpoint.queues.drain().flat_map(|(_, jobs)| jobs).collect()))
     }
 }
 
@@ -152,10 +154,31 @@ impl Endpoint {
         if self.failures >= TROUBLED { 1 } else { bounds.per_host }
     }
 
-    /// Lets as many jobs try again as there are places.
+    fn is_idle(&self) -> bool {
+        self.calls == 0 && self.turns.is_empty()
+    }
+
+    fn queue(&mut self, job: Job) {
+        let owner = &job.scope.owner;
+        if !self.queues.contains_key(owner) {
+            self.turns.push_back(Arc::clone(owner));
+        }
+        self.queues.entry(Arc::clone(owner)).or_default().push_back(job);
+    }
+
+    /// Lets as many jobs try again as there are places. Owners take turns, so that one with many jobs delays another by one
+    /// call at most.
     fn release(&mut self, bounds: Bounds, again: &mut VecDeque<Job>) {
-        let free = self.places(bounds).saturating_sub(self.calls).min(self.queue.len());
-        again.extend(self.queue.drain(..free));
+        for _ in self.calls..self.places(bounds) {
+            let Some(owner) = self.turns.pop_front() else { return };
+            let Some(queue) = self.queues.get_mut(&owner) else { return };
+            again.extend(queue.pop_front());
+            if queue.is_empty() {
+                self.queues.remove(&owner);
+            } else {
+                self.turns.push_back(owner);
+            }
+        }
     }
 }
 
@@ -232,6 +255,24 @@ mod tests {
         let next = endpoints.next().unwrap();
         assert_eq!((next.key, endpoints.next().is_none()), (TaskKey(2), true), "in their order, one for one");
         assert!(endpoints.begins("slow", next));
+    }
+
+    /// Receivers of many owners may be behind one host.
+    #[test]
+    fn s14_owners_take_turns_at_a_host() {
+        let mut endpoints = endpoints();
+        for key in 0..10 {
+            endpoints.admit("shared", job(key), at(0));
+        }
+        let other = Job { scope: Scope::new("a", "", "other"), ..job(99) };
+        assert!(!endpoints.begins("shared", other));
+        let mut next = || {
+            endpoints.end("shared", Call::Succeeded);
+            let next = endpoints.next().unwrap();
+            assert!(endpoints.begins("shared", next.clone()));
+            next.key
+        };
+        assert_eq!([next(), next(), next()], [TaskKey(2), TaskKey(99), TaskKey(3)]);
     }
 
     #[test]

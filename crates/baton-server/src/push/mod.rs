@@ -58,7 +58,7 @@ pub(crate) use self::no_jwt::Jwt;
 use self::no_jwt::SignedCall;
 use self::notification::Notification;
 use self::options::PushOptions;
-use self::registry::{Job, Registry, TooMany};
+use self::registry::{Job, Registry, Reservation, TooMany};
 use self::target::{Guard, TargetRules, resolver};
 use self::webhook::{Webhook, event_id};
 use crate::auth::random_bytes;
@@ -166,14 +166,18 @@ impl Push {
     }
 
     /// Checks what a caller gives, before anything is stored.
-    pub(crate) fn check(&self, owner: &str, config: &PushConfig) -> Result<(), Error> {
+    pub(crate) fn check(&self, config: &PushConfig) -> Result<(), Error> {
         let shared = &self.0;
         if let Err(bad) = shared.guard.check(&config.url) {
             return Err(Error::new(ErrorKind::WebhookUrlRefused, sentence(&bad.to_string())));
         }
-        webhook::check_headers(config).map_err(|bad| Error::invalid("authentication", bad.to_string()))?;
-        let PushOptions { max_per_owner, max_open, .. } = shared.options;
-        shared.registry.check(owner, max_per_owner, max_open).map_err(|full| match full {
+        webhook::check_headers(config).map_err(|bad| Error::invalid("authentication", bad.to_string()))
+    }
+
+    /// A place for a webhook that is about to be stored.
+    pub(crate) fn reserve(&self, owner: &Arc<str>) -> Result<Reservation, Error> {
+        let PushOptions { max_per_owner, max_open, .. } = self.0.options;
+        self.0.registry.reserve(owner, max_per_owner, max_open).map_err(|full| match full {
             TooMany::OfOwner => Error::new(
                 ErrorKind::QuotaExceeded,
                 format!(
@@ -227,9 +231,30 @@ impl Push {
         generation: Generation,
         config: &PushConfig,
     ) -> Result<PushConfig, Error> {
-        self.check(&scope.owner, config)?;
+        self.check(config)?;
         let trace = self.0.trace_of(scope, task).await?;
         let new = self.prepare(task, generation, config, trace)?;
+        let reservation = match self.reserve(&scope.owner) {
+            Ok(reservation) => Some(reservation),
+            // One that replaces another takes no place.
+            Err(full) => {
+                let known = self.0.store.webhooks(scope, task).await.map_err(from_store)?;
+                let is_open = |known: &StoredWebhook| known.cursor.state == WebhookState::Open;
+                match known.iter().any(|known| known.id == new.id && is_open(known)) {
+                    true => None,
+                    false => return Err(full),
+                }
+            }
+        };
+        let (push, scope, task) = (self.clone(), scope.clone(), task.clone());
+        to_its_end(async move {
+            let _reservation = reservation;
+            push.store_new(&scope, &task, new).await
+        })
+        .await
+    }
+
+    async fn store_new(&self, scope: &Scope, task: &TaskId, new: NewWebhook) -> Result<PushConfig, Error> {
         match self.0.store.put_webhook(scope, task, new).await.map_err(from_store)? {
             PutWebhook::Stored { key, webhook } => {
                 let shown = self.0.shown(task, &webhook)?;
@@ -265,6 +290,11 @@ impl Push {
 
     /// Removes a webhook; it need not be there.
     pub(crate) async fn delete(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> Result<(), Error> {
+        let (push, scope, task, id) = (self.clone(), scope.clone(), task.clone(), id.clone());
+        to_its_end(async move { push.remove(&scope, &task, &id).await }).await
+    }
+
+    async fn remove(&self, scope: &Scope, task: &TaskId, id: &PushConfigId) -> Result<(), Error> {
         let Some(head) = self.0.store.head(scope, task).await.map_err(from_store)? else {
             return Err(not_found(task));
         };
@@ -275,6 +305,16 @@ impl Push {
             self.0.forget_failed(head.key, id).await;
         }
         Ok(())
+    }
+}
+
+/// Runs it to its end even if the caller's connection closes meanwhile: what is in the store must be in the registry.
+async fn to_its_end<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::spawn(change.in_current_span()).await {
+        Ok(done) => done,
+        Err(error) => Err(Error::of(ErrorKind::Internal).with_log(error)),
     }
 }
 

@@ -27,8 +27,10 @@ pub(crate) struct Registry {
 #[derive(Debug, Default)]
 struct State {
     tasks: HashMap<TaskKey, OfTask>,
-    /// How many each owner has.
+    /// How many each owner has, with those that are being stored.
     owners: HashMap<Arc<str>, usize>,
+    /// How many are being stored.
+    reserved: usize,
     ready: VecDeque<Position>,
     waiting: BTreeSet<(Timestamp, TaskKey, PushConfigId)>,
 }
@@ -77,6 +79,21 @@ pub(crate) struct Job {
     pub(crate) webhook: StoredWebhook,
 }
 
+/// A place for a webhook that is being stored.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    registry: Arc<Registry>,
+    owner: Arc<str>,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut state = self.registry.state();
+        state.reserved -= 1;
+        state.forget_one_of(&self.owner);
+    }
+}
+
 /// Why a webhook cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TooMany {
@@ -91,15 +108,23 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether one more fits. Two callers at once may exceed a limit by one.
-    pub(crate) fn check(&self, owner: &str, per_owner: usize, in_all: usize) -> Result<(), TooMany> {
-        if self.open.load(Ordering::Relaxed) >= in_all {
+    /// Keeps a place for one more of an owner's, until the reservation is dropped: after it was put, or was not stored.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        owner: &Arc<str>,
+        per_owner: usize,
+        in_all: usize,
+    ) -> Result<Reservation, TooMany> {
+        let mut state = self.state();
+        if self.open.load(Ordering::Relaxed) + state.reserved >= in_all {
             return Err(TooMany::OfServer);
         }
-        match self.state().owners.get(owner) {
-            Some(count) if *count >= per_owner => Err(TooMany::OfOwner),
-            _ => Ok(()),
+        if state.owners.get(owner).is_some_and(|count| *count >= per_owner) {
+            return Err(TooMany::OfOwner);
         }
+        state.reserved += 1;
+        *state.owners.entry(Arc::clone(owner)).or_default() += 1;
+        Ok(Reservation { registry: Arc::clone(self), owner: Arc::clone(owner) })
     }
 
     /// How many are open.
@@ -243,17 +268,20 @@ impl Registry {
         if of_task.webhooks.is_empty() {
             state.tasks.remove(&key);
         }
-        if let Some(count) = state.owners.get_mut(&owner) {
-            *count -= 1;
-            if *count == 0 {
-                state.owners.remove(&owner);
-            }
-        }
+        state.forget_one_of(&owner);
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl State {
+    fn forget_one_of(&mut self, owner: &Arc<str>) {
+        let Some(count) = self.owners.get_mut(owner) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.owners.remove(owner);
+        }
+    }
+
     fn entry(&mut self, key: TaskKey, id: &PushConfigId) -> Option<&mut Entry> {
         self.tasks.get_mut(&key)?.webhooks.iter_mut().find(|entry| entry.webhook.id == *id)
     }
@@ -379,21 +407,27 @@ mod tests {
 
     #[test]
     fn s12_owners_and_the_server_have_limits() {
-        let registry = Registry::default();
+        let registry = Arc::new(Registry::default());
+        let reserve = |owner: &str, per_owner, in_all| registry.reserve(&Arc::from(owner), per_owner, in_all);
         for webhook in ["a", "b"] {
             registry.put(open(webhook, 3, WebhookCursor::after(3)));
         }
         registry.put(open("a", 3, WebhookCursor::after(3)));
         assert_eq!(registry.len(), 2, "a replaced one counts once");
-        assert_eq!(registry.check("owner", 3, 3), Ok(()));
-        assert_eq!(registry.check("owner", 2, 3), Err(TooMany::OfOwner));
-        assert_eq!(registry.check("other", 2, 3), Ok(()));
-        assert_eq!(registry.check("other", 2, 2), Err(TooMany::OfServer));
+        let one_more = reserve("owner", 3, 3).unwrap();
+        assert_eq!(reserve("owner", 3, 4).unwrap_err(), TooMany::OfOwner, "those being stored count");
+        assert_eq!(reserve("other", 3, 3).unwrap_err(), TooMany::OfServer);
+        drop(one_more);
+        reserve("owner", 3, 3).unwrap();
+        assert_eq!(reserve("owner", 2, 3).unwrap_err(), TooMany::OfOwner);
+        reserve("other", 2, 3).unwrap();
         registry.remove(KEY, &id("a"));
         registry.ring(KEY, 9);
         registry.take(at(0)).unwrap();
         let ended = WebhookCursor { state: WebhookState::Finished, ..WebhookCursor::after(9) };
         registry.done(KEY, &id("b"), ended);
-        assert_eq!((registry.len(), registry.check("owner", 1, 1)), (0, Ok(())));
+        assert_eq!(registry.len(), 0);
+        reserve("owner", 1, 1).unwrap();
+        assert!(registry.state().owners.is_empty());
     }
 }

@@ -74,12 +74,11 @@ impl Service {
     /// A webhook that comes with a message.
     pub(super) fn inline_webhook(
         &self,
-        context: &CallContext,
         config: Option<PushConfig>,
     ) -> Result<Option<Box<InlineWebhook>>, Error> {
         let Some(config) = config else { return Ok(None) };
         let push = self.push()?.clone();
-        push.check(&context.scope.owner, &config)?;
+        push.check(&config)?;
         Ok(Some(Box::new(InlineWebhook { push, config })))
     }
 

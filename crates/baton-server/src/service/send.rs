@@ -113,7 +113,7 @@ impl Service {
             permission: context.permission.clone(),
             skill: None,
             caller: context.caller.clone(),
-            webhook: self.inline_webhook(context, push_config)?,
+            webhook: self.inline_webhook(push_config)?,
         })
     }
 }

@@ -505,3 +505,54 @@ async fn s14_a_webhook_that_comes_with_an_answer_gets_the_turn() {
     let listed = server.call("ListTaskPushNotificationConfigs", json!({"taskId": id(&task)})).await;
     assert_eq!(listed.result()["configs"].as_array().unwrap().len(), 1);
 }
+
+/// Webhooks that are being stored count, so that many callers at once do not get past the limit.
+#[tokio::test]
+async fn s14_an_owners_limit_holds_for_callers_at_the_same_time() {
+    let mut few = options();
+    few.max_per_owner = 5;
+    let gate = Gate::new();
+    let agent = agent_with(&gate, |gate: Gate, _: Turn| async move {
+        gate.pass().await;
+        Ok(())
+    });
+    let server = serve(with_agent(agent).push(few)).await;
+    let hook = json!({"url": "https://example.org/"});
+    let inline = (0..30).map(|_| server.call("SendMessage", with_webhook("go", hook.clone())));
+    let answers = futures_util::future::join_all(inline).await;
+    let accepted = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(accepted, 5);
+    assert!(answers.iter().all(|answer| answer.status == 200 || answer.error_code() == -32050));
+    // What is refused leaves no place taken.
+    let task = answers.iter().find(|answer| answer.status == 200).unwrap().result()["task"].clone();
+    let listed = server.call("ListTaskPushNotificationConfigs", json!({"taskId": id(&task)})).await;
+    let config = json!({"taskId": id(&task), "id": listed.result()["configs"][0]["id"]});
+    server.call("DeleteTaskPushNotificationConfig", config).await.result();
+    server.call("SendMessage", with_webhook("go", hook)).await.result();
+    gate.let_pass(6);
+}
+
+/// At the limit, what needs no further place is still done: a repeat of an accepted message, and another address.
+#[tokio::test]
+async fn s14_an_owner_at_the_limit_may_repeat_and_replace() {
+    let mut few = options();
+    few.max_per_owner = 1;
+    let gate = Gate::new();
+    let agent = agent_with(&gate, |gate: Gate, _: Turn| async move {
+        gate.pass().await;
+        Ok(())
+    });
+    let server = serve(with_agent(agent).push(few)).await;
+    let mut asked = with_webhook("go", json!({"id": "mine", "url": "https://example.org/a"}));
+    asked["message"]["messageId"] = json!("m-1");
+    let first = server.call("SendMessage", asked.clone()).await.result()["task"].clone();
+    let again = server.call("SendMessage", asked).await.result()["task"].clone();
+    assert_eq!(id(&again), id(&first));
+    let other = json!({"taskId": id(&first), "id": "mine", "url": "https://example.org/b"});
+    let replaced = server.call("CreateTaskPushNotificationConfig", other.clone()).await;
+    assert_eq!(replaced.result()["url"], "https://example.org/b");
+    let mut second = other;
+    second["id"] = json!("second");
+    assert_eq!(server.call("CreateTaskPushNotificationConfig", second).await.error_code(), -32050);
+    gate.let_pass(1);
+}

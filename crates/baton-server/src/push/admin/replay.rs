@@ -14,11 +14,14 @@ use crate::push::failed::{FailedRecord, SwitchedOff};
 use crate::push::notification::Notification;
 use crate::push::registry::Job;
 use crate::push::schedule::Answer;
-use crate::store::{Head, OpenWebhook, StoreResult, StoredWebhook, WebhookCursor, WebhookState};
+use crate::store::{Head, OpenWebhook, StoreResult, StoredWebhook, TaskKey, WebhookCursor, WebhookState};
 use crate::telemetry::labels::WebhookCall;
 
 /// How many webhooks one page of [`Webhooks::replay_failed`] replays.
 const PAGE: usize = 20;
+
+/// More than two tasks can have webhooks at the same moment.
+const NEIGHBOURS: u32 = 128;
 
 /// What a replay has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +97,7 @@ impl Webhooks {
         for _ in 0..TRIES {
             let Some((head, webhook)) = self.stored(&found.job).await? else {
                 return match &found.failed {
-                    Some(record) => self.send_last(&found.job, record).await,
+                    Some(record) => self.send_last(found, record).await,
                     None => Err(WebhookError::Removed),
                 };
             };
@@ -185,11 +188,16 @@ impl Webhooks {
     }
 
     /// One call with what was kept of the task.
-    async fn send_last(&self, job: &Job, record: &FailedRecord) -> Result<Replayed, WebhookError> {
+    async fn send_last(&self, found: &Found, record: &FailedRecord) -> Result<Replayed, WebhookError> {
+        let job = &found.job;
         let Some(shared) = self.running() else { return Err(WebhookError::NoServer) };
         let notification = last_notification(shared, job, record)?;
         let webhook = shared.read(job).ok_or(WebhookError::Unreadable)?;
         let _one = self.sending.lock().await;
+        // Another replay may have sent it meanwhile.
+        if !self.is_kept(found).await? {
+            return Ok(Replayed::NothingLeft);
+        }
         let outcome = shared.call(job, &webhook, &notification).await;
         if outcome.answer() != Answer::Accepted {
             shared.telemetry.webhook_called(WebhookCall::Retried);
@@ -199,6 +207,15 @@ impl Webhooks {
         self.forget(job).await?;
         tracing::info!(task.id = %job.task, webhook.id = %job.webhook.id, "a failed webhook got what was kept of its task");
         Ok(Replayed::LastTaskSent)
+    }
+
+    async fn is_kept(&self, found: &Found) -> StoreResult<bool> {
+        let Job { key, webhook, .. } = &found.job;
+        // Newest first, then by key, descending: the failed webhooks of this task and moment come next.
+        let before =
+            found.status.failed_at.map(|at| (at, TaskKey(key.0.saturating_add(1)), webhook.id.clone()));
+        let read = self.store.failed_webhooks(before, NEIGHBOURS).await?;
+        Ok(read.iter().any(|failed| failed.key == *key && failed.id == webhook.id))
     }
 
     async fn forget(&self, job: &Job) -> StoreResult<()> {

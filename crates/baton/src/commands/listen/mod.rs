@@ -60,7 +60,7 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "URL|FILE")]
     jwks: Option<String>,
 
-    /// The address that JWTs must be for, such as https://hooks.example. Default: any.
+    /// The address that JWTs must be for, such as `https://hooks.example`. Default: any.
     #[arg(long, value_name = "ORIGIN", requires = "jwks")]
     audience: Option<String>,
 

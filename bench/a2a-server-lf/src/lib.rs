@@ -1,4 +1,5 @@
-//! The echo agent on `a2a-server-lf` as published, with its in-memory store.
+//! The echo agent on `a2a-server-lf` as published, with its in-memory store. With `PUSH=1` it takes webhooks, on this machine
+//! too.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use a2a::{
     TaskStatus, TaskStatusUpdateEvent,
 };
 use a2a_server::jsonrpc::jsonrpc_router;
-use a2a_server::{AgentExecutor, DefaultRequestHandler, ExecutorContext, InMemoryTaskStore};
+use a2a_server::{
+    AgentExecutor, DefaultRequestHandler, ExecutorContext, HttpPushSender, HttpPushSenderConfig,
+    InMemoryPushConfigStore, InMemoryTaskStore,
+};
 use axum::serve::ListenerExt;
 use bench_host::{Heap, Host};
 use futures_util::StreamExt;
@@ -22,7 +26,14 @@ pub fn main(heap: Heap) -> ExitCode {
 
 async fn serve(host: Host) -> Result<(), String> {
     let capabilities = AgentCapabilities { streaming: Some(true), ..AgentCapabilities::default() };
-    let handler = DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()).with_capabilities(capabilities);
+    let mut handler =
+        DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()).with_capabilities(capabilities);
+    if std::env::var_os("PUSH").is_some() {
+        // Without its guard, which refuses every address of this machine.
+        let config = HttpPushSenderConfig { validate_urls: false, ..HttpPushSenderConfig::default() };
+        handler = handler
+            .with_push_notifications(InMemoryPushConfigStore::new(), HttpPushSender::new(Some(config)));
+    }
     let listener = tokio::net::TcpListener::bind(host.address()).await.map_err(|error| error.to_string())?;
     // Without it, Nagle's algorithm delays every stream by 44 ms; the SDK's documentation says to set it.
     let listener = listener.tap_io(|socket| {
@@ -49,6 +60,13 @@ impl AgentExecutor for Echo {
                 let chunks = (0..CHUNKS).map(move |chunk| Ok(piece(&context, chunk)));
                 stream::iter([Ok(working)])
                     .chain(stream::iter(chunks))
+                    .chain(stream::iter([Ok(completed)]))
+                    .boxed()
+            }
+            "steps" => {
+                let step = working.clone();
+                stream::iter([Ok(working)])
+                    .chain(stream::repeat_with(move || Ok(step.clone())).take(CHUNKS))
                     .chain(stream::iter([Ok(completed)]))
                     .boxed()
             }

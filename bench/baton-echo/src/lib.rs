@@ -1,8 +1,9 @@
 //! The echo agent on Baton: working, one text artifact, completed. `hold` stays working until the order `go`, `burst`
-//! emits a thousand chunks. `STORE` is `memory:` (the default) or `sqlite:PATH`. `GUARD` is `key`, `jwt` or `tls`; what a
-//! caller then needs is written to `GUARD_FILE`.
+//! emits a thousand chunks, `steps` as many status updates. `STORE` is `memory:` (the default) or `sqlite:PATH`. `GUARD` is `key`, `jwt` or `tls`; what a
+//! caller then needs is written to `GUARD_FILE`. With `PUSH=1` it takes webhooks.
 
 mod guard;
+mod push;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_server::Options;
-use baton_server::a2a::{Artifact, ArtifactId, Part};
+use baton_server::a2a::{Artifact, ArtifactId, Part, TaskState};
 use baton_server::store::Store;
 use baton_server::store::memory::MemoryStore;
 use baton_server::store::sqlite::{self, SqliteStore};
@@ -30,7 +31,7 @@ async fn serve(host: Host) -> Result<(), String> {
         async move { echo(turn, host).await }
     };
     let server = Server::agent("echo", "Says what it was told", agent).options(options()?).store(store()?);
-    let server = guard::applied(server)?.build().await.map_err(|error| error.to_string())?;
+    let server = push::applied(guard::applied(server)?)?.build().await.map_err(|error| error.to_string())?;
     // On a worker thread of the runtime, as the connections are.
     let served = tokio::spawn(server.serve(address)).await;
     served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
@@ -45,6 +46,11 @@ async fn echo(turn: Turn, host: Host) -> Result<(), AgentError> {
             }
         }
         "burst" => burst(&turn).await?,
+        "steps" => {
+            for _ in 0..CHUNKS {
+                turn.status(TaskState::Working, None).await?;
+            }
+        }
         text => turn.text_artifact("echo", text).await?,
     }
     Ok(())

@@ -46,6 +46,21 @@ pub const BATON_TLS: Subject =
     rust("baton-tls", "Baton, TLS", Kind::Baton, "baton-echo", &[("GUARD", "tls")]);
 pub const BATON_COUNTED: Subject = rust("baton-counted", "Baton", Kind::Baton, "baton-echo-counted", &[]);
 
+pub const BATON_PUSH: Subject =
+    rust("baton-push", "Baton, in memory", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+pub const BATON_PUSH_SQLITE: Subject =
+    rust("baton-push-sqlite", "Baton, SQLite", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+pub const BATON_HOOK_OFF: Subject =
+    rust("baton-hook-off", "Baton, webhooks switched off", Kind::Baton, "baton-echo", &[]);
+pub const BATON_HOOK_NONE: Subject =
+    rust("baton-hook-none", "Baton, no webhook", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+pub const BATON_HOOK_HEALTHY: Subject =
+    rust("baton-hook-healthy", "Baton, receiver answers", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+pub const BATON_HOOK_REFUSING: Subject =
+    rust("baton-hook-refusing", "Baton, receiver refuses", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+pub const BATON_HOOK_SILENT: Subject =
+    rust("baton-hook-silent", "Baton, receiver is silent", Kind::Baton, "baton-echo", &[("PUSH", "1")]);
+
 pub const REPLY: Subject = rust("control", "control: axum, fixed body", Kind::Control, "control-reply", &[]);
 pub const KEEP: Subject =
     rust("control-keep", "control: axum, keeps the bytes", Kind::Control, "control-reply", &[("KEEP", "1")]);
@@ -65,6 +80,15 @@ pub const LF_MIMALLOC: Subject = rust(
     Kind::Peer,
     "echo-a2a-server-lf-mimalloc",
     &[],
+);
+pub const LF_PUSH: Subject =
+    rust("a2a-server-lf-push", "a2a-server-lf 0.5.3", Kind::Peer, "echo-a2a-server-lf", &[("PUSH", "1")]);
+pub const LF_PUSH_MIMALLOC: Subject = rust(
+    "a2a-server-lf-push-mimalloc",
+    "a2a-server-lf 0.5.3, mimalloc",
+    Kind::Peer,
+    "echo-a2a-server-lf-mimalloc",
+    &[("PUSH", "1")],
 );
 pub const LF_COUNTED: Subject =
     rust("a2a-server-lf-counted", "a2a-server-lf 0.5.3", Kind::Peer, "echo-a2a-server-lf-counted", &[]);

@@ -69,7 +69,7 @@ pub const SEND: Row = Row {
 };
 
 /// On a database of its own, which is removed afterwards.
-fn start(point: &Point<'_>) -> Result<(Server, PathBuf), String> {
+pub(super) fn start(point: &Point<'_>) -> Result<(Server, PathBuf), String> {
     let folder = point.bench.scratch.join(format!("store-{}", point.subject.name));
     remove(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -84,7 +84,7 @@ fn start(point: &Point<'_>) -> Result<(Server, PathBuf), String> {
     Ok((point.bench.start(&point.subject, Place::Own, &env)?, folder))
 }
 
-fn remove(folder: &PathBuf) {
+pub(super) fn remove(folder: &PathBuf) {
     let _ = fs::remove_dir_all(folder);
 }
 

@@ -9,6 +9,8 @@ mod lists;
 mod memory;
 mod replies;
 mod streams;
+mod webhooks;
+mod webhooks_dead;
 mod workers;
 
 use crate::bench::Bench;
@@ -90,4 +92,6 @@ pub const ROWS: &[Row] = &[
     heap::COUNTED,
     growth::FLAT,
     cold_start::COMMANDS,
+    webhooks::DELIVERIES,
+    webhooks_dead::RECEIVERS,
 ];

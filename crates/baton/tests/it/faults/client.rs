@@ -292,10 +292,20 @@ impl Printed {
         let json = |line: &String| serde_json::from_str::<Value>(line).unwrap();
         let (first, events) = self.lines.split_first().unwrap();
         assert!(json(first)["task"].is_object(), "{first}");
+        // Subscriptions that end twice without an event make the client read the whole task instead, which has the rest in it.
+        let is_whole = |line: &String| json(line)["task"].is_object();
+        let (events, is_cut_short) = match events.split_last() {
+            Some((last, before)) if is_whole(last) => (before, true),
+            _ => (events, false),
+        };
         let events: Vec<String> = events.iter().map(|line| json(line).to_string()).collect();
         let log = stored.tasks[&self.task].log.iter().filter(|line| !line.kind.is_internal());
         let log: Vec<&str> = log.map(|line| line.json.as_str()).collect();
         assert!(log.len() >= events.len(), "{}: {events:?}, the log has {log:?}", self.task);
-        assert_eq!(log[log.len() - events.len()..], events, "{}", self.task);
+        let found = match is_cut_short {
+            true => events.is_empty() || log.windows(events.len()).any(|part| part == events),
+            false => log[log.len() - events.len()..] == events,
+        };
+        assert!(found, "{}: {events:?} of {log:?}", self.task);
     }
 }

@@ -84,6 +84,10 @@ impl Endpoints {
         self.forget_idle_hosts(now);
         let endpoint = self.hosts.entry(host.to_owned()).or_default();
         if let Some(until) = endpoint.paused_until.filter(|until| *until > now) {
+            // It may have waited for its owner's place, which goes to the next one.
+            if let Some(owner) = self.owners.get_mut(&job.scope.owner) {
+                owner.release(self.bounds, &mut self.again);
+            }
             return Admitted::Paused(Box::new(job), until);
         }
         let name = Arc::clone(&job.scope.owner);
@@ -167,7 +171,7 @@ impl Endpoint {
     }
 
     /// Lets as many jobs try again as there are places. Owners take turns, so that one with many jobs delays another by one
-    /// call at most.
+    /// of them at most.
     fn release(&mut self, bounds: Bounds, again: &mut VecDeque<Job>) {
         for _ in self.calls..self.places(bounds) {
             let Some(owner) = self.turns.pop_front() else { return };
@@ -344,6 +348,15 @@ mod tests {
         let refused = endpoints.admit("busy", job(3), at(29));
         assert!(matches!(refused, Admitted::Paused(_, until) if until == at(30)));
         assert!(is_now(&endpoints.admit("busy", job(3), at(30))));
+        // The place of an owner that has only one goes from a job whose host is paused to the next job.
+        let mut endpoints = Endpoints::new(&PushOptions { at_once: 1, ..PushOptions::default() });
+        assert!(endpoints.begins("busy", job(1)));
+        assert!(!endpoints.begins("busy", job(2)) && !endpoints.begins("free", job(3)));
+        endpoints.end("busy", Call::Failed { pause_until: Some(at(30)) });
+        let next = endpoints.next().unwrap();
+        assert!(matches!(endpoints.admit("busy", next, at(0)), Admitted::Paused(..)));
+        let next = endpoints.next().unwrap();
+        assert!(next.key == TaskKey(3) && endpoints.begins("free", next));
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl Store for OwnStore {
         }
         let written = row.head.key;
         rows.record(scope, append.message);
-        if let Some(NewWebhook { id, record, .. }) = append.webhook {
+        if let Some(webhook) = append.webhook {
+            let NewWebhook { id, record, .. } = *webhook;
             let webhook = StoredWebhook { id: id.clone(), record, cursor: WebhookCursor::after(0) };
             rows.webhooks.insert((written, id), webhook);
         }

@@ -47,8 +47,10 @@ pub(crate) const CALLERS: &str = "callers";
 pub(crate) const WEBHOOK_IDS: &str = "webhook-ids";
 /// Sign the JWTs of webhooks.
 pub(crate) const WEBHOOK_KEYS: &str = "webhook-keys";
+/// Wraps what callers give with their webhooks. There is one only with a master key.
+const CONTENTS: &str = "contents";
 /// All that [`Secrets`] is asked for.
-const NAMES: [&str; 4] = [CURSOR, CALLERS, WEBHOOK_IDS, WEBHOOK_KEYS];
+const NAMES: [&str; 5] = [CURSOR, CALLERS, WEBHOOK_IDS, WEBHOOK_KEYS, CONTENTS];
 
 /// Why the secrets of the store cannot be used. Master keys are named by their ids, which are not secret.
 #[derive(Debug, thiserror::Error)]
@@ -243,9 +245,19 @@ impl Secrets {
         Ok(value)
     }
 
-    /// For values that are not the server's own.
+    #[cfg(feature = "jwt")]
     pub(crate) fn wrapping(&self) -> Wrapping {
         self.wrapping.clone()
+    }
+
+    /// For values that are not the server's own. With a master key they are wrapped with a key of their own, which is stored
+    /// like the other secrets: when the master key is replaced, only that has to be wrapped again.
+    pub(crate) async fn contents(&mut self) -> Result<Wrapping, SecretsError> {
+        let mut wrapping = self.wrapping.clone();
+        if wrapping.keys.is_some() {
+            wrapping.keys = MasterKeys::of_contents(&self.get(CONTENTS).await?);
+        }
+        Ok(wrapping)
     }
 
     /// Logs what was wrapped.

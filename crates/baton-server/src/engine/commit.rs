@@ -44,7 +44,7 @@ pub(super) struct Draft {
     /// The time of all its events.
     at: Timestamp,
     message: Option<MessageRecord>,
-    webhook: Option<NewWebhook>,
+    webhook: Option<Box<NewWebhook>>,
 }
 
 impl Draft {
@@ -86,7 +86,7 @@ impl Draft {
 
     /// Stores a webhook with a new task, so that it misses none of its events.
     pub(super) fn add_webhook(&mut self, webhook: NewWebhook) {
-        self.webhook = Some(webhook);
+        self.webhook = Some(Box::new(webhook));
     }
 
     /// The fence that the task had when it was read.
@@ -135,7 +135,7 @@ pub(super) struct Decision {
     /// The record of the message that caused the change.
     pub(super) message: Option<MessageRecord>,
     /// The webhook that came with a new task.
-    pub(super) webhook: Option<NewWebhook>,
+    pub(super) webhook: Option<Box<NewWebhook>>,
     pub(super) settled: Vec<Settled>,
     /// The last event ends the task because its agent just returned. If a message waits by then, the task is not ended.
     pub(super) unless_message_waits: bool,

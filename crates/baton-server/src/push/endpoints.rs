@@ -87,11 +87,12 @@ impl Endpoints {
             // It may have waited for its owner's place, which goes to the next one.
             if let Some(owner) = self.owners.get_mut(&job.scope.owner) {
                 owner.release(self.bounds, &mut self.again);
+                self.forget_idle_owner(&job.scope.owner);
             }
             return Admitted::Paused(Box::new(job), until);
         }
         let name = Arc::clone(&job.scope.owner);
-        let owner = self.owners.entry(name).or_default();
+        let owner = self.owners.entry(Arc::clone(&name)).or_default();
         if owner.calls >= self.bounds.per_owner {
             owner.queue.push_back(job);
             // It leaves its turn at the host to the next one.
@@ -101,6 +102,7 @@ impl Endpoints {
         if endpoint.calls >= endpoint.places(self.bounds) {
             endpoint.queue(job);
             owner.release(self.bounds, &mut self.again);
+            self.forget_idle_owner(&name);
             return Admitted::Queued;
         }
         endpoint.calls += 1;
@@ -113,9 +115,7 @@ impl Endpoints {
         if let Some(of_owner) = self.owners.get_mut(owner) {
             of_owner.calls -= 1;
             of_owner.release(self.bounds, &mut self.again);
-            if of_owner.calls == 0 && of_owner.queue.is_empty() {
-                self.owners.remove(owner);
-            }
+            self.forget_idle_owner(owner);
         }
         let Some(endpoint) = self.hosts.get_mut(host) else { return };
         endpoint.calls -= 1;
@@ -132,6 +132,12 @@ impl Endpoints {
         }
         if endpoint.is_idle() && endpoint.failures == 0 {
             self.hosts.remove(host);
+        }
+    }
+
+    fn forget_idle_owner(&mut self, name: &Arc<str>) {
+        if self.owners.get(name).is_some_and(|owner| owner.calls == 0 && owner.queue.is_empty()) {
+            self.owners.remove(name);
         }
     }
 
@@ -357,6 +363,13 @@ mod tests {
         assert!(matches!(endpoints.admit("busy", next, at(0)), Admitted::Paused(..)));
         let next = endpoints.next().unwrap();
         assert!(next.key == TaskKey(3) && endpoints.begins("free", next));
+        // Those who only wait for a host, or for its pause to end, are no owners of calls.
+        let other = || Job { scope: Scope::new("a", "", "other"), ..job(9) };
+        assert!(matches!(endpoints.admit("busy", other(), at(0)), Admitted::Paused(..)));
+        endpoints.hosts.entry("full".to_owned()).or_default().calls = 9;
+        assert!(matches!(endpoints.admit("full", other(), at(0)), Admitted::Queued));
+        endpoints.end("free", Call::Succeeded);
+        assert!(endpoints.owners.is_empty(), "{:?}", endpoints.owners);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Keys {
         clock: &Arc<dyn Clock>,
         public_url: Option<&PublicUrl>,
     ) -> Result<Self, SecretsError> {
-        let (wrapping, id_key) = (secrets.wrapping(), secrets.get(WEBHOOK_IDS).await?);
+        let (wrapping, id_key) = (secrets.contents().await?, secrets.get(WEBHOOK_IDS).await?);
         #[cfg(feature = "jwt")]
         if let Some(options) = options.filter(|options| options.jwt) {
             let issuer = public_url.map(|url| url.as_str().to_owned());

@@ -128,6 +128,11 @@ impl MasterKeys {
         self
     }
 
+    /// Of a key that is itself kept wrapped.
+    pub(super) fn of_contents(key: &[u8]) -> Option<Self> {
+        Some(MasterKeys::new(MasterKey::of_bytes(key)))
+    }
+
     pub(super) fn current_id(&self) -> &str {
         self.current.id()
     }

@@ -6,6 +6,10 @@ use crate::auth::NoRandomNumbers;
 pub(crate) enum MasterKeys {}
 
 impl MasterKeys {
+    pub(super) fn of_contents(_key: &[u8]) -> Option<Self> {
+        None
+    }
+
     pub(super) fn current_id(&self) -> &str {
         match *self {}
     }

@@ -159,8 +159,9 @@ pub struct Append {
     pub message: Option<MessageRecord>,
     /// Requests that this append answers; they are removed. Those that are no longer pending are ignored.
     pub settled: Vec<Settled>,
-    /// With a birth: a webhook that gets every event of the task from the first on.
-    pub webhook: Option<NewWebhook>,
+    /// With a birth: a webhook that gets every event of the task from the first on. Boxed, since
+    /// most have none and an append is moved often.
+    pub webhook: Option<Box<NewWebhook>>,
 }
 
 impl Append {

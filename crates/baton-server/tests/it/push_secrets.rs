@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_server::store::sqlite::{Options, SqliteStore};
-use baton_server::{Builder, MasterKey, Turn};
+use baton_server::{Builder, MasterKey, MasterKeys, Turn};
 use serde_json::json;
 
 use crate::fixtures::{Gate, agent_with};
-use crate::harness::{id, serve, with_agent};
+use crate::harness::{id, message_to, serve, with_agent};
 use crate::push::{Receiver, options};
 
 const TOKEN: &str = "canary-of-the-token";
@@ -58,6 +58,39 @@ async fn s14_with_a_master_key_tokens_and_credentials_are_encrypted_in_the_store
         }
         server.stop().await;
     }
+}
+
+#[tokio::test]
+async fn s16_open_webhooks_keep_their_secrets_when_the_master_key_is_replaced() {
+    let key = |text: &str| MasterKey::parse(text).unwrap();
+    let first = key("eKNJQC5x+hjYPoJk6mcGzslYX0hBg3R0F5xtbQzZ/0I=");
+    let second = key("qUe3hNRzX8JvYtBm5wKc0PdLs7GfAi2xZoE9yT4b6Vk=");
+    let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(&[]).await);
+    let store = Arc::new(SqliteStore::open(folder.path().join("tasks.db"), Options::default()).unwrap());
+    let builder = |keys: MasterKeys| -> Builder {
+        let agent = |turn: Turn| async move {
+            if turn.text() == "ask" {
+                drop(turn.ask("which?"));
+            }
+            Ok(())
+        };
+        with_agent(agent).push(options()).store(store.clone()).master_key(keys)
+    };
+    let server = serve(builder(first.clone().into())).await;
+    let task = server.send("ask").await;
+    let authentication = json!({"scheme": "Bearer", "credentials": CREDENTIALS});
+    let webhook = json!({"taskId": id(&task), "url": receiver.url, "token": TOKEN, "authentication": authentication});
+    server.call("CreateTaskPushNotificationConfig", webhook).await.result();
+    server.stop().await;
+    serve(builder(MasterKeys::new(second.clone()).with_old(first))).await.stop().await;
+    // The old key is gone.
+    let server = serve(builder(second.into())).await;
+    server.call("SendMessage", message_to(&task, "this one")).await.result();
+    for call in receiver.wait_for_end().await {
+        assert_eq!(call.header("authorization"), format!("Bearer {CREDENTIALS}"));
+        assert_eq!(call.header("x-a2a-notification-token"), TOKEN);
+    }
+    server.stop().await;
 }
 
 /// How the text looks inside of base64, wherever in a group of three bytes it begins.

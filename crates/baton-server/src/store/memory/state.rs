@@ -139,7 +139,7 @@ impl State {
             entry.compact();
         }
         if let Some(new) = append.webhook
-            && let Some(put) = self.webhooks.put(&entry.head, new, 0)
+            && let Some(put) = self.webhooks.put(&entry.head, *new, 0)
         {
             self.scopes.usage(entry.scope).bytes += put.added;
         }

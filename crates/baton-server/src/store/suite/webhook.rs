@@ -20,7 +20,7 @@ fn new(webhook: &str, record: &str) -> NewWebhook {
 }
 
 fn with_webhook(append: Append, webhook: &str) -> Append {
-    append.with(|append| append.webhook = Some(new(webhook, "r")))
+    append.with(|append| append.webhook = Some(Box::new(new(webhook, "r"))))
 }
 
 async fn put(store: &Arc<dyn Store>, task: &str, new: NewWebhook) -> (TaskKey, StoredWebhook) {

@@ -21,7 +21,7 @@ const CHECK_SECONDS = 40;
 export async function load(packageName, module = '.') {
   const folder = join(process.cwd(), 'node_modules', packageName);
   const { exports } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  return import(pathToFileURL(join(folder, exports[module].import)));
+  return import(pathToFileURL(join(folder, exports[module].import ?? exports[module].default)));
 }
 
 class Skipped extends Error {}

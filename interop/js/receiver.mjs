@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 
 // Calls arrive within milliseconds; whoever waits this long waits in vain.
-const PATIENCE_SECONDS = 8;
+const PATIENCE_SECONDS = 30;
 
 /** Answers every call with 204. */
 export class Receiver {

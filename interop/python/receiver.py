@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 # Calls arrive within milliseconds; whoever waits this long waits in vain.
-PATIENCE_SECONDS = 8
+PATIENCE_SECONDS = 30
 
 
 @dataclass(frozen=True)

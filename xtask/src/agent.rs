@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
 
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 
 /// Which build of our binary.
 #[derive(Debug, Clone, Copy)]

@@ -5,12 +5,15 @@ mod agent;
 mod api;
 mod bench;
 mod compliance;
+mod conformance;
 mod deny;
 mod faults;
 mod fuzz;
+mod generated;
 mod interop;
 mod judged;
 mod junit;
+mod lab;
 mod lab_mutants;
 mod mission;
 mod process;
@@ -45,6 +48,7 @@ usage: cargo xtask COMMAND
       --oidc           only check the tokens of a real identity provider, npm oidc-provider
       --auth           only run the official clients and curl with credentials, over HTTPS
       --webhooks       only check webhooks with the official SDKs (with --all: with all of them)
+      --signing        only check signed cards with the official SDKs, ours and theirs
       --debug          use the debug binary
       --url URL        run against this agent instead
       --list           name the clients
@@ -76,7 +80,10 @@ usage: cargo xtask COMMAND
   mission          check docs/mission.md against the last test results
       --write          write it
   compliance       check docs/cli-compliance.yaml against the last test results, and that every requirement is shown
-      --write          write it";
+      --write          write it
+  conformance      run the lab on our own agents, and check docs/conformance.md against it and the last test results
+      --write          write it
+      --debug          use the debug binary";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -99,6 +106,7 @@ fn main() -> ExitCode {
         ("tidy", []) => tidy::run(&workspace),
         ("compliance", []) => compliance::check(&workspace),
         ("compliance", [flag]) if flag == "--write" => compliance::write(&workspace),
+        ("conformance", flags) => conformance::run(&workspace, &conformance::Choice::parse(flags)?),
         ("mission", []) => mission::check(&workspace),
         ("mission", [flag]) if flag == "--write" => mission::write(&workspace),
         ("help" | "--help" | "-h", _) => {

@@ -11,26 +11,16 @@ use std::path::PathBuf;
 
 use crate::interop::checks::{Verdict, verdicts};
 use crate::workspace::Workspace;
-use crate::{interop, junit};
+use crate::{generated, interop, junit};
 
 const LEDGER: &str = "docs/mission-ledger.tsv";
 const PAGE: &str = "docs/mission.md";
 
 /// Fails if the committed page is not what the last results give.
 pub fn check(workspace: &Workspace) -> Result<(), String> {
-    let fresh = generate(workspace)?;
-    let committed = fs::read_to_string(workspace.root.join(PAGE)).unwrap_or_default();
-    if fresh == committed {
-        println!("{PAGE} is up to date");
-        return Ok(());
-    }
-    let written = workspace.results().join("mission.md");
-    fs::write(&written, fresh).map_err(|e| format!("{}: {e}", written.display()))?;
-    let mut diff = workspace.command("git");
-    diff.args(["--no-pager", "diff", "--no-index", "--unified=1", "--", PAGE]).arg(&written);
-    // The exit code only says that the files differ.
-    let _ = diff.status();
-    Err(format!("{PAGE} differs from the test results; `cargo xtask mission --write` writes it"))
+    generated::compare(workspace, PAGE, &generate(workspace)?, "mission")?;
+    println!("{PAGE} is up to date");
+    Ok(())
 }
 
 pub fn write(workspace: &Workspace) -> Result<(), String> {
@@ -49,6 +39,11 @@ pub fn forget_results(workspace: &Workspace) -> Result<(), String> {
 fn generate(workspace: &Workspace) -> Result<String, String> {
     let path = workspace.root.join(LEDGER);
     let ledger = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(render(&parse_ledger(&ledger)?, &all_passed(workspace)?))
+}
+
+/// The tests that passed, and the checks that clients of other SDKs passed, as `interop::client check`.
+pub fn all_passed(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut tests = passed_tests(workspace)?;
     for (suite, output) in interop::tested_results(workspace) {
         let passed = verdicts(&output).into_iter().filter(|(_, verdict)| *verdict == Verdict::Passed);
@@ -56,7 +51,7 @@ fn generate(workspace: &Workspace) -> Result<String, String> {
     }
     let with_provider = interop::oidc_results(workspace);
     tests.extend(with_provider.iter().map(|test| format!("interop::oidc-provider {test}")));
-    Ok(render(&parse_ledger(&ledger)?, &tests))
+    Ok(tests)
 }
 
 /// The tests that passed in the last run, as `binary test`.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::run as execute;
 use crate::workspace::{Workspace, colours};
-use crate::{bench, compliance, deny, interop, mission, servers, setup, tidy};
+use crate::{bench, compliance, conformance, deny, interop, mission, servers, setup, tidy};
 
 struct Stage {
     name: &'static str,
@@ -13,7 +13,7 @@ struct Stage {
     run: fn(&Workspace) -> Result<(), String>,
 }
 
-/// Cheap stages first; `mission` last, since it reads the results of the others.
+/// Cheap stages first; the generated pages last, since they read the results of the others.
 const STAGES: &[Stage] = &[
     Stage { name: "setup", tools: false, run: setup::run },
     Stage { name: "fmt", tools: false, run: |w| execute(&mut w.cargo(&["fmt", "--all", "--check"])) },
@@ -59,6 +59,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "interop", tools: true, run: interop::run_tested },
     Stage { name: "mission", tools: false, run: mission::check },
     Stage { name: "compliance", tools: false, run: compliance::check },
+    Stage { name: "conformance", tools: false, run: conformance::check },
 ];
 
 #[derive(Debug, Default, PartialEq)]

@@ -43,6 +43,27 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
+/// Signed cards: the SDKs' functions with cards of ours, and `baton card verify` with theirs.
+pub const SIGNING_CHECKS: &[Check] = &[
+    check(
+        "s02_verifies_signed_cards",
+        "verifies",
+        "the SDK verifies our cards, as they come by default and in 1.0",
+    ),
+    check(
+        "s02_refuses_a_signed_card_that_was_changed",
+        "refuses",
+        "it refuses the same cards with one value changed",
+    ),
+    check("p09_signs_cards_for_baton", "signs", "it signs cards with ES256 and EdDSA"),
+    check(
+        "p09_verifies_cards_that_an_sdk_signed",
+        "is verified",
+        "`baton card verify` verifies those, also with other text than ASCII and with empty members, and refuses them with \
+         one member more",
+    ),
+];
+
 /// Webhooks, registered by the SDKs' clients at a receiver of ours.
 pub const WEBHOOK_CHECKS: &[Check] = &[
     check(
@@ -182,6 +203,7 @@ fn verdict(line: &str) -> Option<(&str, Verdict<'_>)> {
         .chain(AUTH_CHECKS)
         .chain(CLIENT_CHECKS)
         .chain(GATE_CHECKS)
+        .chain(SIGNING_CHECKS)
         .any(|check| check.name == name)
         // Those of our own commands are listed where they are made, in `crates/baton/tests/it/cli/live`.
         .then_some((name, verdict))

@@ -12,6 +12,7 @@ pub mod our_client;
 pub mod our_commands;
 mod page;
 mod parallel;
+mod signing;
 mod third_party;
 mod webhooks;
 
@@ -44,6 +45,8 @@ pub struct Choice {
     auth: bool,
     /// Only webhooks.
     webhooks: bool,
+    /// Only signed cards.
+    signing: bool,
     /// Only the lab on third-party agents.
     servers: bool,
     /// Only our client with third-party agents.
@@ -65,6 +68,7 @@ impl Choice {
                 "--oidc" => choice.oidc = true,
                 "--auth" => choice.auth = true,
                 "--webhooks" => choice.webhooks = true,
+                "--signing" => choice.signing = true,
                 "--servers" => choice.servers = true,
                 "--client" => choice.client = true,
                 "--url" => choice.url = Some(flags.next().ok_or("--url needs the URL of an agent")?.clone()),
@@ -103,6 +107,10 @@ impl Choice {
             return Err("--webhooks runs the checks of webhooks and nothing else".to_owned());
         }
         let single = single || choice.webhooks;
+        if choice.signing && (single || others) {
+            return Err("--signing runs the checks of signed cards and nothing else".to_owned());
+        }
+        let single = single || choice.signing;
         if choice.client && (single || choice.url.is_some() || !choice.only.is_empty()) {
             return Err("--client runs our client and nothing else".to_owned());
         }
@@ -114,7 +122,7 @@ impl Choice {
 
     fn about_servers(self) -> Result<Self, String> {
         let others = self.exec || self.metrics || self.oidc || self.auth || self.webhooks || self.client;
-        if self.all || others || self.url.is_some() {
+        if self.all || self.signing || others || self.url.is_some() {
             return Err("--servers tests the agents of third-party SDKs and nothing else".to_owned());
         }
         if self.write && !self.only.is_empty() {
@@ -138,6 +146,9 @@ impl Choice {
         }
         if self.webhooks {
             return webhooks::clients(self.all);
+        }
+        if self.signing {
+            return signing::clients();
         }
         if self.only.is_empty() {
             return CLIENTS.iter().filter(|client| self.all || client.tested).collect();
@@ -170,7 +181,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
     setup::clients(workspace, &clients)?;
     // These run with all clients, or on their own flag; not if single clients were chosen.
     let whole = choice.only.is_empty() && choice.url.is_none();
-    if whole && !choice.exec && !choice.oidc && !choice.auth && !choice.webhooks {
+    if whole && !choice.exec && !choice.oidc && !choice.auth && !choice.webhooks && !choice.signing {
         setup::clients(workspace, &[&metrics::PARSER])?;
     }
     if choice.oidc {
@@ -190,6 +201,9 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 webhooks::run(workspace, &folder, build, choice.all)?;
                 return if choice.write { page::write_webhooks(workspace, &folder) } else { Ok(()) };
             }
+            if choice.signing {
+                return signing::run(workspace, &folder, build);
+            }
             if whole && !choice.exec {
                 metrics::run(workspace, &folder, build)?;
             }
@@ -204,6 +218,7 @@ pub fn run(workspace: &Workspace, choice: &Choice) -> Result<(), String> {
                 oidc::run(workspace, &folder)?;
                 auth::run(workspace, &folder, build)?;
                 webhooks::run(workspace, &folder, build, choice.all)?;
+                signing::run(workspace, &folder, build)?;
                 our_client::run(workspace, &folder, choice.all)?;
             }
             let agent = Agent::start(workspace, &folder, build)?;
@@ -249,8 +264,12 @@ pub fn tested_results(workspace: &Workspace) -> Vec<(String, String)> {
         let output = fs::read_to_string(webhooks::results(&results(workspace), client, binding)).ok()?;
         Some((format!("{} {}", client.name, binding.argument), output))
     });
+    let signing = signing::clients().into_iter().filter_map(|client| {
+        let output = fs::read_to_string(signing::results(&results(workspace), client)).ok()?;
+        Some((format!("{} cards", client.name), output))
+    });
     let ours = our_client::tested_results(&results(workspace));
-    plain.chain(with_credentials).chain(webhooks).chain(ours).collect()
+    plain.chain(with_credentials).chain(webhooks).chain(signing).chain(ours).collect()
 }
 
 /// What the client commands did with agents of other SDKs in the last run, as `(agent and binding, output)`.
@@ -366,6 +385,10 @@ mod tests {
         assert!(parse(&["--webhooks", "--write"]).is_err());
         assert!(parse(&["--webhooks", "--auth"]).is_err());
         assert!(parse(&["--webhooks", "--only", "fasta2a"]).is_err());
+        assert!(parse(&["--signing"]).is_ok());
+        assert!(parse(&["--signing", "--all"]).is_err());
+        assert!(parse(&["--signing", "--webhooks"]).is_err());
+        assert!(parse(&["--servers", "--signing"]).is_err());
         assert!(parse(&["--servers", "--oidc"]).is_err());
         assert!(parse(&["--servers", "--all"]).is_err());
         assert!(parse(&["--servers", "--only", "fasta2a"]).is_err());

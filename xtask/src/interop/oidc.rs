@@ -14,7 +14,7 @@ use crate::agent::free_address;
 use crate::process::{run as execute, succeeds};
 use crate::workspace::Workspace;
 
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 pub const AUDIENCE: &str = "https://agent.test";
 const CHECKS: &str = "interop/js/oidc_checks.mjs";
 

@@ -2,20 +2,18 @@
 //! of failures that were checked by hand.
 
 pub mod agents;
-mod outcome;
 mod page;
 mod verdicts;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use crate::agent::Build;
+use crate::lab::{self, Outcome};
 use crate::process::run as execute;
 use crate::setup;
 use crate::workspace::Workspace;
 use agents::{ALL, Running, ThirdParty};
-use outcome::Outcome;
 
 /// Tests all agents, or those in `only`; `write` writes the page.
 pub fn run(workspace: &Workspace, only: &[String], build: Build, write: bool) -> Result<(), String> {
@@ -56,29 +54,6 @@ pub fn names() -> Vec<&'static str> {
 /// Starts the agent, tests it, stops it.
 fn test(workspace: &Workspace, agent: &ThirdParty, folder: &Path, build: Build) -> Result<Outcome, String> {
     let running = Running::start(workspace, agent, folder)?;
-    let report = |ending: &str| folder.join(format!("{}.{ending}", agent.name));
-    let tap = report("tap");
-    // Remove the report of an earlier run.
-    if tap.exists() {
-        fs::remove_file(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
-    }
     println!("\n{}", agent.package);
-    let status = build
-        .command(workspace)
-        .args(["test", &running.url(), "--quiet", "--wait", "30s"])
-        .args(agent.flags)
-        .arg("--report")
-        .arg(report("json"))
-        .arg("--report")
-        .arg(&tap)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|e| format!("baton test: {e}"))?;
-    match status.code() {
-        // 1: the agent does not conform; the failures are compared with the file.
-        Some(0 | 1) => {}
-        _ => return Err(format!("{}: baton test ended with {status}", agent.name)),
-    }
-    let text = fs::read_to_string(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
-    Ok(outcome::read(&text))
+    lab::test(workspace, build, &running.url(), agent.flags, folder, agent.name)
 }

@@ -6,8 +6,8 @@ use std::fs;
 use std::process::Command;
 
 use super::agents::ThirdParty;
-use super::outcome::Outcome;
 use super::verdicts::Row;
+use crate::lab::Outcome;
 use crate::process::output;
 use crate::workspace::Workspace;
 
@@ -83,8 +83,8 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::super::agents::ALL;
-    use super::super::outcome::{Counts, Failure};
     use super::*;
+    use crate::lab::{Counts, Failure};
 
     #[test]
     fn a_failure_stands_with_its_verdict() {
@@ -110,7 +110,7 @@ mod tests {
             level: text("partial"),
             counts: counts.into_iter().collect(),
             failures: vec![failure],
-            errors: Vec::new(),
+            ..Outcome::default()
         };
         let page = render("2026-01-02", &[(&ALL[0], outcome)], &[row]);
         assert!(page.contains("| partial | 1.0 rest | 2 | 1 | 0 |"), "{page}");

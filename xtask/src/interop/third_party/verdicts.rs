@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use super::outcome::{Failure, Outcome};
+use crate::lab::{Failure, Outcome};
 use crate::workspace::Workspace;
 
 const FILE: &str = "interop/servers/verdicts.tsv";

@@ -1,6 +1,12 @@
-//! The result of `baton test` for an agent, read from its TAP report: a line per check.
+//! Runs `baton test` on an agent and reads its TAP report: a line per check.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::agent::Build;
+use crate::workspace::Workspace;
 
 /// The report of one agent.
 #[derive(Debug, Default, PartialEq)]
@@ -8,6 +14,8 @@ pub struct Outcome {
     pub level: String,
     /// By generation and binding, e.g. `1.0 jsonrpc`.
     pub counts: BTreeMap<String, Counts>,
+    /// Case and place of every check that ran and passed.
+    pub passed: Vec<(String, String)>,
     pub failures: Vec<Failure>,
     /// Checks that failed because of the lab itself.
     pub errors: Vec<String>,
@@ -31,7 +39,47 @@ pub struct Failure {
     pub message: String,
 }
 
-pub fn read(tap: &str) -> Outcome {
+/// Tests the agent at `url`; the reports are `folder/name.json` and `.tap`.
+pub fn test(
+    workspace: &Workspace,
+    build: Build,
+    url: &str,
+    flags: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Result<Outcome, String> {
+    let mut command = build.command(workspace);
+    command.args(["test", url, "--quiet", "--wait", "30s"]).args(flags);
+    report(command, folder, name, &[])
+}
+
+/// Runs `baton test` with the flags that the command has, and `last` behind those for the reports.
+pub fn report(mut command: Command, folder: &Path, name: &str, last: &[&str]) -> Result<Outcome, String> {
+    let report = |ending: &str| folder.join(format!("{name}.{ending}"));
+    let tap = report("tap");
+    // Remove the report of an earlier run.
+    if tap.exists() {
+        fs::remove_file(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
+    }
+    let status = command
+        .arg("--report")
+        .arg(report("json"))
+        .arg("--report")
+        .arg(&tap)
+        .args(last)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|e| format!("baton test: {e}"))?;
+    match status.code() {
+        // 1: not conforming; the caller judges the failures.
+        Some(0 | 1) => {}
+        _ => return Err(format!("{name}: baton test ended with {status}")),
+    }
+    let text = fs::read_to_string(&tap).map_err(|e| format!("{}: {e}", tap.display()))?;
+    Ok(read(&text))
+}
+
+fn read(tap: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let mut lines = tap.lines().peekable();
     while let Some(line) = lines.next() {
@@ -49,6 +97,9 @@ pub fn read(tap: &str) -> Outcome {
         if !failed {
             let skipped = directive.is_some_and(|directive| directive.starts_with("SKIP"));
             *(if skipped { &mut counts.skipped } else { &mut counts.passed }) += 1;
+            if !skipped {
+                outcome.passed.push((case, place));
+            }
             continue;
         }
         let mut told = BTreeMap::new();
@@ -105,6 +156,8 @@ mod tests {
         assert_eq!(outcome.level, "partial");
         assert_eq!(outcome.counts["1.0 jsonrpc"], Counts { passed: 1, failed: 0, skipped: 0 });
         assert_eq!(outcome.counts["1.0 rest"], Counts { passed: 1, failed: 1, skipped: 2 });
+        let passed: Vec<&str> = outcome.passed.iter().map(|(case, _)| case.as_str()).collect();
+        assert_eq!(passed, ["V1-A-001", "V1-A-004"]);
         let failure = &outcome.failures[..];
         assert_eq!(failure.len(), 1);
         assert_eq!((&*failure[0].case, &*failure[0].place), ("V1-A-002", "1.0 rest"));

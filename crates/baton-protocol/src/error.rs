@@ -20,6 +20,7 @@ pub const ERROR_DOMAIN: &str = "a2a-protocol.org";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrpcCode {
     InvalidArgument,
+    DeadlineExceeded,
     NotFound,
     PermissionDenied,
     ResourceExhausted,
@@ -34,6 +35,7 @@ impl GrpcCode {
     pub fn number(self) -> u8 {
         match self {
             Self::InvalidArgument => 3,
+            Self::DeadlineExceeded => 4,
             Self::NotFound => 5,
             Self::PermissionDenied => 7,
             Self::ResourceExhausted => 8,
@@ -48,6 +50,7 @@ impl GrpcCode {
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Self::NotFound => "NOT_FOUND",
             Self::PermissionDenied => "PERMISSION_DENIED",
             Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
@@ -124,6 +127,8 @@ error_table! {
     ResourceExhausted           "RESOURCE_EXHAUSTED"                 -32050 -32050 -32003   503  503  503  Unavailable        Unavailable        "The server is at its capacity"
     Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        Unavailable        "The server cannot do this right now"
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  ResourceExhausted  "Request body is too large"
+    // Only gRPC has deadlines.
+    DeadlineExceeded            "DEADLINE_EXCEEDED"                  -32603 -32603 -32603   504  504  504  DeadlineExceeded   DeadlineExceeded   "The deadline of the call has passed; what it began goes on"
     // An HTTP+JSON path, requested with the wrong HTTP method.
     MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      Unimplemented      "This path takes another method"
     // The HTTP body itself is not JSON: an error of HTTP. The A2A row is about the media types of parts.
@@ -166,6 +171,7 @@ impl ErrorKind {
             | Self::ResourceExhausted
             | Self::Unavailable
             | Self::PayloadTooLarge
+            | Self::DeadlineExceeded
             | Self::MethodNotAllowed
             | Self::MediaTypeNotSupported => return None,
         })

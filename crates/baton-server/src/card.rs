@@ -1,8 +1,14 @@
 //! Agent cards: reads them from JSON, checks them against what is mounted, and fills in the server's addresses.
 
+mod documents;
 mod extended;
+mod grpc_address;
 mod mounted;
+#[cfg(not(feature = "card-signing"))]
+mod no_signing;
 mod security;
+#[cfg(feature = "card-signing")]
+mod signing;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
@@ -16,9 +22,18 @@ use baton_protocol::wire::card::read_any;
 use baton_protocol::{Error, Generation};
 use http::HeaderMap;
 
+pub(crate) use self::documents::Document;
+use self::documents::SignedDocuments;
 pub(crate) use self::extended::ExtendedCard;
+pub use self::grpc_address::GrpcAddress;
 pub(crate) use self::mounted::{Features, mounted};
+#[cfg(not(feature = "card-signing"))]
+pub(crate) use self::no_signing::{CardSigning, Signer};
 pub(crate) use self::security::Enforced;
+#[cfg(feature = "card-signing")]
+pub(crate) use self::signing::Signer;
+#[cfg(feature = "card-signing")]
+pub use self::signing::{BadSigningKey, CardSigning, NotSigned, SigningKey};
 use crate::mount::Place;
 use crate::net::{IpRange, forwarded_base};
 use crate::public_url::{PublicUrl, path_of};
@@ -45,6 +60,9 @@ pub fn read(json: &str) -> Result<AgentCard, CardError> {
                 // The `url` of an older card is an address and does not choose which generations to serve. Interfaces
                 // with a transport that this server does not have stay on the card, so that the check refuses them.
                 card.interfaces.retain(|interface| !mounted::is_served(&interface.protocol_binding));
+                for left in &mut card.interfaces {
+                    left.protocol_version.clear();
+                }
                 // 1.0 has no such member, so only on an older card does leaving it out mean "no".
                 card.capabilities.state_transition_history.get_or_insert(false);
             }
@@ -115,6 +133,8 @@ pub(crate) struct Address {
     pub(crate) place: Place,
     /// What the server's own listener speaks: `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// `None`: the server does not speak gRPC.
+    pub(crate) grpc: Option<GrpcAddress>,
 }
 
 /// One version of the card.
@@ -125,6 +145,9 @@ struct Edition {
     /// The card with its addresses, once they are known to be the same for every request.
     complete: OnceLock<Arc<AgentCard>>,
     made_at: SystemTime,
+    /// Its documents are signed. Only on a server with a public URL.
+    signer: Option<Arc<Signer>>,
+    signed: SignedDocuments,
 }
 
 /// A guard on the declared card. Hold it only briefly: it keeps this edition in memory.
@@ -147,16 +170,33 @@ impl Deref for Declared {
 
 impl ServedCard {
     /// `made_at` is when the server began to serve this card.
-    pub(crate) fn new(card: AgentCard, address: Address, made_at: Timestamp) -> Self {
-        let edition = Edition::new(card, whole_seconds(made_at));
+    pub(crate) fn new(
+        card: AgentCard,
+        address: Address,
+        made_at: Timestamp,
+        signer: Option<Arc<Signer>>,
+    ) -> Self {
+        let edition = Edition::new(Arc::new(card), whole_seconds(made_at), signer);
         ServedCard { edition: ArcSwap::from_pointee(edition), address, listening: OnceLock::new() }
     }
 
     /// Serves another card from now on.
     pub(crate) fn replace(&self, card: AgentCard, now: Timestamp) {
+        let signer = self.edition.load().signer.clone();
+        self.put(Arc::new(card), signer, now);
+    }
+
+    /// Signs the card in this way from now on.
+    #[cfg(feature = "card-signing")]
+    pub(crate) fn sign_with(&self, signer: Option<Arc<Signer>>, now: Timestamp) {
+        let card = Arc::clone(&self.edition.load().declared);
+        self.put(card, signer, now);
+    }
+
+    fn put(&self, card: Arc<AgentCard>, signer: Option<Arc<Signer>>, now: Timestamp) {
         // `Last-Modified` has whole seconds. Two editions must not share one, or a cache would keep the earlier card.
         let made_at = whole_seconds(now).max(self.made_at() + Duration::from_secs(1));
-        self.edition.store(Arc::new(Edition::new(card, made_at)));
+        self.edition.store(Arc::new(Edition::new(card, made_at, signer)));
     }
 
     /// When this edition was first served, in whole seconds like HTTP dates.
@@ -175,6 +215,22 @@ impl ServedCard {
         };
         let scheme = self.address.scheme;
         let _ = self.listening.set(format!("{scheme}://{host}:{}", address.port()));
+    }
+
+    /// Whether the server speaks gRPC.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn has_grpc(&self) -> bool {
+        self.address.grpc.is_some()
+    }
+
+    /// Whether clients of gRPC reach the agent.
+    pub(crate) fn takes_grpc(&self) -> bool {
+        self.address.takes_grpc()
+    }
+
+    /// Whether the card tells them so.
+    pub(crate) fn tells_grpc(&self) -> bool {
+        self.takes_grpc() && self.address.grpc != Some(GrpcAddress::Hidden)
     }
 
     /// The generations that clients may speak.
@@ -196,14 +252,51 @@ impl ServedCard {
         nested_at: &str,
         headers: &HeaderMap,
     ) -> Arc<AgentCard> {
-        let (edition, address) = (self.edition.load(), &self.address);
+        self.complete_of(&self.edition.load(), peer, host, nested_at, headers)
+    }
+
+    /// A document with the complete card in it, signed if cards are.
+    pub(crate) fn document(
+        &self,
+        document: Document,
+        peer: Option<IpAddr>,
+        host: Option<&str>,
+        nested_at: &str,
+        headers: &HeaderMap,
+    ) -> Vec<u8> {
+        let edition = self.edition.load();
+        let card = self.complete_of(&edition, peer, host, nested_at, headers);
+        match &edition.signer {
+            // With a public URL, the card is the same for every request.
+            Some(signer) => edition.signed.get(document, &card, signer),
+            None => document.of(&card),
+        }
+    }
+
+    /// A card made for one caller, signed if cards are: in the form of 1.0.
+    pub(crate) fn signed_v1(&self, card: AgentCard) -> AgentCard {
+        match &self.edition.load().signer {
+            Some(signer) => signer.sign_v1(card),
+            None => card,
+        }
+    }
+
+    fn complete_of(
+        &self,
+        edition: &Edition,
+        peer: Option<IpAddr>,
+        host: Option<&str>,
+        nested_at: &str,
+        headers: &HeaderMap,
+    ) -> Arc<AgentCard> {
+        let address = &self.address;
         if let Some(base) = address.forwarded_address(peer, headers) {
-            return Arc::new(address.complete(&edition, &base, true));
+            return Arc::new(address.complete(edition, &base, true));
         }
         if let Some(card) = edition.complete.get() {
             return Arc::clone(card);
         }
-        let at = |base: &str, slash| Arc::new(address.complete(&edition, base, slash));
+        let at = |base: &str, slash| Arc::new(address.complete(edition, base, slash));
         match self.known_base() {
             Some(base) => {
                 let slash = address.public_url.as_ref().is_some_and(PublicUrl::ends_with_slash);
@@ -249,10 +342,11 @@ impl ServedCard {
 }
 
 impl Edition {
-    fn new(card: AgentCard, made_at: SystemTime) -> Self {
+    fn new(declared: Arc<AgentCard>, made_at: SystemTime, signer: Option<Arc<Signer>>) -> Self {
         // Checked when the card was mounted.
-        let generations = generations(&card).unwrap_or(Generations::ALL);
-        Edition { declared: Arc::new(card), generations, complete: OnceLock::new(), made_at }
+        let generations = generations(&declared).unwrap_or(Generations::ALL);
+        let (complete, signed) = (OnceLock::new(), SignedDocuments::default());
+        Edition { declared, generations, complete, made_at, signer, signed }
     }
 }
 
@@ -299,6 +393,7 @@ impl Address {
             // 0.1 gets an interface of its own only here: with 0.3 on the card its clients use that interface.
             all.push((Generation::V0_1, "JSONRPC", jsonrpc_url(&own)));
         }
+        all.extend(self.of_grpc(base));
         let all = all.into_iter().filter(|(generation, ..)| served.has(*generation));
         card.interfaces = all.map(|(generation, binding, url)| interface(binding, url, generation)).collect();
         card

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use baton_protocol::domain::AgentCard;
 
 use crate::card::{self, Enforced};
+#[cfg(feature = "card-signing")]
+use crate::card::{CardSigning, Signer};
 use crate::engine::options::Options;
 use crate::mount::MountError;
 #[cfg(feature = "tls")]
@@ -47,6 +49,15 @@ impl Control {
         let card = card.map_err(StartError::Card)?;
         self.site.engine().card_replaced(agent, &card);
         service.card().replace(card, self.site.engine().now());
+        Ok(())
+    }
+
+    /// Signs all cards in this way from the next request on, and publishes its keys; `None`: cards have no signatures. Needs a
+    /// public URL, as at the start.
+    #[cfg(feature = "card-signing")]
+    pub fn sign_cards(&self, signing: Option<CardSigning>) -> Result<(), StartError> {
+        let signer = signing.map(|signing| Signer::new(signing, self.site.public_url()));
+        self.site.sign_with(signer.transpose()?);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Put an agent on the A2A (Agent2Agent) network: all generations of the protocol, JSON-RPC and HTTP+JSON, streams that
+//! Put an agent on the A2A (Agent2Agent) network: all generations of the protocol, JSON-RPC, HTTP+JSON and gRPC, streams that
 //! can be resumed, and tasks that survive a restart.
 //!
 //! # In your `Cargo.toml`
@@ -223,8 +223,10 @@
 //! |---|---|
 //! | `sqlite` (default) | the store that keeps tasks in a file; compiles SQLite from C |
 //! | `jwt` (default) | bearer tokens that another server issues: [`auth::jwt`], [`auth::introspection`] |
+//! | `card-signing` (default) | signs the cards: [`Builder::sign_cards`] |
 //! | `master-key` (default) | encrypts the secrets that the server keeps in its store: [`Builder::master_key`] |
 //! | `postgres`, `redis` | two more stores, prototypes so far; see `docs/stores.md` |
+//! | `grpc` | gRPC on the server's port: `Builder::grpc` |
 //! | `otel` | spans continue the caller's trace, and a task's later turns continue its own |
 //! | `store-suite` | tests of the store contract (`store::suite`), for a store of your own; for test builds, adds proptest |
 //!
@@ -246,10 +248,13 @@ pub mod tls;
 
 mod binding;
 mod control;
+mod encoding;
 mod engine;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
+#[cfg(any(feature = "jwt", feature = "card-signing"))]
+mod jwk;
 mod local_client;
 mod media;
 mod mount;
@@ -280,8 +285,8 @@ pub use engine::{
 pub use local_client::{Answer, LocalClient, LocalStream};
 pub use mount::{Mount, MountError, SkillEntry};
 pub use push::admin::{
-    ReplayPage, Replayed, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookPage, WebhookStatus,
-    Webhooks,
+    ReplayPage, Replayed, SwitchedOff, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookPage,
+    WebhookStatus, Webhooks,
 };
 pub use push::options::PushOptions;
 pub use secrets::SecretsError;

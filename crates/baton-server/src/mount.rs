@@ -11,7 +11,7 @@ use baton_protocol::wire::http_json::is_tenant;
 pub use error::MountError;
 
 use crate::auth::Principal;
-use crate::card::ExtendedCard;
+use crate::card::{ExtendedCard, Features, GrpcAddress};
 use crate::engine::agent::{Agent, ChooseSkill, Logic, MessageAgent, Skill};
 use crate::routing::AgentLogic;
 use crate::service::Limits;
@@ -29,6 +29,7 @@ pub struct Mount {
     pub(crate) limits: Limits,
     pub(crate) place: Place,
     pub(crate) extended: Option<ExtendedCard>,
+    pub(crate) grpc: GrpcAddress,
     /// Ids given as [`SkillEntry::Listed`] that the card does not have; `check` reports them.
     unlisted: Vec<String>,
 }
@@ -102,6 +103,7 @@ impl Mount {
     pub fn new(id: &str, card: AgentCard) -> Self {
         let (skills, limits, place) = (Vec::new(), Limits::default(), Place::Root);
         let (choose_skill, default_skill, extended, unlisted) = (None, None, None, Vec::new());
+        let grpc = GrpcAddress::default();
         Mount {
             id: Arc::from(id),
             card,
@@ -111,6 +113,7 @@ impl Mount {
             limits,
             place,
             extended,
+            grpc,
             unlisted,
         }
     }
@@ -178,6 +181,12 @@ impl Mount {
         self
     }
 
+    /// How its card tells the address of gRPC, on a server that speaks it.
+    pub fn grpc_address(mut self, form: GrpcAddress) -> Self {
+        self.grpc = form;
+        self
+    }
+
     /// Limits for its requests and turns.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -224,6 +233,13 @@ impl Mount {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What its card may declare on a server with or without webhooks and gRPC.
+    pub(crate) fn features(&self, push: bool, grpc: bool) -> Features {
+        let grpc = grpc && !matches!(self.place, Place::Path(_));
+        let tells_grpc = grpc && self.grpc != GrpcAddress::Hidden;
+        Features { extended_card: self.extended.is_some(), push, grpc, tells_grpc }
     }
 
     /// Takes the agent's logic out. Call it after the card's skills have been filled in.

@@ -1,5 +1,10 @@
 //! All wiring on one page: a builder makes a [`Server`], a server makes a router or serves a listener.
 
+#[cfg(feature = "grpc")]
+mod grpc;
+mod network;
+#[cfg(feature = "card-signing")]
+mod signing;
 mod start_error;
 
 pub use start_error::StartError;
@@ -16,7 +21,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::auth::{Anonymous, Authenticator, Chain};
 use crate::binding::{self, App};
-use crate::card::{self, Address, Enforced, Features, ServedCard};
+use crate::card::{self, Address, CardSigning, Enforced, ServedCard, Signer};
 use crate::control::Control;
 use crate::engine::agent::{Agent, IntoLogic, MessageAgent, Skill};
 use crate::engine::clock::{Clock, SystemClock};
@@ -25,7 +30,7 @@ use crate::engine::stream_slots::StreamSlots;
 use crate::engine::{Content, Engine, Health, Load, Swept};
 use crate::local_client::{Answer, LocalClient, LocalStream};
 use crate::mount::{Mount, MountError, SkillEntry};
-use crate::net::{self, Connections, Cors, IpRange, Observer};
+use crate::net::{self, Connections, Observer};
 use crate::public_url::PublicUrl;
 use crate::push::options::PushOptions;
 use crate::push::{Keys, Parts, Push, admin::Webhooks};
@@ -60,6 +65,8 @@ pub struct Builder {
     metrics: MetricsAccess,
     log_requests: bool,
     push: Option<PushOptions>,
+    grpc: bool,
+    signing: Option<CardSigning>,
     #[cfg(feature = "tls")]
     tls: Option<TlsOptions>,
     #[cfg(feature = "master-key")]
@@ -112,6 +119,8 @@ impl Server {
             metrics: MetricsAccess::default(),
             log_requests: false,
             push: None,
+            grpc: false,
+            signing: None,
             #[cfg(feature = "tls")]
             tls: None,
             #[cfg(feature = "master-key")]
@@ -416,40 +425,6 @@ impl Builder {
         self
     }
 
-    /// The address that the cards give to clients, when it differs from the one the server listens at. JSON-RPC is then
-    /// called at exactly this address; everything else is below it.
-    pub fn public_url(mut self, url: &str) -> Self {
-        self.public_url = Some(PublicUrl::new(url));
-        self
-    }
-
-    /// Proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted to give the address that clients use.
-    pub fn trusted_proxies(mut self, proxies: Vec<IpRange>) -> Self {
-        self.net.trusted_proxies = proxies;
-        self
-    }
-
-    /// Limits on connections, and on how long clients may take.
-    pub fn connections(mut self, connections: Connections) -> Self {
-        self.net.connections = connections;
-        self
-    }
-
-    /// Values of `Host` that are accepted, such as `agent.example`, in addition to this machine's names and the public
-    /// URL's host. On a loopback address all others are refused (421); on any other address `Host` is checked only if
-    /// this list is not empty.
-    pub fn allowed_hosts(mut self, hosts: Vec<String>) -> Self {
-        self.net.allowed_hosts = hosts;
-        self
-    }
-
-    /// Serves HTTPS, and nothing else, on the server's own listener ([`Server::serve`] and the like).
-    #[cfg(feature = "tls")]
-    pub fn tls(mut self, options: TlsOptions) -> Self {
-        self.tls = Some(options);
-        self
-    }
-
     /// Encrypts the secrets that the server makes and keeps in its store. From then on the server does not start on this
     /// store without the key, so keep it, but not beside the store. A [`MasterKey`](crate::MasterKey), or
     /// [`MasterKeys`] to replace one.
@@ -463,12 +438,6 @@ impl Builder {
     /// that clients choose, so think about who may call it.
     pub fn push(mut self, options: PushOptions) -> Self {
         self.push = Some(options);
-        self
-    }
-
-    /// Lets web pages of other origins call the server.
-    pub fn cors(mut self, cors: Cors) -> Self {
-        self.net.cors = Some(cors);
         self
     }
 
@@ -503,7 +472,7 @@ impl Builder {
         for mut mount in self.agents {
             mount.check()?;
             let card = std::mem::replace(&mut mount.card, AgentCard::new("", "", ""));
-            let features = Features { extended_card: mount.extended.is_some(), push: self.push.is_some() };
+            let features = mount.features(self.push.is_some(), self.grpc);
             let card = card::mounted(card, &mount.skills, &enforced, features);
             mount.card = card.map_err(StartError::Card)?;
             if mount.extended.is_some() && matches!(enforced, Enforced::Nothing) {
@@ -538,6 +507,7 @@ impl Builder {
         let scheme = "http";
         #[cfg(feature = "tls")]
         let tls = net.tls.clone();
+        let signer = self.signing.map(|signing| Signer::new(signing, public_url.as_ref())).transpose()?;
         let trusted = net.trusted_proxies.clone();
         let network = net.check()?;
         #[cfg(not(feature = "master-key"))]
@@ -571,15 +541,24 @@ impl Builder {
                 trusted: trusted.clone(),
                 place: mount.place.clone(),
                 scheme,
+                grpc: self.grpc.then_some(mount.grpc),
             };
-            let card = ServedCard::new(mount.card, address, engine.now());
+            let card = ServedCard::new(mount.card, address, engine.now(), signer.clone());
             let (cursors, limits) = (cursors.clone(), mount.limits);
             let (id, streams, extended) = (mount.id, streams.clone(), mount.extended);
             let push = push.clone();
             Service::new(engine.clone(), id, &mount.place, card, cursors, limits, streams, extended, push)
         });
         let services = services.collect();
-        let site = Site::new(engine.clone(), self.authenticator, public_url, trusted, services, push.clone());
+        let site = Site::new(
+            engine.clone(),
+            self.authenticator,
+            public_url,
+            trusted,
+            services,
+            push.clone(),
+            signer,
+        );
         let site = Arc::new(site?);
         // Last: tasks of an earlier process are recovered only once nothing else can keep this server from starting.
         engine.recover().await?;

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use baton_protocol::operation::Operation;
 use baton_protocol::{Error, ErrorKind};
 use http::HeaderMap;
 
 use crate::auth::Authenticator;
 use crate::binding::RequestIds;
+use crate::card::Signer;
 use crate::engine::Engine;
 use crate::engine::caller::Caller;
 use crate::mount::MountError;
@@ -19,6 +21,9 @@ use crate::push::{Jwt, Push};
 use crate::service::Service;
 use crate::service::rates::RateLimiter;
 use crate::telemetry::labels::Limited;
+
+/// Where the server publishes its keys, below its public URL. The samples of the protocol look for them there.
+pub(crate) const PUBLIC_KEYS_PATH: &str = "/.well-known/jwks.json";
 
 /// All agents of a server.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub(crate) struct Site {
     rates: RateLimiter,
     /// If calls of webhooks carry JWTs.
     jwt: Option<Jwt>,
+    /// If cards are signed.
+    signer: ArcSwapOption<Signer>,
 }
 
 /// The agent that a path is for, and the rest of the path.
@@ -57,6 +64,7 @@ impl Site {
         trusted: Vec<IpRange>,
         mut agents: Vec<Service>,
         push: Option<Push>,
+        signer: Option<Arc<Signer>>,
     ) -> Result<Self, MountError> {
         agents.sort_by_key(|service| std::cmp::Reverse(service.prefix().len()));
         for (at, service) in agents.iter().enumerate() {
@@ -83,6 +91,7 @@ impl Site {
             request_ids,
             rates,
             jwt: push.and_then(|push| push.jwt().cloned()),
+            signer: ArcSwapOption::new(signer),
         })
     }
 
@@ -114,8 +123,34 @@ impl Site {
         &self.authenticator
     }
 
-    pub(crate) fn webhook_jwt(&self) -> Option<&Jwt> {
-        self.jwt.as_ref()
+    /// Whether calls of webhooks or cards are signed.
+    pub(crate) fn has_public_keys(&self) -> bool {
+        self.jwt.is_some() || self.signer.load().is_some()
+    }
+
+    /// The keys with which those signatures are verified: a JSON Web Key Set.
+    pub(crate) async fn key_set(&self) -> Vec<u8> {
+        let mut keys = match &self.jwt {
+            Some(jwt) => jwt.public_keys().await,
+            None => Vec::new(),
+        };
+        keys.extend(self.signer.load().iter().flat_map(|signer| signer.public_keys()));
+        format!(r#"{{"keys":[{}]}}"#, keys.join(",")).into_bytes()
+    }
+
+    /// Signs the cards of all agents in this way from now on.
+    #[cfg(feature = "card-signing")]
+    pub(crate) fn sign_with(&self, signer: Option<Arc<Signer>>) {
+        // First published, then used.
+        self.signer.store(signer.clone());
+        for service in &self.agents {
+            service.card().sign_with(signer.clone(), self.engine.now());
+        }
+    }
+
+    #[cfg(feature = "card-signing")]
+    pub(crate) fn public_url(&self) -> Option<&PublicUrl> {
+        self.public_url.as_ref()
     }
 
     pub(crate) fn agents(&self) -> &[Service] {
@@ -136,6 +171,11 @@ impl Site {
         for service in &self.agents {
             service.card().listening_at(address);
         }
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn serves_grpc(&self) -> bool {
+        self.nearest().card().has_grpc()
     }
 
     /// The public URL's path, without a slash at the end; empty when there is none.

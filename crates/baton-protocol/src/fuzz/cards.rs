@@ -5,6 +5,8 @@ use super::codecs::{DIALECTS, read_card, settles, write_card};
 use super::written;
 use crate::domain::AgentCard;
 use crate::generation::{AskedVersion, Generation};
+use crate::signature::card::CardDocument;
+use crate::signature::jws::{Algorithm, card_signature, protected_header};
 use crate::wire::card::{read_any, write_superset, write_union_legacy};
 use crate::wire::dialect::Dialect;
 use crate::wire::v0_1::LegacyCardFacts;
@@ -26,6 +28,19 @@ pub(super) fn check(bytes: &[u8]) {
         };
         let _ = write_card(own, &card);
         served(&card);
+    }
+    if let Ok(document) = CardDocument::read(text) {
+        signed(&document);
+    }
+}
+
+/// Signatures are no part of what is signed.
+fn signed(document: &CardDocument) {
+    let signature = card_signature(protected_header(Algorithm::Es256, "k", None), b"s");
+    let json = document.with_signatures(&[signature]);
+    match CardDocument::read(&json) {
+        Ok(other) => assert_eq!(other.payloads(), document.payloads(), "{json}"),
+        Err(error) => panic!("nobody can verify {json}: {error}"),
     }
 }
 

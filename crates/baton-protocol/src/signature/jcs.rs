@@ -28,10 +28,17 @@ pub fn write_canonical(out: &mut Vec<u8>, json: &JsonText, numbers: Numbers) {
     write_text(out, json.as_str(), numbers);
 }
 
-/// The same for the text of a value, which must be one that [`JsonText`] holds.
+/// Appends the canonical form of a value without what is empty in it: members and items that are `null`, `""`, `[]` or `{}`,
+/// or become so. Two SDKs sign cards in this form.
+pub fn write_without_empty(out: &mut Vec<u8>, json: &JsonText) {
+    let text = json.as_str();
+    let numbers = Numbers::Doubles;
+    Writer { text, bytes: text.as_bytes(), at: 0, numbers, drops_empty: true }.value(out);
+}
+
+/// The canonical form of the text of a value, which must be one that [`JsonText`] holds.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str, numbers: Numbers) {
-    let mut writer = Writer { text, bytes: text.as_bytes(), at: 0, numbers };
-    writer.value(out);
+    Writer { text, bytes: text.as_bytes(), at: 0, numbers, drops_empty: false }.value(out);
 }
 
 struct Writer<'a> {
@@ -39,6 +46,7 @@ struct Writer<'a> {
     bytes: &'a [u8],
     at: usize,
     numbers: Numbers,
+    drops_empty: bool,
 }
 
 /// A member that was written: its key as text, and its position.
@@ -76,15 +84,23 @@ impl<'a> Writer<'a> {
     }
 
     fn array(&mut self, out: &mut Vec<u8>) {
-        loop {
-            // The opening bracket, or the comma before an item.
-            out.push(self.step());
-            if self.peek() != b']' {
-                self.value(out);
+        out.push(self.step());
+        let first = out.len();
+        while self.peek() != b']' {
+            let start = out.len();
+            self.value(out);
+            if self.drops(&out[start..]) {
+                out.truncate(start);
+            } else {
+                // A comma is written after each item, and removed after the last.
+                out.push(b',');
             }
-            if self.peek() != b',' {
-                break;
+            if self.peek() == b',' {
+                self.at += 1;
             }
+        }
+        if out.len() > first {
+            out.pop();
         }
         out.push(self.step());
     }
@@ -100,7 +116,15 @@ impl<'a> Writer<'a> {
             let start = out.len();
             write_string(out, raw, &key);
             out.push(self.step());
+            let value = out.len();
             self.value(out);
+            if self.drops(&out[value..]) {
+                out.truncate(start);
+                if self.peek() == b',' {
+                    self.at += 1;
+                }
+                continue;
+            }
             sorted &= members.last().is_none_or(|last| order(&last.key, &key) == Ordering::Less);
             members.push(Member { key, start, end: out.len() });
             // A comma is written after each member, and removed after the last.
@@ -124,6 +148,11 @@ impl<'a> Writer<'a> {
             }
         }
         out.push(self.step());
+    }
+
+    /// Whether a value that was written is left out.
+    fn drops(&self, written: &[u8]) -> bool {
+        self.drops_empty && matches!(written, b"null" | b"\"\"" | b"[]" | b"{}")
     }
 
     /// The string here, with its quotes.

@@ -17,4 +17,4 @@ pub use self::path::{
 };
 pub use self::percent::{decode_form, encode_form};
 pub use self::query::version_in;
-pub use self::request::{HttpRequest, path_of};
+pub use self::request::{HttpRequest, fits_in_path, path_of};

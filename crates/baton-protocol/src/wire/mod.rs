@@ -18,7 +18,7 @@ pub mod v1;
 
 mod members;
 mod notification;
-mod objects;
+pub(crate) mod objects;
 mod read;
 mod scalars;
 mod stream_item;

@@ -184,6 +184,7 @@ impl PeerError {
 fn of_grpc_code(code: i32) -> Option<ErrorKind> {
     match code {
         3 => Some(ErrorKind::InvalidParams),
+        4 => Some(ErrorKind::DeadlineExceeded),
         5 => Some(ErrorKind::TaskNotFound),
         7 => Some(ErrorKind::Forbidden),
         8 => Some(ErrorKind::QuotaExceeded),

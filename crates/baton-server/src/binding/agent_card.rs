@@ -7,8 +7,6 @@ use axum::extract::OriginalUri;
 use baton_protocol::domain::AgentCard;
 use baton_protocol::generation::{AskedVersion, Generations};
 use baton_protocol::wire::http_json::version_in;
-use baton_protocol::wire::v0_1::LegacyCardFacts;
-use baton_protocol::wire::{card, v0_3, v1};
 use baton_protocol::{ErrorKind, Generation};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -21,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::request_log::{RequestLog, Route};
 use super::{incoming, respond};
+use crate::card::Document;
 use crate::service::Service;
 use crate::telemetry::labels::Binding;
 
@@ -76,12 +75,12 @@ pub(super) fn handle(
 fn get(service: &Service, place: WellKnown, peer: Option<IpAddr>, request: &Request<Body>) -> Response<Body> {
     let asked_headers = request.headers();
     let host = asked_headers.get(HOST).and_then(|host| host.to_str().ok());
-    let card = service.card().complete(peer, host, nested_at(request), asked_headers);
     let served = service.generations();
     if place == WellKnown::Agent && !served.has(Generation::V0_1) && !served.has(Generation::V0_3) {
         return respond::plain(StatusCode::NOT_FOUND, "The card is at /.well-known/agent-card.json\n");
     }
-    let json = encoded(place, &card, served, says_v1(request));
+    let document = document(place, served, says_v1(request));
+    let json = service.card().document(document, peer, host, nested_at(request), asked_headers);
     let digest = Sha256::digest(&json);
     let etag = format!("\"{}\"", digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let mut response = if is_current(service, asked_headers, &etag) {
@@ -125,35 +124,13 @@ fn below_path<'a>(extensions: &'a Extensions, uri: &Uri) -> &'a str {
     whole.and_then(|whole| whole.strip_suffix(uri.path())).unwrap_or_default()
 }
 
-fn encoded(place: WellKnown, card: &AgentCard, served: Generations, says_v1: bool) -> Vec<u8> {
-    let mut json = Vec::with_capacity(4096);
+fn document(place: WellKnown, served: Generations, says_v1: bool) -> Document {
     match place {
-        WellKnown::AgentCard if served.has(Generation::V1) => match says_v1 {
-            true => v1::write_card(&mut json, card),
-            false => card::write_superset(&mut json, &with_modes(card)),
-        },
-        WellKnown::AgentCard if served.has(Generation::V0_3) => {
-            v0_3::write_card(&mut json, &with_modes(card));
-        }
-        WellKnown::AgentCard | WellKnown::Agent => {
-            card::write_union_legacy(&mut json, &with_modes(card), &LegacyCardFacts::default());
-        }
+        WellKnown::AgentCard if served.has(Generation::V1) && says_v1 => Document::V1,
+        WellKnown::AgentCard if served.has(Generation::V1) => Document::Superset,
+        WellKnown::AgentCard if served.has(Generation::V0_3) => Document::V0_3,
+        WellKnown::AgentCard | WellKnown::Agent => Document::Legacy,
     }
-    json
-}
-
-/// The card with modes on every skill: some older clients do not fall back to the card's default modes.
-fn with_modes(served: &AgentCard) -> AgentCard {
-    let mut card = served.clone();
-    for skill in &mut card.skills {
-        if skill.input_modes.is_empty() {
-            skill.input_modes.clone_from(&card.default_input_modes);
-        }
-        if skill.output_modes.is_empty() {
-            skill.output_modes.clone_from(&card.default_output_modes);
-        }
-    }
-    card
 }
 
 /// Whether the request names version 1.x. Later 1.x versions count, too: unlike for operations, their clients can read the

@@ -1,4 +1,4 @@
-//! Encodes outcomes of the service in the caller's dialect. Only this module does so, and [`event_stream`] for the events
+//! Encodes outcomes of the service in the caller's encoding. Only this module does so, and [`event_stream`] for the events
 //! of streams.
 
 use axum::body::Body;
@@ -11,8 +11,12 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, VARY};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
 
+use super::event_stream::Bounds;
+#[cfg(feature = "grpc")]
+use super::grpc::{self, GrpcFormat};
 use super::request_log::RequestLog;
 use super::{event_stream, respond, stored_answer};
+use crate::encoding::Encoding;
 use crate::engine::no_room;
 use crate::net::{Asker, NoRoom, Share};
 use crate::service::outcome::{self, Answered, Outcome, Page, ShownTask};
@@ -27,12 +31,46 @@ const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static("a2a-extensions");
 const MAX_CAPACITY: usize = 64 * 1024;
 
 /// How to encode an answer.
-pub(super) struct AnswerFormat {
+pub(super) enum AnswerFormat {
+    Json(JsonFormat),
+    #[cfg(feature = "grpc")]
+    Grpc(GrpcFormat),
+}
+
+/// For JSON-RPC and HTTP+JSON.
+pub(super) struct JsonFormat {
     pub(super) dialect: Dialect,
     pub(super) facts: AnswerFacts,
     pub(super) envelope: Envelope,
     pub(super) media_type: HeaderValue,
     pub(super) http: Version,
+}
+
+impl AnswerFormat {
+    fn encoding(&self) -> Encoding {
+        match self {
+            Self::Json(json) => Encoding::Json(json.dialect),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(grpc) => Encoding::Protobuf(grpc.package),
+        }
+    }
+
+    fn media_type(&self) -> HeaderValue {
+        match self {
+            Self::Json(json) => json.media_type.clone(),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(_) => grpc::MEDIA_TYPE,
+        }
+    }
+
+    /// Puts the frame of the binding around an encoded value.
+    fn wrap(&self, around: (&[u8], &[u8]), value: Bytes, share: Option<Share>) -> Body {
+        match self {
+            Self::Json(json) => wrap_json(&json.envelope, around, value, share),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(_) => grpc::body(value, share),
+        }
+    }
 }
 
 /// What surrounds the JSON of an answer, or of each event of a stream.
@@ -70,23 +108,25 @@ pub(super) async fn response(
     let asker = context.asker.as_ref();
     let body = match outcome {
         Outcome::Stream(stream) => {
-            let keep_alive = service.limits().keep_alive;
-            let response = event_stream::response(
-                stream,
-                format,
-                keep_alive,
-                context.principal.clone(),
-                log.open_stream(),
-            );
+            let bounds =
+                Bounds { keep_alive: service.limits().keep_alive, principal: context.principal.clone() };
+            let response = match format {
+                AnswerFormat::Json(json) => event_stream::response(stream, json, bounds, log.open_stream()),
+                #[cfg(feature = "grpc")]
+                AnswerFormat::Grpc(format) => {
+                    let numbered = service.is_active(grpc::RESUME, &context.extensions);
+                    grpc::stream(stream, format, numbered, bounds, log.open_stream())
+                }
+            };
             return Ok(with_headers(response, service, context, replayed, log));
         }
         Outcome::Task(shown) => task(&format, shown, share, asker)?,
         Outcome::Page(page) => {
-            let dialect = format.dialect;
+            let encoding = format.encoding();
             // Boxed: only lists need its memory.
-            let encoded = service.page_with_room(context, page, move |page| encode_page(page, dialect));
-            let (json, share) = Box::pin(encoded).await?;
-            wrap_json(&format.envelope, (b"", b""), json, share)
+            let encoded = service.page_with_room(context, page, move |page| encode_page(page, encoding));
+            let (page, share) = Box::pin(encoded).await?;
+            format.wrap((b"", b""), page, share)
         }
         Outcome::Message(message) => reply(&format, &Reply::SentMessage(message), share, asker)?,
         Outcome::PushConfig(config) => reply(&format, &Reply::PushConfig(config), share, asker)?,
@@ -97,18 +137,18 @@ pub(super) async fn response(
         Outcome::PushConfigDeleted => reply(&format, &Reply::PushConfigDeleted, share, asker)?,
         Outcome::Card(card) => {
             let body = reply(&format, &Reply::Card(card), share, asker)?;
-            let mut response = respond::json(StatusCode::OK, format.media_type, body);
+            let mut response = respond::json(StatusCode::OK, format.media_type(), body);
             // It may differ by caller, and a shared cache must not show it to anybody else.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
             response.headers_mut().insert(VARY, HeaderValue::from_static("Authorization"));
             return Ok(with_headers(response, service, context, replayed, log));
         }
     };
-    let response = respond::json(StatusCode::OK, format.media_type, body);
+    let response = respond::json(StatusCode::OK, format.media_type(), body);
     Ok(with_headers(response, service, context, replayed, log))
 }
 
-/// A task. If the caller's dialect is the stored form, the stored bytes are sent without parsing them.
+/// A task. If the caller's encoding is the stored form, the stored bytes are sent without parsing them.
 fn task(
     format: &AnswerFormat,
     shown: ShownTask,
@@ -116,14 +156,14 @@ fn task(
     asker: Option<&Asker>,
 ) -> Result<Body, Error> {
     let answers_send = shown.answers_send;
-    if format.dialect.is_stored_form()
+    if format.encoding().is_stored_form()
         && let Some(json) = shown.stored_json()
     {
         let share = match (share, asker) {
             (Some(share), Some(asker)) => Some(asker.fit(share, json.len()).map_err(no_room)?),
             (share, _) => share,
         };
-        return Ok(wrap_json(&format.envelope, stored::around_reply(answers_send), json, share));
+        return Ok(format.wrap(stored::around_reply(answers_send), json, share));
     }
     let task = shown.task()?;
     let task = if answers_send { Reply::SentTask(task) } else { Reply::Task(task) };
@@ -136,22 +176,37 @@ fn reply(
     share: Option<Share>,
     asker: Option<&Asker>,
 ) -> Result<Body, Error> {
-    let mut json = Vec::with_capacity(1024);
-    format.envelope.begin(&mut json);
-    format.dialect.write_reply(&mut json, reply, &format.facts);
-    json.extend_from_slice(format.envelope.end());
-    Ok(Body::from(with_share(json.into(), share, asker)?))
+    match format {
+        AnswerFormat::Json(JsonFormat { dialect, facts, envelope, .. }) => {
+            let mut json = Vec::with_capacity(1024);
+            envelope.begin(&mut json);
+            dialect.write_reply(&mut json, reply, facts);
+            json.extend_from_slice(envelope.end());
+            let share = fitting_share(json.len(), share, asker)?;
+            let json = Bytes::from(json);
+            Ok(Body::from(match share {
+                Some(share) => share.holding(json),
+                None => json,
+            }))
+        }
+        #[cfg(feature = "grpc")]
+        AnswerFormat::Grpc(format) => {
+            let message = Bytes::from(format.package.write_reply(reply)?);
+            let share = fitting_share(message.len(), share, asker)?;
+            Ok(grpc::body(message, share))
+        }
+    }
 }
 
-/// The encoded answer with its share of the room for answers. If it has no share yet, or one that is too small, it must get
+/// The share of the room for answers that an encoded answer needs. If it has none yet, or one that is too small, it must get
 /// one without waiting, because it already takes up memory.
-fn with_share(bytes: Bytes, share: Option<Share>, asker: Option<&Asker>) -> Result<Bytes, Error> {
-    let Some(asker) = asker else { return Ok(bytes) };
+fn fitting_share(bytes: usize, share: Option<Share>, asker: Option<&Asker>) -> Result<Option<Share>, Error> {
+    let Some(asker) = asker else { return Ok(None) };
     let share = match share {
-        Some(share) => asker.fit(share, bytes.len()),
-        None => asker.try_enter(bytes.len()).ok_or(NoRoom),
+        Some(share) => asker.fit(share, bytes),
+        None => asker.try_enter(bytes).ok_or(NoRoom),
     };
-    Ok(share.map_err(no_room)?.holding(bytes))
+    share.map(Some).map_err(no_room)
 }
 
 /// An answer around JSON that is already encoded.
@@ -167,14 +222,21 @@ fn wrap_json(
     stored_answer::body(out, json, [after, envelope.end()], share)
 }
 
-/// A page in the caller's dialect.
-fn encode_page(page: &Page, dialect: Dialect) -> Result<Vec<u8>, Error> {
-    if dialect.is_stored_form() {
+/// A page in the caller's encoding.
+fn encode_page(page: &Page, encoding: Encoding) -> Result<Vec<u8>, Error> {
+    if encoding.is_stored_form() {
         return cut_page(page);
     }
-    let mut json = Vec::with_capacity(page.bytes().min(MAX_CAPACITY));
-    dialect.write_reply(&mut json, &Reply::Tasks(page.read()?), &AnswerFacts::default());
-    Ok(json)
+    let reply = Reply::Tasks(page.read()?);
+    match encoding {
+        Encoding::Json(dialect) => {
+            let mut json = Vec::with_capacity(page.bytes().min(MAX_CAPACITY));
+            dialect.write_reply(&mut json, &reply, &AnswerFacts::default());
+            Ok(json)
+        }
+        #[cfg(feature = "grpc")]
+        Encoding::Protobuf(package) => package.write_reply(&reply),
+    }
 }
 
 /// A page in the stored form: the members that a list shows are cut out of the stored JSON without parsing it all.

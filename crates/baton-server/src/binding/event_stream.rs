@@ -1,4 +1,8 @@
-//! An event stream as an SSE body. Stored events are sent without parsing them; small ones are joined into one write.
+//! An event stream as the body of an answer. Stored events are sent without parsing them; small ones are joined into one
+//! write.
+
+mod framing;
+mod server_sent;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -7,21 +11,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use baton_protocol::wire::dialect::{AnswerFacts, Dialect};
-use baton_protocol::wire::{http_json, jsonrpc, sse};
 use baton_protocol::{Error, ErrorKind};
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, Version};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::answer::{AnswerFormat, Envelope};
+use self::server_sent::ServerSent;
+use super::answer::JsonFormat;
 use super::request_log::StreamLog;
 use crate::auth::Principal;
-use crate::engine::{EventStream, Frame, from_store};
+use crate::engine::{EventStream, Frame};
 use crate::net::SMALL;
 use crate::points::{Point, reached};
-use crate::store::StoredEvent;
+
+pub(super) use self::framing::{Framing, Label};
 
 /// A write is sent when it has grown to this size.
 const WRITE_BYTES: usize = 16 * 1024;
@@ -32,43 +37,25 @@ const USUAL_EVENT: usize = 2 * 1024;
 /// Size of the frame with which most streams begin.
 const FIRST_BYTES: usize = 512;
 
-/// About how many bytes a frame has in addition to its JSON and its prefix.
-const FRAMING: usize = "id: 12345\ndata: }\n\n".len();
-
-/// Ends the `data` line and the event.
-const EVENT_END: &[u8] = b"\n\n";
-
-/// When the server stops and closes a stream: after how many milliseconds the client should resume it.
-const RETRY_MILLIS: u64 = 1000;
-
 /// Tells nginx and similar proxies not to buffer, which would delay events.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// What ends a stream beside its task.
+pub(super) struct Bounds {
+    /// Pause after which a quiet stream is written to.
+    pub(super) keep_alive: Duration,
+    pub(super) principal: Principal,
+}
+
+/// The stream as server-sent events.
 pub(super) fn response(
     stream: EventStream,
-    format: AnswerFormat,
-    keep_alive: Duration,
-    principal: Principal,
+    format: JsonFormat,
+    bounds: Bounds,
     log: StreamLog,
 ) -> Response<Body> {
-    let AnswerFormat { dialect, facts, envelope, http, .. } = format;
-    let mut prefix = Vec::with_capacity(64);
-    envelope.begin(&mut prefix);
-    let (stop_notice_sent, refused, written) = (false, false, VecDeque::new());
-    let writer = Writer {
-        stream,
-        dialect,
-        facts,
-        envelope,
-        prefix,
-        keep_alive,
-        principal,
-        stop_notice_sent,
-        refused,
-        written,
-        log,
-    };
-    let mut response = Response::new(Body::new(EventBody::Writing(Box::new(writer))));
+    let JsonFormat { dialect, facts, envelope, http, .. } = format;
+    let mut response = Response::new(body(stream, ServerSent::new(dialect, facts, envelope), bounds, log));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
@@ -79,10 +66,17 @@ pub(super) fn response(
     response
 }
 
+pub(super) fn body(stream: EventStream, framing: impl Framing, bounds: Bounds, log: StreamLog) -> Body {
+    let Bounds { keep_alive, principal } = bounds;
+    let (stop_notice_sent, cut, written) = (false, false, VecDeque::new());
+    let writer = Writer { stream, framing, keep_alive, principal, cut, stop_notice_sent, written, log };
+    Body::new(EventBody::Writing(Box::new(writer)))
+}
+
 /// A stream of one event.
 pub(super) fn only_event(json: &[u8]) -> Response<Body> {
     let mut out = BytesMut::new();
-    sse::write_event(&mut out, None, None, &[json]);
+    baton_protocol::wire::sse::write_event(&mut out, None, None, &[json]);
     let mut response = Response::new(Body::from(out.freeze()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
@@ -91,15 +85,17 @@ pub(super) fn only_event(json: &[u8]) -> Response<Body> {
 
 /// The body. Frames that are ready are written directly when the body is polled; a future, and the memory for it, is made
 /// only to wait for more.
-enum EventBody {
-    Writing(Box<Writer>),
-    Waiting(Waiting),
+enum EventBody<F> {
+    Writing(Box<Writer<F>>),
+    Waiting(Waiting<F>),
+    /// All is written but the trailers.
+    Ending(HeaderMap),
     Over,
 }
 
-type Waiting = Pin<Box<dyn Future<Output = (Box<Writer>, Option<Bytes>)> + Send>>;
+type Waiting<F> = Pin<Box<dyn Future<Output = (Box<Writer<F>>, Option<Bytes>)> + Send>>;
 
-impl hyper::body::Body for EventBody {
+impl<F: Framing> hyper::body::Body for EventBody<F> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -110,6 +106,9 @@ impl hyper::body::Body for EventBody {
         loop {
             let (mut writer, written) = match std::mem::replace(&mut *self, EventBody::Over) {
                 EventBody::Over => return Poll::Ready(None),
+                EventBody::Ending(trailers) => {
+                    return Poll::Ready(Some(Ok(hyper::body::Frame::trailers(trailers))));
+                }
                 EventBody::Writing(mut writer) => match writer.write_ready() {
                     None if !writer.is_over() => {
                         *self = EventBody::Waiting(Box::pin(writer.wait()));
@@ -127,10 +126,15 @@ impl hyper::body::Body for EventBody {
             };
             if written.is_none() || writer.is_over() {
                 writer.log.complete();
+                if let Some(trailers) = writer.framing.trailers() {
+                    *self = EventBody::Ending(trailers);
+                }
             } else {
                 *self = EventBody::Writing(writer);
             }
-            return Poll::Ready(written.map(|bytes| Ok(hyper::body::Frame::data(bytes))));
+            if let Some(written) = written {
+                return Poll::Ready(Some(Ok(hyper::body::Frame::data(written))));
+            }
         }
     }
 
@@ -142,30 +146,25 @@ impl hyper::body::Body for EventBody {
 /// There is no event to write now.
 struct Quiet;
 
-struct Writer {
+struct Writer<F> {
     stream: EventStream,
-    dialect: Dialect,
-    facts: AnswerFacts,
-    envelope: Envelope,
-    /// Precedes the JSON of every frame.
-    prefix: Vec<u8>,
+    framing: F,
     keep_alive: Duration,
     principal: Principal,
-    /// The caller's credential is no longer valid: the last event says so.
-    refused: bool,
-    /// The comment that a stopping server ends streams with has been written.
+    /// The stream has been ended before its task: the last that was written says why.
+    cut: bool,
+    /// The notice that a stopping server ends streams with has been written.
     stop_notice_sent: bool,
-    /// Parts to send before the buffer: a large frame is sent in parts, so that its JSON is not copied.
+    /// Parts to send before the buffer: a large frame is sent in parts, so that its payload is not copied.
     written: VecDeque<Bytes>,
     log: StreamLog,
 }
 
-impl Writer {
-    /// Whether everything is written, including the comment of a stopping server.
+impl<F: Framing> Writer<F> {
+    /// Whether everything is written, including the notice of a stopping server.
     fn is_over(&self) -> bool {
         self.written.is_empty()
-            && (self.refused
-                || self.stream.is_over() && (self.stop_notice_sent || !self.stream.was_stopped()))
+            && (self.cut || self.stream.is_over() && (self.stop_notice_sent || !self.stream.was_stopped()))
     }
 
     /// What can be written without waiting.
@@ -176,36 +175,40 @@ impl Writer {
             return Some(written);
         }
         let mut out = BytesMut::new();
-        while out.is_empty() {
+        while out.is_empty() && self.written.is_empty() && !self.cut {
             let frame = self.stream.next_ready()?;
             if !self.refuses(&mut out) {
                 self.put_frames(&mut out, &frame);
             }
         }
-        Some(self.next_part(out))
+        self.next_part(out)
     }
 
-    /// Ends the stream if the caller's credential has expired or been revoked. Asked before every write, so that nothing is
-    /// told after that.
+    /// Ends the stream if the caller's credential has expired or been revoked, or its deadline has passed. Asked before every
+    /// write, so that nothing is told after that.
     fn refuses(&mut self, out: &mut BytesMut) -> bool {
-        if self.principal.is_still_valid() {
+        let error = if !self.principal.is_still_valid() {
+            Error::new(ErrorKind::Unauthenticated, "The credential is no longer valid")
+        } else if self.framing.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+            Error::of(ErrorKind::DeadlineExceeded)
+        } else {
             return false;
-        }
-        self.refused = true;
-        self.put_error(out, &Error::new(ErrorKind::Unauthenticated, "The credential is no longer valid"));
+        };
+        self.put_error(out, &error);
+        self.cut = true;
         true
     }
 
     /// The next part to send. It keeps its share of the room for answers until it is sent.
-    fn next_part(&mut self, out: BytesMut) -> Bytes {
-        let out = self.stream.attach_share(out.freeze());
-        match self.written.pop_front() {
-            Some(first) => {
-                self.written.push_back(out);
-                first
+    fn next_part(&mut self, out: BytesMut) -> Option<Bytes> {
+        if !out.is_empty() {
+            let out = self.stream.attach_share(out.freeze());
+            if self.written.is_empty() {
+                return Some(out);
             }
-            None => out,
+            self.written.push_back(out);
         }
+        self.written.pop_front()
     }
 
     async fn wait(mut self: Box<Self>) -> (Box<Self>, Option<Bytes>) {
@@ -216,30 +219,31 @@ impl Writer {
 
     async fn next_write(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
-        while out.is_empty() {
+        while out.is_empty() && self.written.is_empty() && !self.cut {
             let next = self.next_event().await;
             if !matches!(next, Ok(None)) && self.refuses(&mut out) {
                 break;
             }
             match next {
-                Err(Quiet) => sse::write_comment(&mut out, "keep-alive"),
+                Err(Quiet) => self.framing.quiet(&mut out),
                 Ok(None) if self.stream.was_stopped() && !self.stop_notice_sent => {
                     self.stop_notice_sent = true;
-                    sse::write_comment(&mut out, "the server is stopping; resume with Last-Event-ID");
-                    sse::write_retry(&mut out, RETRY_MILLIS);
+                    self.framing.stopping(&mut out);
                 }
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => self.put_error(&mut out, &error),
                 Ok(Some(Ok(frame))) => self.put_frames(&mut out, &frame),
             }
         }
-        Some(self.next_part(out))
+        self.next_part(out)
     }
 
-    /// The next event. An error if there is none for so long that it is time for a keep-alive, or if the caller's credential
-    /// has expired or been revoked.
+    /// The next event. An error if there is none for so long that it is time for a keep-alive, if the caller's credential has
+    /// expired or been revoked, or if its deadline has passed.
     async fn next_event(&mut self) -> Result<Option<Result<Frame, Error>>, Quiet> {
-        let patience = match self.principal.expires_in() {
+        let until_deadline = self.framing.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let ends = [self.principal.expires_in(), until_deadline].into_iter().flatten().min();
+        let patience = match ends {
             // A timer may be a little early.
             Some(left) => self.keep_alive.min(left + Duration::from_millis(1)),
             None => self.keep_alive,
@@ -259,6 +263,7 @@ impl Writer {
         self.put_frame(out, first);
         while out.len() < WRITE_BYTES
             && self.written.is_empty()
+            && !self.cut
             && let Some(frame) = self.stream.next_ready()
         {
             self.put_frame(out, &frame);
@@ -273,84 +278,51 @@ impl Writer {
         };
         let (frames, bytes) = self.stream.ahead();
         // The last event of a write may exceed the limit, usually by little.
-        first + (bytes + (frames + 1) * (FRAMING + self.prefix.len())).min(WRITE_BYTES + USUAL_EVENT)
+        first + (bytes + (frames + 1) * self.framing.overhead()).min(WRITE_BYTES + USUAL_EVENT)
     }
 
     fn put_frame(&mut self, out: &mut BytesMut, frame: &Frame) {
         reached(Point::FrameShown);
-        let dialect = self.dialect;
-        let mut json = Vec::new();
-        let number = match frame {
+        let (number, mut payload) = match frame {
             Frame::Event(event) => {
-                match self.encoded(event) {
-                    Ok(json) => self.frame(out, Some(event.number), dialect.event_name(event.kind), json),
+                let label = Label { number: Some(event.number), kind: Some(event.kind) };
+                match self.framing.event(&self.stream, event) {
+                    Ok(payload) => self.frame(out, label, payload),
                     Err(error) => self.put_error(out, &error),
                 }
                 return;
             }
             Frame::Task { number, snapshot } => {
-                if !self.stream.is_over() && !dialect.opens_with(snapshot.state()) {
+                if !self.stream.is_over() && !self.framing.opens_with(snapshot.state()) {
                     return;
                 }
-                json.reserve(FIRST_BYTES);
-                dialect.write_stream_task(&mut json, &snapshot.task);
-                Some(*number)
+                (Some(*number), self.framing.task(*number, &snapshot.task))
             }
-            Frame::Message(message) => {
-                dialect.write_stream_message(&mut json, message, &self.facts);
-                None
-            }
+            Frame::Message(message) => (None, self.framing.message(message)),
         };
-        if json.len() > SMALL {
+        if payload.len() > SMALL {
             // It grew by doubling, and a slow client may keep it in memory for long.
-            json.shrink_to_fit();
+            payload.shrink_to_fit();
         }
-        self.frame(out, number, dialect.opening_name(), json.into());
+        self.frame(out, Label { number, kind: None }, payload.into());
     }
 
-    /// An event's JSON: the stored bytes if the caller's dialect is the stored form, else encoded once for all readers of the
-    /// task.
-    fn encoded(&self, event: &StoredEvent) -> Result<Bytes, Error> {
-        let dialect = self.dialect;
-        if dialect.is_stored_form() {
-            return Ok(event.json());
-        }
-        self.stream.encoded(event.number, dialect, || {
-            let mut json = Vec::with_capacity(256);
-            dialect.write_stream_update(&mut json, &event.item().map_err(from_store)?);
-            Ok(json.into())
-        })
-    }
-
-    fn frame(&mut self, out: &mut BytesMut, number: Option<u64>, name: Option<&str>, json: Bytes) {
+    fn frame(&mut self, out: &mut BytesMut, label: Label, payload: Bytes) {
         self.log.event();
-        let (prefix, suffix): (&[u8], &[u8]) = (&self.prefix, self.envelope.end());
-        if json.len() <= SMALL || sse::breaks_line(&json) {
-            sse::write_event(out, number, name, &[prefix, &json, suffix]);
+        if payload.len() <= SMALL || !self.framing.sends_as_it_is(&payload) {
+            self.framing.put(out, label, &payload);
             return;
         }
-        sse::write_event(out, number, name, &[prefix]);
-        out.truncate(out.len() - EVENT_END.len());
+        self.framing.begin(out, label, payload.len());
         self.written.push_back(out.split().freeze());
-        self.written.push_back(self.stream.attach_share(json));
-        out.extend_from_slice(suffix);
-        out.extend_from_slice(EVENT_END);
+        self.written.push_back(self.stream.attach_share(payload));
+        self.framing.end(out);
     }
 
     /// Writes the last event of a stream that ends with an error.
     fn put_error(&mut self, out: &mut BytesMut, error: &Error) {
         self.log.broke(error);
-        let mut json = Vec::new();
-        let generation = self.dialect.generation();
-        match &self.envelope {
-            Envelope::Rpc(id) => {
-                jsonrpc::write_error(&mut json, Some(id), generation, error);
-                sse::write_event(out, None, None, &[&json]);
-            }
-            Envelope::Bare => {
-                http_json::write_error(&mut json, generation, error);
-                sse::write_event(out, None, Some("error"), &[&json]);
-            }
-        }
+        self.framing.error(out, error);
+        self.cut |= F::ERROR_ENDS;
     }
 }

@@ -17,7 +17,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use super::agent_card;
-use super::answer::{self, AnswerFormat, Envelope};
+use super::answer::{self, AnswerFormat, Envelope, JsonFormat};
 use super::incoming;
 use super::request_log::RequestLog;
 use crate::auth::{Access, Authenticator, Challenge, Principal, SkillPermission};
@@ -140,11 +140,22 @@ impl Exchange<'_> {
         (self.context.generation, self.dialect) = (generation, Dialect::in_jsonrpc(generation));
     }
 
-    /// Boxed, so that its memory is not needed until the body has been read and decoded.
     pub(super) fn answer(
-        self,
+        mut self,
         envelope: Envelope,
         media_type: HeaderValue,
+        parts: &Parts,
+        log: &mut RequestLog<'_>,
+    ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
+        let (dialect, facts, http) = (self.dialect, std::mem::take(&mut self.facts), parts.version);
+        let format = AnswerFormat::Json(JsonFormat { dialect, facts, envelope, media_type, http });
+        self.answer_as(format, parts, log)
+    }
+
+    /// Boxed, so that its memory is not needed until the body has been read and decoded.
+    pub(super) fn answer_as(
+        self,
+        format: AnswerFormat,
         parts: &Parts,
         log: &mut RequestLog<'_>,
     ) -> impl Future<Output = Result<Response<Body>, Challenge>> {
@@ -168,12 +179,15 @@ impl Exchange<'_> {
             let answered = match answered.outcome {
                 Outcome::Card(card) => {
                     let card = agent_card::with_addresses(service, *card, log.peer(), parts);
+                    // Older generations have no rule for what is signed of a card that is not a document.
+                    let card = match self.dialect.generation() {
+                        Generation::V1 => service.card().signed_v1(card),
+                        Generation::V0_3 | Generation::V0_1 => card,
+                    };
                     Outcome::Card(Box::new(card)).fresh(None)
                 }
                 _ => answered,
             };
-            let (dialect, facts) = (self.dialect, self.facts);
-            let format = AnswerFormat { dialect, facts, envelope, media_type, http: parts.version };
             Ok(answer::response(service, &context, answered, format, log).await?)
         })
     }

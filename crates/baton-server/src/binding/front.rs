@@ -13,16 +13,18 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::agent_card::{self, WellKnown};
+#[cfg(feature = "grpc")]
+use super::grpc;
 use super::health::{self, Probe};
 use super::http_json::{self, Routed};
 use super::jsonrpc::{self, Endpoint};
 use super::request_log::{RequestLog, Route};
-use super::{incoming, index, metrics, respond, webhook_keys};
+use super::{incoming, index, metrics, published_keys, respond};
 use crate::auth::{AuthRequest, Challenge, Principal, TlsPeer};
 use crate::engine::caller::Caller;
 use crate::net::TooManyRequests;
 use crate::service::Service;
-use crate::site::{Found, Site};
+use crate::site::{Found, PUBLIC_KEYS_PATH, Site};
 use crate::telemetry::labels::{Binding, Limited};
 
 /// Seconds after which a caller with too many requests under way may try again.
@@ -43,6 +45,22 @@ pub(super) async fn handle(
     let Found { service, rest } = site.find(path);
     if let Some(service) = service {
         log.set_agent(service);
+    }
+    #[cfg(feature = "grpc")]
+    if site.serves_grpc() && grpc::is_call(&request) {
+        let called = grpc::Called::of(rest);
+        log.set_route(Binding::Grpc, called.route());
+        let (parts, body) = request.into_parts();
+        return match caller(site, service, None, &parts, peer, log).await {
+            // Boxed: only calls of gRPC need its memory.
+            Ok(principal) => {
+                Box::pin(grpc::handle(site, service, &principal, called, &parts, body, log)).await
+            }
+            Err(challenge) => {
+                incoming::discard(&parts, body).await;
+                grpc::refuse(called, challenge, log)
+            }
+        };
     }
     // A slash at the end is ignored. A redirect would not do: clients drop the body of a redirected POST.
     match (rest.trim_end_matches('/'), service) {
@@ -124,10 +142,8 @@ async fn about_server(
             return Some(metrics::answer(site.engine(), headers).await);
         }
     }
-    if let Some(jwt) = site.webhook_jwt()
-        && site.below_base(path).trim_end_matches('/') == webhook_keys::PATH
-    {
-        return Some(webhook_keys::handle(jwt, method, log).await);
+    if site.has_public_keys() && site.below_base(path).trim_end_matches('/') == PUBLIC_KEYS_PATH {
+        return Some(published_keys::handle(site, method, log).await);
     }
     None
 }

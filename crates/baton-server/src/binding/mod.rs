@@ -8,17 +8,19 @@ mod exchange;
 mod front;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 mod health;
 mod http_json;
 mod incoming;
 mod index;
 mod jsonrpc;
 pub(crate) mod metrics;
+mod published_keys;
 mod request_id;
 mod request_log;
 mod respond;
 mod stored_answer;
-mod webhook_keys;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

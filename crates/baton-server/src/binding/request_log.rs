@@ -12,6 +12,8 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use baton_protocol::operation::Operation;
 use baton_protocol::wire::http_json::{HEALTH_PATH, METRICS_PATH, READY_PATH, path_template};
+#[cfg(feature = "grpc")]
+use baton_protocol::wire::pb::Package;
 use baton_protocol::{Error, ErrorKind, Generation};
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Method, Request, Response};
@@ -92,6 +94,9 @@ pub(super) enum Route {
     Fixed(&'static str),
     /// HTTP+JSON: a prefix, and the operation that gives the rest of the path.
     Operation(&'static str, Operation),
+    /// gRPC.
+    #[cfg(feature = "grpc")]
+    Method(Package, Operation),
 }
 
 impl<'a> RequestLog<'a> {
@@ -338,8 +343,11 @@ impl Facts {
         if let Some(status) = status {
             trace::number(span, "http.response.status_code", i64::from(status));
         }
-        if self.binding == Binding::JsonRpc {
-            trace::attribute(span, "rpc.system", "jsonrpc");
+        match self.binding {
+            Binding::JsonRpc => trace::attribute(span, "rpc.system", "jsonrpc"),
+            #[cfg(feature = "grpc")]
+            Binding::Grpc => trace::attribute(span, "rpc.system", "grpc"),
+            Binding::HttpJson | Binding::Card => {}
         }
         trace::attribute(span, "rpc.method", self.kind.name());
         trace::attribute(span, "a2a.binding", self.binding.name());
@@ -372,6 +380,10 @@ impl fmt::Display for Route {
             Route::Unknown => f.write_str("unknown"),
             Route::Fixed(path) => f.write_str(path),
             Route::Operation(before, operation) => write!(f, "{before}{}", path_template(*operation)),
+            #[cfg(feature = "grpc")]
+            Route::Method(package, operation) => {
+                write!(f, "/{}/{}", package.service(), package.method(*operation).unwrap_or_default())
+            }
         }
     }
 }

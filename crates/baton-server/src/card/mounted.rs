@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+#[cfg(feature = "grpc")]
+use baton_protocol::domain::{AgentCapabilities, AgentExtension};
 use baton_protocol::domain::{AgentCard, AgentSkill};
 
 use super::generations;
@@ -23,6 +25,11 @@ pub(crate) struct Features {
     pub(crate) extended_card: bool,
     /// The server calls webhooks.
     pub(crate) push: bool,
+    /// The agent is reached by gRPC.
+    pub(crate) grpc: bool,
+    /// And its card says so.
+    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "always false"))]
+    pub(crate) tells_grpc: bool,
 }
 
 /// Completes an author's card with the skills, modes and capabilities that are mounted. A card that declares anything
@@ -65,11 +72,27 @@ pub(crate) fn mounted(
     if features.extended_card {
         capabilities.extended_agent_card.get_or_insert(true);
     }
+    #[cfg(feature = "grpc")]
+    if features.tells_grpc && capabilities.streaming == Some(true) {
+        declare_resume(capabilities);
+    }
     if !served.others().is_empty() {
         let (on, off) = (served.versions(), served.others().versions());
         tracing::info!("protocol {off} switched off: the card's supportedInterfaces name {on} only");
     }
     Ok(card)
+}
+
+/// Streams over gRPC have no ids, so an extension numbers their events.
+#[cfg(feature = "grpc")]
+fn declare_resume(capabilities: &mut AgentCapabilities) {
+    let uri = crate::binding::grpc::RESUME.to_owned();
+    if capabilities.extensions.iter().all(|extension| extension.uri != uri) {
+        let description = "Over gRPC, metadata of stream events has their number under this URI; request metadata \
+                           `last-event-id` continues a stream after it, as the header does elsewhere";
+        let (description, required, params) = (Some(description.to_owned()), false, None);
+        capabilities.extensions.push(AgentExtension { uri, description, required, params });
+    }
 }
 
 /// A card that lists skills must list those that have logic, and no others.
@@ -102,14 +125,17 @@ fn unsupported(card: &AgentCard, features: Features) -> Vec<String> {
         wrong.push("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
     }
     let mut bindings: Vec<_> = card.interfaces.iter().map(|interface| &*interface.protocol_binding).collect();
-    bindings.retain(|binding| !is_served(binding));
+    bindings
+        .retain(|binding| !is_served(binding) && !(features.grpc && binding.eq_ignore_ascii_case("GRPC")));
     bindings.sort_unstable();
     bindings.dedup();
+    let with_grpc = ", GRPC if it is switched on (`grpc = true`), for agents without a path of their own";
+    let with_grpc = if cfg!(feature = "grpc") { with_grpc } else { "" };
     for binding in bindings {
         let (binding, served) = (binding.chars().take(64).collect::<String>(), BINDINGS.join(" and "));
         wrong.push(format!(
             "supportedInterfaces: {binding:?} is no binding of this server; take it off the card (in one of 0.3: \
-             preferredTransport, additionalInterfaces). {served} are always served"
+             preferredTransport, additionalInterfaces). {served} are always served{with_grpc}"
         ));
     }
     wrong

@@ -7,11 +7,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use baton_protocol::wire::dialect::Dialect;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::view::View;
+use crate::encoding::Encoding;
 use crate::store::{EVENTS_BYTES, StoreError, StoredEvent, TaskKey};
 
 /// Newest events kept per bell, by number and by size.
@@ -50,8 +50,8 @@ struct State {
     at_turn_end: Option<View>,
     /// The run gave up writing; readers get this error, so that they do not wait for ever.
     error: Option<StoreError>,
-    /// Events of the tail, encoded for other dialects than the stored form. Each is encoded once for all readers.
-    encodings: HashMap<(u64, Dialect), Bytes>,
+    /// Events of the tail in other encodings than the stored form. Each is encoded once for all readers.
+    encodings: HashMap<(u64, Encoding), Bytes>,
     /// How often the bell has rung, so that a waiter notices a ring that it did not wait for.
     rings: u64,
 }
@@ -79,8 +79,8 @@ impl State {
             let Some(dropped) = self.tail.pop_front() else { break };
             self.tail_bytes -= dropped.record().len();
             if !self.encodings.is_empty() {
-                for dialect in Dialect::ALL {
-                    self.encodings.remove(&(dropped.number, dialect));
+                for encoding in Encoding::all() {
+                    self.encodings.remove(&(dropped.number, encoding));
                 }
             }
         }
@@ -231,20 +231,20 @@ impl Bell {
         }
     }
 
-    /// The event encoded for another dialect; `make` encodes it unless another reader has done so before.
+    /// The event in another encoding; `make` encodes it unless another reader has done so before.
     pub(crate) fn encoded<E>(
         &self,
         number: u64,
-        dialect: Dialect,
+        encoding: Encoding,
         make: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        if let Some(encoded) = self.state().encodings.get(&(number, dialect)) {
+        if let Some(encoded) = self.state().encodings.get(&(number, encoding)) {
             return Ok(encoded.clone());
         }
         let encoded = make()?;
         let mut state = self.state();
         if state.tail.front().is_some_and(|first| first.number <= number) {
-            state.encodings.insert((number, dialect), encoded.clone());
+            state.encodings.insert((number, encoding), encoded.clone());
         }
         Ok(encoded)
     }
@@ -279,6 +279,7 @@ mod tests {
     use std::convert::Infallible;
 
     use baton_protocol::domain::{ContextId, Event, EventBody, StatusUpdate, TaskId, TaskState, Timestamp};
+    use baton_protocol::wire::dialect::Dialect;
 
     use super::*;
 
@@ -301,7 +302,7 @@ mod tests {
                 made.set(made.get() + 1);
                 Ok::<_, Infallible>(Bytes::from(format!("{dialect:?} {number}")))
             };
-            bell.encoded(number, dialect, make).unwrap()
+            bell.encoded(number, Encoding::Json(dialect), make).unwrap()
         };
         for _ in 0..100 {
             for dialect in [Dialect::V0_1, Dialect::V0_3, Dialect::V0_3Rest] {

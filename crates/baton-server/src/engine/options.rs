@@ -144,7 +144,8 @@ pub struct Retention {
     /// `max_tasks` removes only tasks that ended at least this long ago.
     pub min_age: Duration,
     /// Message records are kept at least this long, and as long as their task. Should be longer than `ended`, so that a
-    /// sweep need not skip the records of existing tasks.
+    /// sweep need not skip the records of existing tasks. What was kept of failed webhooks goes at the same age, counted from
+    /// their failure, once their task is gone.
     pub records: Duration,
     /// An ended task whose webhooks have not got everything is kept this long, whatever `ended`, `fold` and `max_tasks` say:
     /// a little longer than deliveries are tried.

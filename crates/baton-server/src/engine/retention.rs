@@ -12,6 +12,7 @@ pub(super) use clock_doubt::ClockDoubt;
 
 use super::{Engine, Inner};
 use crate::points::{Point, reached};
+use crate::push::failed;
 use crate::store::StoreError;
 
 /// How many tasks are removed or folded with one call; small, so that other writers do not wait long.
@@ -30,6 +31,8 @@ pub struct Swept {
     pub removed: u64,
     /// Message records that were removed; their tasks had been removed before.
     pub records: u64,
+    /// Failed webhooks that were kept for replay and were removed; their tasks had been removed before.
+    pub webhooks: u64,
 }
 
 impl Engine {
@@ -95,7 +98,7 @@ impl Inner {
     async fn sweep_and_log(&self, now: Timestamp) {
         match self.sweep(now).await {
             Ok(swept) if swept != Swept::default() => {
-                tracing::info!(swept.folded, swept.removed, swept.records, "swept old tasks");
+                tracing::info!(swept.folded, swept.removed, swept.records, swept.webhooks, "swept old tasks");
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "a sweep failed; it will be tried again"),
@@ -120,6 +123,7 @@ impl Inner {
         // been removed before.
         let oldest = before(retention.ended.saturating_add(retention.records));
         swept.records = all(u64::MAX, |most| store.purge_records(oldest, most)).await?;
+        swept.webhooks = failed::sweep(store, oldest).await?;
         if swept != Swept::default() {
             self.owner_usages.forget();
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use baton_protocol::domain::{EventKind, Message, Scope, TaskId, TaskState};
 use baton_protocol::lifecycle::Snapshot;
 use baton_protocol::operation::{HistoryLength, Operation};
-use baton_protocol::wire::dialect::Dialect;
 use baton_protocol::{Error, ErrorKind, Name};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +17,7 @@ use super::reader::{LogReader, Read};
 use super::send::TurnRef;
 use super::stream_slots::StreamSlot;
 use super::{Engine, Inner, from_store, no_room, not_found, size};
+use crate::encoding::Encoding;
 use crate::net::{Asker, Share};
 use crate::store::{Head, StoredEvent};
 
@@ -148,15 +148,15 @@ impl EventStream {
         }
     }
 
-    /// An event encoded for another dialect than the stored form; encoded once for all readers of the task.
+    /// An event in another encoding than the stored form; encoded once for all readers of the task.
     pub(crate) fn encoded(
         &self,
         number: u64,
-        dialect: Dialect,
+        encoding: Encoding,
         make: impl FnOnce() -> Result<Bytes, Error>,
     ) -> Result<Bytes, Error> {
         match &self.bell {
-            Some(bell) => bell.encoded(number, dialect, make),
+            Some(bell) => bell.encoded(number, encoding, make),
             None => make(),
         }
     }

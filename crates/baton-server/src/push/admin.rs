@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
+pub use super::failed::SwitchedOff;
 pub use list::{WebhookFilter, WebhookGroup, WebhookPage};
 pub use replay::{ReplayPage, Replayed};
 pub use status::{WebhookName, WebhookStatus};

@@ -1,24 +1,51 @@
 //! The header values that callers choose for their webhooks. Nothing else of a request's head comes from callers.
 
+use baton_protocol::signature::webhook::WebhookSecret;
 use http::HeaderValue;
 
 /// Longest token, and longest scheme with its credentials.
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// Why a value cannot be a header. In words for whoever gave it; the value is not repeated, it is a secret.
+/// How a token begins that is a secret for signatures.
+const SECRET_PREFIX: &str = "whsec_";
+
+/// What is wrong with a [member](Self::member) of a webhook. In words for whoever gave it; the value is not repeated, it is a
+/// secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadCredentials {
-    #[error(
-        "the token of the webhook must be visible ASCII characters without spaces, at most {MAX_VALUE_BYTES} of them"
-    )]
+    #[error("must be visible ASCII characters without spaces, at most {MAX_VALUE_BYTES} of them")]
     Token,
-    #[error("the authentication scheme of the webhook must be a name such as Bearer")]
+    #[error(
+        "begins with {SECRET_PREFIX}, so base64 of 24 to 64 bytes has to follow; a token that is no secret for signatures must \
+         begin otherwise"
+    )]
+    Secret,
+    #[error("must be a name such as Bearer")]
     Scheme,
     #[error(
-        "the credentials of the webhook must be visible ASCII characters, with no space at their ends, at most \
-         {MAX_VALUE_BYTES} of them with the scheme"
+        "must be visible ASCII characters, with no space at their ends, at most {MAX_VALUE_BYTES} of them with the scheme"
     )]
     Credentials,
+}
+
+impl BadCredentials {
+    /// The member of the webhook.
+    pub(crate) fn member(self) -> &'static str {
+        match self {
+            Self::Token | Self::Secret => "token",
+            Self::Scheme => "authentication.scheme",
+            Self::Credentials => "authentication.credentials",
+        }
+    }
+}
+
+/// Checks a token when it is given. A damaged secret would sign as well, by its text, and its receiver could not verify that.
+pub(crate) fn check_token(text: &str) -> Result<(), BadCredentials> {
+    token(text)?;
+    if text.starts_with(SECRET_PREFIX) && WebhookSecret::parse(text).is_err() {
+        return Err(BadCredentials::Secret);
+    }
+    Ok(())
 }
 
 /// The value of `X-A2A-Notification-Token`.
@@ -109,6 +136,20 @@ mod tests {
         assert_eq!(authorization("Digest", Some("a=\"b\", c=\"d\"")).unwrap(), "Digest a=\"b\", c=\"d\"");
         assert_eq!(authorization("Negotiate", None).unwrap(), "Negotiate");
         assert_eq!(authorization("Negotiate", Some("")).unwrap(), "Negotiate");
+    }
+
+    /// What its receiver would call a secret is one.
+    #[test]
+    fn s14_a_damaged_secret_is_not_taken_for_a_word() {
+        let of = |bytes: usize| WebhookSecret::new(vec![7; bytes]).unwrap().to_text();
+        for good in [of(24), of(64), of(32).replace('=', ""), "whsec".to_owned(), "s3cret".to_owned()] {
+            assert_eq!(check_token(&good), Ok(()), "{good}");
+        }
+        for bad in ["whsec_", "whsec_c2hvcnQ=", "whsec_not-base64-at-all-but-long-enough", &of(24)[..30]] {
+            assert_eq!(check_token(bad), Err(BadCredentials::Secret), "{bad}");
+            token(bad).unwrap();
+        }
+        assert_eq!(check_token("whsec_ "), Err(BadCredentials::Token));
     }
 
     #[test]

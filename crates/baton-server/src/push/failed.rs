@@ -16,6 +16,9 @@ use crate::store::{FailedWebhook, StoreError, StoreResult, TaskKey, WebhookCurso
 /// Of a task that is larger than this, only the id is kept.
 const MAX_TASK_BYTES: usize = 64 * 1024;
 
+/// How many are read at once when old ones are removed. A record may have 64 KiB.
+const SWEPT_AT_ONCE: u32 = 50;
+
 const HEADER: &[u8] = b"1 F\n";
 
 /// What is kept of a failed webhook. Its address may have a secret in its query, so it cannot be printed.
@@ -37,8 +40,11 @@ pub(super) struct FailedRecord {
 /// Who has switched a webhook off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum SwitchedOff {
+#[non_exhaustive]
+pub enum SwitchedOff {
+    /// It answered 410: it wants no more.
     Receiver,
+    /// By [`Webhooks::disable`](crate::Webhooks::disable).
     Operator,
 }
 
@@ -128,6 +134,26 @@ impl FailedRecord {
     pub(super) fn into_failed(self, key: TaskKey, id: &PushConfigId, at: Timestamp) -> FailedWebhook {
         FailedWebhook { key, id: id.clone(), at, record: self.to_stored() }
     }
+}
+
+/// Removes what failed before this time, of tasks that are gone.
+pub(crate) async fn sweep(store: &WatchedStore, before: Timestamp) -> StoreResult<u64> {
+    let first = PushConfigId::parse("-").expect("a hyphen is an id");
+    // Newest first: what follows is older.
+    let (mut after, mut removed) = (Some((before, TaskKey(0), first)), 0);
+    while let Some(position) = after {
+        let page = store.failed_webhooks(Some(position), SWEPT_AT_ONCE).await?;
+        after = page.last().map(|last| (last.at, last.key, last.id.clone()));
+        for FailedWebhook { key, id, record, .. } in page {
+            // One that cannot be read may be a newer version's.
+            let Ok(FailedRecord { scope, task, .. }) = FailedRecord::from_stored(&record) else { continue };
+            let is_there = store.head(&scope, &task).await?.is_some_and(|head| head.key == key);
+            if !is_there && store.remove_failed_webhook(key, &id).await? {
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
 }
 
 async fn last_task(store: &WatchedStore, job: &Job) -> Option<LastTask> {

@@ -21,7 +21,7 @@ use http::HeaderValue;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use self::key_list::{Key, KeyList, PublicKey};
+use self::key_list::{Key, KeyList};
 use super::target::Target;
 use crate::engine::clock::Clock;
 use crate::secrets::{Secrets, SecretsError, WEBHOOK_KEYS, Wrapping};
@@ -81,11 +81,6 @@ struct Claims<'a> {
     task_id: &'a str,
     /// The receivers of the protocol's own samples look for it by this name.
     request_body_sha256: String,
-}
-
-#[derive(Serialize)]
-struct KeySet<'a> {
-    keys: Vec<&'a PublicKey>,
 }
 
 impl Jwt {
@@ -155,11 +150,11 @@ impl Jwt {
         Some(token)
     }
 
-    /// The public keys, as JSON.
-    pub(crate) async fn key_set(&self) -> Vec<u8> {
+    /// The public keys, each as a JSON Web Key.
+    pub(crate) async fn public_keys(&self) -> Vec<String> {
         let now = self.0.clock.now();
         let keys = self.0.keys(now).await;
-        json(&KeySet { keys: keys.published(now).map(|key| &key.public).collect() })
+        keys.published(now).map(|key| key.public.to_json()).collect()
     }
 }
 

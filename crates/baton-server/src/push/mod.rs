@@ -18,7 +18,7 @@ mod call_trace;
 pub(crate) mod credentials;
 pub(crate) mod deliver;
 mod endpoints;
-mod failed;
+pub(crate) mod failed;
 #[cfg(feature = "jwt")]
 pub(crate) mod jwt;
 mod keys;
@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_protocol::domain::{EventBody, PushConfig, PushConfigId, Scope, TaskId, Timestamp, TraceContext};
+use baton_protocol::wire::http_json::fits_in_path;
 use baton_protocol::{Error, ErrorKind, Generation};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -46,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use self::call_trace::CallTrace;
-use self::deliver::{DeliverOptions, Deliverer, Outcome, Post};
+use self::deliver::{DeliverOptions, Deliverer, NoAnswer, Outcome, Post};
 #[cfg(feature = "jwt")]
 pub(crate) use self::jwt::Jwt;
 #[cfg(feature = "jwt")]
@@ -59,7 +60,8 @@ use self::no_jwt::SignedCall;
 use self::notification::Notification;
 use self::options::PushOptions;
 use self::registry::{Job, Registry, Reservation, TooMany};
-use self::target::{Guard, TargetRules, resolver};
+use self::target::hint::Hints;
+use self::target::{Guard, NoAddress, TargetRules, resolver};
 use self::webhook::{Webhook, event_id};
 use crate::auth::random_bytes;
 use crate::engine::clock::Clock;
@@ -91,6 +93,7 @@ struct Shared {
     jwt: Option<Jwt>,
     telemetry: Telemetry,
     stopping: CancellationToken,
+    hints: Hints,
 }
 
 impl fmt::Debug for Push {
@@ -138,6 +141,7 @@ impl Push {
             jwt,
             telemetry,
             stopping,
+            hints: Hints::default(),
         })))
     }
 
@@ -169,9 +173,14 @@ impl Push {
     pub(crate) fn check(&self, config: &PushConfig) -> Result<(), Error> {
         let shared = &self.0;
         if let Err(bad) = shared.guard.check(&config.url) {
+            shared.hints.give_for_url(&shared.guard, &config.url);
             return Err(Error::new(ErrorKind::WebhookUrlRefused, sentence(&bad.to_string())));
         }
-        webhook::check_headers(config).map_err(|bad| Error::invalid("authentication", bad.to_string()))
+        if config.id.as_ref().is_some_and(|id| !fits_in_path(id.as_str())) {
+            let why = "must not be `.`, `..` or hold a backslash, `%2e`, `%2f` or `%5c`: no HTTP request could name the webhook";
+            return Err(Error::invalid("id", why));
+        }
+        webhook::check_headers(config).map_err(|bad| Error::invalid(bad.member(), bad.to_string()))
     }
 
     /// A place for a webhook that is about to be stored.
@@ -385,6 +394,9 @@ impl Shared {
         let post = Post { headers, body: notification.body.clone() };
         let outcome = self.deliverer.post(&webhook.record.url, post).instrument(trace.span.clone()).await;
         trace.end(&outcome);
+        if let Outcome::NoAnswer(NoAnswer::Address(NoAddress::Refused(address))) = &outcome {
+            self.hints.give_for_address(&webhook.record.url, *address);
+        }
         outcome
     }
 

@@ -23,7 +23,7 @@ impl Jwt {
     }
 
     #[allow(clippy::unused_async, reason = "the same as with the feature")]
-    pub(crate) async fn key_set(&self) -> Vec<u8> {
+    pub(crate) async fn public_keys(&self) -> Vec<String> {
         match *self {}
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::target::allow::AllowedTarget;
+
 /// Whether and how webhooks are called. Each bound is for the whole server, unless it says otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -37,6 +39,13 @@ pub struct PushOptions {
     pub pace: f64,
     /// Most failed webhooks that are kept for replay; beyond it the oldest go.
     pub max_failed: u32,
+}
+
+impl PushOptions {
+    /// Whether a text can be in [`allow`](Self::allow). A server whose options have another does not start.
+    pub fn is_allowable(text: &str) -> bool {
+        text.parse::<AllowedTarget>().is_ok()
+    }
 }
 
 impl Default for PushOptions {

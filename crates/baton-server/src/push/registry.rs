@@ -48,6 +48,8 @@ struct OfTask {
 struct Entry {
     webhook: StoredWebhook,
     phase: Phase,
+    /// Why its last call failed, in words for its owner. Not stored: unknown after a restart.
+    failure: Option<Box<str>>,
     /// Replaced or removed while a delivery was under way; takes effect when that has ended, so that there are never two.
     after: Option<After>,
 }
@@ -145,7 +147,11 @@ impl Registry {
         of_task.version = of_task.version.max(version);
         if let Some(entry) = of_task.webhooks.iter_mut().find(|entry| entry.webhook.id == webhook.id) {
             if entry.phase == Phase::Busy {
-                entry.after = Some(After::Replaced(webhook));
+                let was_removed =
+                    matches!(entry.after.replace(After::Replaced(webhook)), Some(After::Removed));
+                if was_removed {
+                    *state.owners.entry(Arc::clone(&scope.owner)).or_default() += 1;
+                }
                 return;
             }
             let position = (key, webhook.id.clone());
@@ -153,7 +159,8 @@ impl Registry {
             state.schedule(&position, webhook);
         } else {
             let position = (key, webhook.id.clone());
-            of_task.webhooks.push(Entry { webhook: webhook.clone(), phase: Phase::Parked, after: None });
+            let (phase, failure, after) = (Phase::Parked, None, None);
+            of_task.webhooks.push(Entry { webhook: webhook.clone(), phase, failure, after });
             *state.owners.entry(Arc::clone(&scope.owner)).or_default() += 1;
             self.open.fetch_add(1, Ordering::Relaxed);
             state.schedule(&position, webhook);
@@ -162,15 +169,18 @@ impl Registry {
         self.changed.notify_one();
     }
 
-    /// Takes a webhook out; a delivery that is under way is the last.
+    /// Takes a webhook out; a delivery that is under way is the last. Its owner has the place back at once.
     pub(crate) fn remove(&self, key: TaskKey, id: &PushConfigId) {
         let mut state = self.state();
         let Some(entry) = state.entry(key, id) else { return };
         if entry.phase == Phase::Busy {
-            entry.after = Some(After::Removed);
+            if !matches!(entry.after.replace(After::Removed), Some(After::Removed)) {
+                let owner = state.tasks.get(&key).map(|task| Arc::clone(&task.scope.owner));
+                owner.iter().for_each(|owner| state.forget_one_of(owner));
+            }
             return;
         }
-        self.drop_entry(&mut state, key, id);
+        self.drop_entry(&mut state, key, id, true);
     }
 
     /// Whether the webhook of a job is still the one that was taken: neither removed nor replaced since.
@@ -181,6 +191,18 @@ impl Registry {
     /// Whether it is being delivered to, or waits for its host.
     pub(crate) fn is_busy(&self, key: TaskKey, id: &PushConfigId) -> bool {
         self.state().entry(key, id).is_some_and(|entry| entry.phase == Phase::Busy)
+    }
+
+    /// Notes why a call of it has failed, until one succeeds.
+    pub(crate) fn call_failed(&self, key: TaskKey, id: &PushConfigId, why: String) {
+        if let Some(entry) = self.state().entry(key, id) {
+            entry.failure = Some(why.into());
+        }
+    }
+
+    /// Why its last call has failed.
+    pub(crate) fn failure(&self, key: TaskKey, id: &PushConfigId) -> Option<String> {
+        self.state().entry(key, id)?.failure.as_deref().map(str::to_owned)
     }
 
     /// The task has events up to this number.
@@ -245,21 +267,25 @@ impl Registry {
         let Some(entry) = state.entry(key, id) else { return };
         let (after, mut webhook) = (entry.after.take(), entry.webhook.clone());
         entry.phase = Phase::Parked;
+        if cursor.failures == 0 {
+            entry.failure = None;
+        }
         webhook.cursor = cursor;
         let webhook = match after {
-            Some(After::Removed) => return self.drop_entry(&mut state, key, id),
+            Some(After::Removed) => return self.drop_entry(&mut state, key, id, false),
             Some(After::Replaced(webhook)) => webhook,
             None => webhook,
         };
         if webhook.cursor.state != WebhookState::Open {
-            return self.drop_entry(&mut state, key, id);
+            return self.drop_entry(&mut state, key, id, true);
         }
         state.schedule(&(key, id.clone()), webhook);
         drop(state);
         self.changed.notify_one();
     }
 
-    fn drop_entry(&self, state: &mut State, key: TaskKey, id: &PushConfigId) {
+    /// `is_counted`: among its owner's.
+    fn drop_entry(&self, state: &mut State, key: TaskKey, id: &PushConfigId, is_counted: bool) {
         state.unschedule(&(key, id.clone()));
         let Some(of_task) = state.tasks.get_mut(&key) else { return };
         let Some(at) = of_task.webhooks.iter().position(|entry| entry.webhook.id == *id) else { return };
@@ -268,7 +294,9 @@ impl Registry {
         if of_task.webhooks.is_empty() {
             state.tasks.remove(&key);
         }
-        state.forget_one_of(&owner);
+        if is_counted {
+            state.forget_one_of(&owner);
+        }
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -429,5 +457,16 @@ mod tests {
         assert_eq!(registry.len(), 0);
         reserve("owner", 1, 1).unwrap();
         assert!(registry.state().owners.is_empty());
+        // The place of one that is removed during a call is free at once, and taken again if it comes back meanwhile.
+        registry.put(open("c", 9, WebhookCursor::after(3)));
+        let job = registry.take(at(0)).unwrap();
+        registry.remove(KEY, &id("c"));
+        registry.remove(KEY, &id("c"));
+        reserve("owner", 1, 9).unwrap();
+        registry.put(open("c", 9, WebhookCursor::after(3)));
+        assert_eq!(reserve("owner", 1, 9).unwrap_err(), TooMany::OfOwner);
+        registry.remove(KEY, &id("c"));
+        registry.done(KEY, &id("c"), job.webhook.cursor);
+        assert!(registry.state().owners.is_empty() && registry.len() == 0);
     }
 }

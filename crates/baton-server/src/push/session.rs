@@ -5,7 +5,7 @@
 //! process dies in between, an event is delivered twice, with the same id. Before a delivery is put off, the cursor is stored.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_protocol::domain::Timestamp;
 use tokio::task::JoinHandle;
@@ -20,8 +20,10 @@ use crate::points::{Point, reached};
 use crate::store::{StoreResult, StoredWebhook, WebhookCursor, WebhookState};
 use crate::telemetry::labels::WebhookCall;
 
-/// After so many calls a webhook goes to the end of the line, so that a long log does not keep others waiting.
+/// After so many calls, or so long a time, a webhook goes to the end of the line: neither a long log nor a receiver that takes
+/// its time over each call keeps others waiting for the place.
 const CALLS_IN_A_ROW: usize = 32;
+const TIME_IN_A_ROW: Duration = Duration::from_secs(5);
 
 /// After the store failed: pause before the webhook is tried again.
 const STORE_PAUSE: Duration = Duration::from_secs(5);
@@ -39,6 +41,11 @@ pub(super) struct Session<'a> {
 
 /// The webhook was removed or replaced, or the store failed; the job ends.
 struct Lost;
+
+/// After the first call at the earliest.
+fn has_had_its_turn(calls: usize, time: Duration) -> bool {
+    calls >= CALLS_IN_A_ROW || (calls > 0 && time >= TIME_IN_A_ROW)
+}
 
 impl<'a> Session<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, job: Job) -> Self {
@@ -77,7 +84,11 @@ impl<'a> Session<'a> {
             webhook.record.events,
             self.cursor.done,
         );
-        for _ in 0..CALLS_IN_A_ROW {
+        let begun = Instant::now();
+        for calls in 0.. {
+            if has_had_its_turn(calls, begun.elapsed()) {
+                break;
+            }
             let next = match self.cursor.task_as_of {
                 Some(number) => {
                     log.task_as_of(number).await.map(|found| found.map_or(Next::Gone, Next::Send))
@@ -193,12 +204,14 @@ impl<'a> Session<'a> {
                         shared.version(&self.job).await.filter(|version| *version > notification.number);
                 }
                 shared.log_failure(&self.job, attempt, outcome, Some(wait));
+                // Before the cursor is stored: whoever sees the failure finds its reason.
+                shared.registry.call_failed(self.job.key, &self.job.webhook.id, outcome.for_owner());
                 self.finish().await?;
                 Ok(None)
             }
             schedule::Next::Disable if *policy == Policy::Standard => {
                 *call = Call::Succeeded;
-                self.cursor.state = WebhookState::Disabled;
+                (self.cursor.failures, self.cursor.state) = (attempt, WebhookState::Disabled);
                 self.give_up(policy, attempt, outcome).await?;
                 Ok(None)
             }
@@ -219,7 +232,7 @@ impl<'a> Session<'a> {
         }
         let shared = self.shared;
         if self.cursor.state == WebhookState::Disabled {
-            shared.telemetry.webhook_called(WebhookCall::Disabled);
+            shared.telemetry.webhook_called(WebhookCall::Gone);
             shared.log(&self.job, "a webhook is switched off: its receiver answered 410");
         } else {
             shared.telemetry.webhook_called(WebhookCall::Failed);
@@ -297,5 +310,17 @@ impl<'a> Session<'a> {
 
     fn after_store_pause(&self) -> Timestamp {
         self.shared.clock.now().plus_millis(STORE_PAUSE.as_millis() as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s14_neither_a_long_log_nor_slow_calls_keep_a_place() {
+        let (quick, slow) = (Duration::from_millis(1), Duration::from_secs(14));
+        assert!(!has_had_its_turn(0, slow) && !has_had_its_turn(31, quick));
+        assert!(has_had_its_turn(1, slow) && has_had_its_turn(32, quick));
     }
 }

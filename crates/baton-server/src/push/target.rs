@@ -6,6 +6,7 @@ pub(crate) mod address;
 pub(crate) mod allow;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+pub(crate) mod hint;
 pub(crate) mod host;
 pub(crate) mod port;
 pub(crate) mod resolver;

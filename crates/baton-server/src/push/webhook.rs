@@ -64,7 +64,7 @@ pub(super) enum Unreadable {
 /// Checks what a caller gives as headers.
 pub(super) fn check_headers(config: &PushConfig) -> Result<(), BadCredentials> {
     if let Some(token) = &config.token {
-        credentials::token(token)?;
+        credentials::check_token(token)?;
     }
     if let Some(PushAuthentication { scheme, credentials }) = &config.authentication {
         credentials::authorization(scheme, credentials.as_deref())?;

@@ -39,6 +39,9 @@ pub enum StartError {
     /// While serving: the store can no longer make writes durable. The process has to be restarted.
     #[error(transparent)]
     Fatal(StoreError),
+    /// Cards cannot be signed.
+    #[error("{0}")]
+    Signing(String),
     /// Webhooks cannot be called as the options say.
     #[error("webhooks: {0}")]
     Push(String),

@@ -264,6 +264,13 @@ impl Service {
         known.map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether a request names this extension, and the card declares it.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn is_active(&self, uri: &str, asked: &[String]) -> bool {
+        asked.iter().any(|asked| asked == uri)
+            && self.declared().capabilities.extensions.iter().any(|extension| extension.uri == uri)
+    }
+
     /// What the encoding of an answer depends on in addition to the outcome.
     pub(crate) fn answer_facts(&self, call: &Call) -> AnswerFacts {
         let state_history = self.declared().capabilities.state_transition_history == Some(true);
@@ -312,7 +319,12 @@ impl Service {
 
     /// What cards of the agent may declare.
     pub(crate) fn features(&self) -> Features {
-        Features { extended_card: self.inner.extended.is_some(), push: self.inner.push.is_some() }
+        Features {
+            extended_card: self.inner.extended.is_some(),
+            push: self.inner.push.is_some(),
+            grpc: self.inner.card.takes_grpc(),
+            tells_grpc: self.inner.card.tells_grpc(),
+        }
     }
 
     fn stream_slot(&self, context: &CallContext) -> Result<StreamSlot, Error> {

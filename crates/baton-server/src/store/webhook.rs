@@ -3,13 +3,15 @@
 //! An append writes nothing for webhooks: a webhook has something to send if the task's version is above its cursor. So a
 //! crash between an event and its delivery loses nothing, and an event costs the same with webhooks and without.
 
+use std::fmt;
+
 use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 
 use super::{ReplicaId, TaskKey};
 
 /// A webhook of a task. Its id is unique within the task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoredWebhook {
     /// Chosen by the client, or by the server.
     pub id: PushConfigId,
@@ -99,7 +101,7 @@ impl WebhookCursor {
 }
 
 /// A webhook to store. It begins after the task's last event; one that comes with a birth begins before the first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NewWebhook {
     /// A webhook with the same id is replaced: the record is the new one, `done` stays, and everything else begins anew.
     pub id: PushConfigId,
@@ -143,7 +145,7 @@ pub struct OpenWebhook {
 
 /// A webhook that is not open any more because a delivery failed for good, or that was switched off. Kept when its task is
 /// removed, so that an operator can read what was not delivered and send it again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FailedWebhook {
     /// Unique in the store: the task's internal key and the webhook's id.
     pub key: TaskKey,
@@ -153,4 +155,35 @@ pub struct FailedWebhook {
     pub at: Timestamp,
     /// Scope, task, address, the reason and the last task: what `record::FailedWebhook` wrote.
     pub record: Bytes,
+}
+
+// Without a master key, records hold tokens and credentials as they are: they are shown by their size.
+
+impl fmt::Debug for StoredWebhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StoredWebhook { id, record, cursor } = self;
+        let record = format_args!("{} bytes", record.len());
+        f.debug_struct("StoredWebhook")
+            .field("id", id)
+            .field("record", &record)
+            .field("cursor", cursor)
+            .finish()
+    }
+}
+
+impl fmt::Debug for NewWebhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NewWebhook { id, record, most } = self;
+        let record = format_args!("{} bytes", record.len());
+        f.debug_struct("NewWebhook").field("id", id).field("record", &record).field("most", most).finish()
+    }
+}
+
+impl fmt::Debug for FailedWebhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FailedWebhook { key, id, at, record } = self;
+        let record = format_args!("{} bytes", record.len());
+        let mut shown = f.debug_struct("FailedWebhook");
+        shown.field("key", key).field("id", id).field("at", at).field("record", &record).finish()
+    }
 }

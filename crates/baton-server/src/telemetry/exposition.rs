@@ -245,7 +245,7 @@ impl Scrape {
 /// The histograms that are not empty: most combinations never occur.
 fn of_requests(times: &ByRequest) -> impl Iterator<Item = ([(&'static str, &'static str); 2], Values)> {
     let combinations =
-        Binding::ALL.into_iter().flat_map(|binding| RequestKind::all().map(move |kind| (binding, kind)));
+        Binding::ALL.iter().copied().flat_map(|binding| RequestKind::all().map(move |kind| (binding, kind)));
     combinations.filter_map(|(binding, kind)| {
         let histogram = times.of(binding, kind);
         let labels = [("binding", binding.name()), ("operation", kind.name())];

@@ -17,16 +17,26 @@ pub(crate) enum Binding {
     HttpJson,
     /// The public agent card, which belongs to no binding.
     Card,
+    #[cfg(feature = "grpc")]
+    Grpc,
 }
 
 impl Binding {
-    pub(crate) const ALL: [Binding; 3] = [Self::JsonRpc, Self::HttpJson, Self::Card];
+    pub(crate) const ALL: &'static [Binding] = &[
+        Self::JsonRpc,
+        Self::HttpJson,
+        Self::Card,
+        #[cfg(feature = "grpc")]
+        Self::Grpc,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => "jsonrpc",
             Self::HttpJson => "http_json",
             Self::Card => "card",
+            #[cfg(feature = "grpc")]
+            Self::Grpc => "grpc",
         }
     }
 }
@@ -182,18 +192,18 @@ pub(crate) enum WebhookCall {
     /// It failed, and the webhook has failed for good.
     Failed,
     /// The receiver wants no more calls.
-    Disabled,
+    Gone,
 }
 
 impl WebhookCall {
-    pub(crate) const ALL: [WebhookCall; 4] = [Self::Delivered, Self::Retried, Self::Failed, Self::Disabled];
+    pub(crate) const ALL: [WebhookCall; 4] = [Self::Delivered, Self::Retried, Self::Failed, Self::Gone];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
             Self::Retried => "retried",
             Self::Failed => "failed",
-            Self::Disabled => "disabled",
+            Self::Gone => "gone",
         }
     }
 }
@@ -231,8 +241,8 @@ mod tests {
 
     #[test]
     fn indexes_are_places_in_their_lists() {
-        for (at, binding) in Binding::ALL.into_iter().enumerate() {
-            assert_eq!(binding as usize, at);
+        for (at, binding) in Binding::ALL.iter().enumerate() {
+            assert_eq!(*binding as usize, at);
         }
         for (at, kind) in RequestKind::all().enumerate() {
             assert_eq!(kind.index(), at);

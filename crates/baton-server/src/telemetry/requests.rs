@@ -40,7 +40,7 @@ impl Requests {
     }
 
     pub(crate) fn counted(&self) -> impl Iterator<Item = Counted> {
-        let combinations = Binding::ALL.into_iter().flat_map(|binding| {
+        let combinations = Binding::ALL.iter().copied().flat_map(|binding| {
             GENERATIONS.into_iter().flat_map(move |generation| {
                 RequestKind::all().flat_map(move |kind| {
                     (0..Outcome::count()).map(move |outcome| (binding, generation, kind, outcome))
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn every_combination_has_a_place() {
         let requests = Requests::new();
-        for binding in Binding::ALL {
+        for binding in Binding::ALL.iter().copied() {
             for generation in GENERATIONS {
                 for kind in RequestKind::all() {
                     for row in baton_protocol::error::TABLE {

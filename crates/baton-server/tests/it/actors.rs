@@ -19,6 +19,8 @@ pub(crate) fn actors_builder(gate: &Gate) -> Builder {
     card.capabilities.state_transition_history = Some(false);
     let (act, talk) = (AgentSkill::new("act", "act", "acts"), AgentSkill::new("talk", "talk", "talks"));
     let builder = Server::builder(card).task_skill(act, agent_with(gate, actor));
+    #[cfg(feature = "grpc")]
+    let builder = builder.grpc();
     builder.message_skill(talk, talker).default_skill("act")
 }
 

@@ -89,4 +89,16 @@ pub(crate) const ALLOWED: &[(&str, &[Face], &str, &str, &str)] = &[
         "0.1 has no such state: it is shown as input-required, which closes the stream",
     ),
     ("lists_with_pages", &[Face::V01Rpc], "", "[]", "0.1 has no list"),
+    #[cfg(feature = "grpc")]
+    ("lists_with_pages", &[Face::V03Grpc], "", "[]", "the service of 0.3 has no list"),
+    #[cfg(feature = "grpc")]
+    (
+        "lists_with_pages",
+        &[Face::V1Grpc],
+        "/7/error",
+        r#""unsayable""#,
+        "in protobuf a state is one of those that there are",
+    ),
+    #[cfg(feature = "grpc")]
+    ("lists_with_pages", &[Face::V1Grpc], "/8/error", r#""unsayable""#, "and a time is a number"),
 ];

@@ -14,20 +14,47 @@ pub(crate) enum Interface {
     V03Rpc,
     V03Rest,
     V01,
+    #[cfg(feature = "grpc")]
+    V1Grpc,
+    #[cfg(feature = "grpc")]
+    V03Grpc,
 }
 
 use Interface::{V01, V1Rest, V1Rpc, V03Rest, V03Rpc};
 
 pub(crate) const INTERFACES: [Interface; 5] = [V1Rpc, V1Rest, V03Rpc, V03Rest, V01];
 
+/// With gRPC.
+#[cfg(feature = "grpc")]
+pub(crate) const ALL_BINDINGS: [Interface; 7] =
+    [V1Rpc, V1Rest, V03Rpc, V03Rest, V01, Interface::V1Grpc, Interface::V03Grpc];
+#[cfg(not(feature = "grpc"))]
+pub(crate) const ALL_BINDINGS: [Interface; 5] = INTERFACES;
+
 impl Interface {
+    /// Whether its JSON is that of HTTP+JSON, which stands for that of gRPC as well.
     pub(crate) fn is_rest(self) -> bool {
-        matches!(self, V1Rest | V03Rest)
+        matches!(self.in_json(), V1Rest | V03Rest)
+    }
+
+    /// The interface with the same JSON.
+    pub(crate) fn in_json(self) -> Self {
+        match self {
+            #[cfg(feature = "grpc")]
+            Self::V1Grpc => V1Rest,
+            #[cfg(feature = "grpc")]
+            Self::V03Grpc => V03Rest,
+            other => other,
+        }
+    }
+
+    pub(crate) fn is_grpc(self) -> bool {
+        self != self.in_json()
     }
 
     /// The version header; older generations send none.
     pub(crate) fn version(self) -> Option<(&'static str, &'static str)> {
-        matches!(self, V1Rpc | V1Rest).then_some(("a2a-version", "1.0"))
+        matches!(self.in_json(), V1Rpc | V1Rest).then_some(("a2a-version", "1.0"))
     }
 }
 
@@ -84,11 +111,11 @@ fn part(interface: Interface, message: &Sending) -> Value {
     match (interface, message.picture) {
         (V1Rpc | V1Rest | V03Rest, false) => json!({"text": text}),
         (V03Rpc, false) => json!({"kind": "text", "text": text}),
-        (V01, false) => json!({"type": "text", "text": text}),
+        (_, false) => json!({"type": "text", "text": text}),
         (V1Rpc | V1Rest, true) => json!({"raw": bytes, "mediaType": png}),
         (V03Rest, true) => json!({"file": {"fileWithBytes": bytes, "mimeType": png}}),
         (V03Rpc, true) => json!({"kind": "file", "file": {"bytes": bytes, "mimeType": png}}),
-        (V01, true) => json!({"type": "file", "file": {"bytes": bytes, "mimeType": png}}),
+        (_, true) => json!({"type": "file", "file": {"bytes": bytes, "mimeType": png}}),
     }
 }
 
@@ -128,7 +155,7 @@ fn params(interface: Interface, sent: &Sending) -> Value {
     let (waiting, push) = match interface {
         V1Rpc | V1Rest => (sent.wait.map(|wait| ("returnImmediately", !wait)), "taskPushNotificationConfig"),
         V03Rest => (sent.wait.map(|wait| ("blocking", wait)), "pushNotification"),
-        V03Rpc | V01 => (sent.wait.map(|wait| ("blocking", wait)), "pushNotificationConfig"),
+        _ => (sent.wait.map(|wait| ("blocking", wait)), "pushNotificationConfig"),
     };
     set(&mut configuration, push, sent.push.then(|| json!({"url": HOOK})));
     if let Some((name, value)) = waiting {
@@ -152,7 +179,7 @@ pub(crate) fn rpc(interface: Interface, ask: &Ask) -> Option<(&'static str, Valu
     let of = |v1: &'static str, v0_3: &'static str, v0_1: &'static str| match interface {
         V1Rpc | V1Rest => v1,
         V03Rpc | V03Rest => v0_3,
-        V01 => v0_1,
+        _ => v0_1,
     };
     let one = |task: &String| match interface {
         V1Rpc => json!({"taskId": task, "id": "one"}),
@@ -251,6 +278,14 @@ pub(crate) async fn ask_with(
         if headers.iter().all(|(other, _)| *other != name) {
             all.push((name, value));
         }
+    }
+    #[cfg(feature = "grpc")]
+    if interface.is_grpc() {
+        use baton_protocol::wire::pb::Package;
+        let package = if interface == Interface::V1Grpc { Package::V1 } else { Package::V0_3 };
+        let (method, path, body) = rest(interface.in_json(), ask);
+        let path = path.strip_prefix("/v1").unwrap_or(&path);
+        return crate::grpc_gateway::request(server, package, headers, &method, path, body).await;
     }
     if interface.is_rest() {
         let (method, path, body) = rest(interface, ask);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::faces::{Client, FACES, Say, shown};
 use crate::fixtures::Backend;
-use crate::harness::{TestServer, serve};
+use crate::harness::{TestServer, resumable, serve};
 use crate::speakers::with_card;
 
 /// Each kind of unusual characters alone, and one text with all of them.
@@ -113,7 +113,7 @@ async fn p04_any_text_survives_streams_and_stores_in_every_generation() {
             card.default_input_modes = vec!["*/*".to_owned()];
             card.capabilities.state_transition_history = Some(false);
         };
-        let server = serve(with_card(card, parrot).store(backend.open().await)).await;
+        let server = serve(resumable(with_card(card, parrot)).store(backend.open().await)).await;
         let mut number = 0;
         for ascii in [false, true] {
             check(&server, &mut number, ascii).await;

@@ -15,10 +15,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, ask_with, events, get, sending, task_of};
+use crate::asking::{
+    ALL_BINDINGS, Ask, INTERFACES, Interface, Sending, answer, ask_with, events, get, sending, task_of,
+};
 use crate::callers::ByHeader;
 use crate::faults::FaultyStore;
-use crate::harness::{Answer, TestServer, serve, serve_agent, with_agent};
+use crate::harness::{Answer, TestServer, all_bindings, serve, serve_agent, with_agent};
 use crate::own_names;
 use crate::speakers::{legacy, read, request, task, wait_for_state, with_card};
 
@@ -68,10 +70,13 @@ pub(crate) const KNOWN: &str = "r";
 
 #[track_caller]
 pub(crate) fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&str>, what: &str) {
+    if interface.is_grpc() {
+        return check_grpc(interface, got, row, what);
+    }
     let generation = match interface {
         Interface::V1Rpc | Interface::V1Rest => 0,
         Interface::V03Rpc | Interface::V03Rest => 1,
-        Interface::V01 => 2,
+        _ => 2,
     };
     let status = row.http[if interface.is_rest() { generation } else { 2 }];
     let body = &got.body;
@@ -118,6 +123,46 @@ pub(crate) fn check(interface: Interface, got: &Answer, row: &Row, id: Option<&s
     assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{interface:?} {what}");
 }
 
+/// gRPC codes of 1.0 and of 0.3.
+fn grpc_codes(row: &Row) -> [i64; 2] {
+    match (row.reason, row.http[1]) {
+        ("TASK_NOT_FOUND", _) => [5, 5],
+        ("TASK_NOT_CANCELABLE" | "PUSH_NOTIFICATION_NOT_SUPPORTED", _) | ("UNSUPPORTED_OPERATION", 501) => {
+            [9, 12]
+        }
+        ("CONTENT_TYPE_NOT_SUPPORTED", _) => [3, 12],
+        ("INVALID_AGENT_RESPONSE" | "INTERNAL_ERROR", _) => [13, 13],
+        ("UNSUPPORTED_OPERATION" | "EXTENDED_AGENT_CARD_NOT_CONFIGURED", _)
+        | ("EXTENSION_SUPPORT_REQUIRED" | "VERSION_NOT_SUPPORTED", _) => [9, 9],
+        ("INVALID_PARAMS" | "PARSE_ERROR", _) => [3, 3],
+        ("UNAUTHENTICATED", _) => [16, 16],
+        ("PERMISSION_DENIED", _) => [7, 7],
+        ("RESOURCE_EXHAUSTED", 429) | ("PAYLOAD_TOO_LARGE", _) => [8, 8],
+        ("RESOURCE_EXHAUSTED" | "UNAVAILABLE", _) => [14, 14],
+        other => panic!("{other:?} has no code"),
+    }
+}
+
+#[track_caller]
+fn check_grpc(interface: Interface, got: &Answer, row: &Row, what: &str) {
+    let error = &got.body["error"];
+    let generation = usize::from(interface.in_json() == Interface::V03Rest);
+    assert_eq!(error["grpc"], grpc_codes(row)[generation], "{interface:?} {what}: {}", got.body);
+    own_names::check(interface, error);
+    let details = error["details"].as_array().unwrap();
+    let info = &details[0];
+    assert_eq!((&info["@type"], &info["domain"]), (&json!(INFO), &json!("a2a-protocol.org")));
+    assert_eq!(info["reason"], row.reason, "{interface:?} {what}");
+    let has = |kind: &str| details.iter().any(|detail| detail["@type"].as_str().unwrap().ends_with(kind));
+    let timed = row.timed && [429, 503].contains(&row.http[0]);
+    assert_eq!(
+        (has("RetryInfo"), got.header("retry-after").is_some()),
+        (timed, timed),
+        "{interface:?} {what}"
+    );
+    assert_eq!(has("BadRequest"), row.reason == INVALID.reason, "{interface:?} {what}");
+}
+
 async fn refused(server: &TestServer, interface: Interface, ask: &Ask, row: &Row) {
     let Some(response) = ask_with(server, interface, &[], ask).await else { return };
     check(interface, &read(response).await, row, Some(KNOWN), &format!("{ask:?}"));
@@ -141,7 +186,7 @@ pub(crate) async fn rested(server: &TestServer, interface: Interface, text: &str
 #[tokio::test]
 async fn p02_errors_about_a_task() {
     let server = serve_agent(obedient).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let ended = rested(&server, interface, "hello").await;
         let to = |task: &str| Sending { task: Some(task.to_owned()), ..sending("more") };
         for (ask, row) in [
@@ -180,7 +225,7 @@ async fn p02_errors_about_what_the_card_declares() {
         card.capabilities.extensions = vec![extension];
     };
     let extended = serve(with_card(needs, obedient)).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let picture = Sending { picture: true, ..sending("") };
         refused(&text_only, interface, &Ask::Send(picture.clone()), &CONTENT_TYPE).await;
         refused(&text_only, interface, &Ask::Stream(picture), &CONTENT_TYPE).await;
@@ -196,7 +241,7 @@ async fn p02_errors_about_what_the_card_declares() {
             assert_eq!(told.status(), 200, "{interface:?} {header}");
         }
         // 1.0 checks the capability first; 0.3 has one error for both, and 0.1 has no such method.
-        let no_card = if interface == Interface::V03Rpc || interface == Interface::V03Rest {
+        let no_card = if matches!(interface.in_json(), Interface::V03Rpc | Interface::V03Rest) {
             NO_CARD
         } else {
             UNSUPPORTED
@@ -213,6 +258,10 @@ async fn p07_errors_about_the_version() {
         (Interface::V1Rest, &["", "0.3", "9.9"]),
         (Interface::V03Rpc, &["1.0", "9.9"]),
         (Interface::V03Rest, &["1.0", "0.1", "9.9"]),
+        #[cfg(feature = "grpc")]
+        (Interface::V1Grpc, &["", "0.3", "9.9"]),
+        #[cfg(feature = "grpc")]
+        (Interface::V03Grpc, &["1.0", "0.1", "9.9"]),
         (Interface::V01, &["1.0", "9.9"]),
     ] {
         for version in versions {
@@ -232,8 +281,9 @@ async fn p02_an_agent_that_answers_wrongly() {
         Ok(Vec::new())
     }
     let card = AgentCard::new("test", "An agent for tests", "1.0.0");
-    let server = serve(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), mute)).await;
-    for interface in INTERFACES.into_iter().filter(|interface| *interface != Interface::V01) {
+    let server =
+        serve(all_bindings(Server::builder(card).message_skill(AgentSkill::new("m", "m", "m"), mute))).await;
+    for interface in ALL_BINDINGS.into_iter().filter(|interface| *interface != Interface::V01) {
         refused(&server, interface, &Ask::Send(sending("hello")), &BAD_AGENT).await;
     }
     // In 0.1 the answer is a task: it fails, and its status has the reason.
@@ -263,7 +313,7 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
         (serve(with_agent(obedient).authenticator(Arc::new(ByHeader))).await, UNKNOWN_CALLER),
         (serve(with_agent(obedient).authenticator(Arc::new(Bouncer))).await, FORBIDDEN),
     ] {
-        for interface in INTERFACES {
+        for interface in ALL_BINDINGS {
             for ask in &asks {
                 let Some(response) = ask_with(&server, interface, &[], ask).await else { continue };
                 check(interface, &read(response).await, &row, None, &format!("{ask:?}"));
@@ -286,7 +336,7 @@ async fn s16_callers_that_are_unknown_or_not_allowed() {
 async fn s12_no_room() {
     let mut options = Options::default();
     (options.max_running, options.max_queued, options.max_pending_messages) = (1, 0, 1);
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let server = serve(with_agent(obedient).options(options.clone())).await;
         let now = |text: &str, task: Option<&String>| Sending {
             wait: Some(false),
@@ -313,7 +363,7 @@ async fn s12_a_store_that_fails() {
         (StoreError::full("secret words"), FULL),
         (StoreError::damaged("secret words"), BROKEN),
     ] {
-        for interface in INTERFACES {
+        for interface in ALL_BINDINGS {
             let now = |text: &str| Sending { wait: Some(false), ..sending(text) };
             let busy = id(&task_of(&server, interface, &Ask::Send(now("hold"))).await);
             let asking = rested(&server, interface, "ask").await;

@@ -17,10 +17,22 @@ pub(crate) enum Face {
     V03Rpc,
     V03Http,
     V01Rpc,
+    #[cfg(feature = "grpc")]
+    V1Grpc,
+    #[cfg(feature = "grpc")]
+    V03Grpc,
 }
 
-pub(crate) const FACES: [Face; 6] =
+const IN_JSON: [Face; 6] =
     [Face::V1Rpc, Face::V1Http, Face::V1Tenant, Face::V03Rpc, Face::V03Http, Face::V01Rpc];
+
+#[cfg(not(feature = "grpc"))]
+pub(crate) const FACES: [Face; 6] = IN_JSON;
+#[cfg(feature = "grpc")]
+pub(crate) const FACES: [Face; 8] = {
+    let [a, b, c, d, e, f] = IN_JSON;
+    [a, b, c, d, e, f, Face::V1Grpc, Face::V03Grpc]
+};
 
 impl Face {
     pub(crate) fn is_rpc(self) -> bool {
@@ -28,7 +40,27 @@ impl Face {
     }
 
     pub(crate) fn is_v1(self) -> bool {
-        matches!(self, Face::V1Rpc | Face::V1Http | Face::V1Tenant)
+        matches!(self.in_json(), Face::V1Rpc | Face::V1Http | Face::V1Tenant)
+    }
+
+    /// The face with the same JSON: for gRPC that of HTTP+JSON.
+    pub(crate) fn in_json(self) -> Face {
+        match self {
+            #[cfg(feature = "grpc")]
+            Face::V1Grpc => Face::V1Http,
+            #[cfg(feature = "grpc")]
+            Face::V03Grpc => Face::V03Http,
+            other => other,
+        }
+    }
+
+    pub(crate) fn is_grpc(self) -> bool {
+        self != self.in_json()
+    }
+
+    /// Only 1.0 has lists in all its bindings.
+    pub(crate) fn lists(self) -> bool {
+        self != Face::V01Rpc && (self.is_v1() || !self.is_grpc())
     }
 
     /// Prefix of every HTTP+JSON path.
@@ -134,7 +166,7 @@ impl<'a> Client<'a> {
     }
 
     async fn post_send(&self, say: &Say, stream: bool, after: Option<u64>) -> reqwest::Response {
-        let params = shapes::send_params(self.face, say);
+        let params = shapes::send_params(self.face.in_json(), say);
         let ask = match (self.face, stream) {
             (Face::V1Rpc, false) => "SendMessage",
             (Face::V1Rpc, true) => "SendStreamingMessage",
@@ -197,7 +229,7 @@ impl<'a> Client<'a> {
             _ => self.call(&format!("GET /tasks?{query}"), &Value::Null, None).await,
         };
         match self.result(&read(response).await) {
-            Ok(page) => shapes::page(self.face, &page),
+            Ok(page) => shapes::page(self.face.in_json(), &page),
             Err(error) => error,
         }
     }
@@ -226,6 +258,15 @@ impl<'a> Client<'a> {
             return request(self.server, Method::POST, "/", &headers, spelled(envelope(ask, params))).await;
         }
         let (method, path) = ask.split_once(' ').expect("a method and a path");
+        #[cfg(feature = "grpc")]
+        if self.face.is_grpc() {
+            use baton_protocol::wire::pb::Package;
+            let package = if self.face.is_v1() { Package::V1 } else { Package::V0_3 };
+            let (method, body) = (method.parse().unwrap(), (!params.is_null()).then(|| params.clone()));
+            let answer =
+                crate::grpc_gateway::request(self.server, package, &headers, &method, path, body).await;
+            return answer.unwrap_or_else(|| panic!("{:?} has no {ask}", self.face));
+        }
         let path = format!("{}{path}", self.face.prefix());
         let body = if params.is_null() { String::new() } else { spelled(params.to_string()) };
         request(self.server, method.parse().unwrap(), &path, &headers, body).await
@@ -236,7 +277,7 @@ impl<'a> Client<'a> {
         let replayed = reply.header("a2a-idempotent-replay") == Some("true");
         match self.result(&reply) {
             Ok(sent) => {
-                let (id, shape) = shapes::sent(self.face, &sent);
+                let (id, shape) = shapes::sent(self.face.in_json(), &sent);
                 CommonAnswer { id, shape, replayed }
             }
             Err(shape) => CommonAnswer { id: String::new(), shape, replayed },
@@ -248,7 +289,8 @@ impl<'a> Client<'a> {
         match self.result(&reply) {
             Ok(task) => {
                 let id = task["id"].as_str().expect("a task has an id").to_owned();
-                CommonAnswer { id, shape: json!({"task": shapes::task(self.face, &task)}), replayed: false }
+                let shape = json!({"task": shapes::task(self.face.in_json(), &task)});
+                CommonAnswer { id, shape, replayed: false }
             }
             Err(shape) => CommonAnswer { id: String::new(), shape, replayed: false },
         }
@@ -262,6 +304,7 @@ impl<'a> Client<'a> {
         match (self.face.is_rpc(), body.get("error"), body.get("result")) {
             (true, Some(error), None) => Err(shapes::rpc_error(self.face, error)),
             (true, None, Some(result)) => Ok(result.clone()),
+            (false, Some(error), _) if self.face.is_grpc() => Err(shapes::grpc_error(self.face, error)),
             (false, Some(error), _) => Err(shapes::http_error(self.face, reply.status, error)),
             (false, None, _) if reply.status == 200 => Ok(body.clone()),
             _ => panic!("{:?} {}: {body}", self.face, reply.status),
@@ -272,7 +315,7 @@ impl<'a> Client<'a> {
         match Events::open(response).await {
             Ok(events) => {
                 let replayed = events.headers.contains_key("a2a-idempotent-replay");
-                let face = self.face;
+                let face = self.face.in_json();
                 Ok(CommonStream { face, events, opening: fresh, ended: false, message: false, replayed })
             }
             Err(answer) => Err(self.result(&answer).expect_err("a stream, or an error")),

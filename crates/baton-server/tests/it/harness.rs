@@ -28,7 +28,21 @@ pub(crate) struct TestServer {
 pub(crate) fn with_agent(agent: impl Agent) -> Builder {
     let mut card = AgentCard::new("test", "An agent for tests", "1.0.0");
     card.default_input_modes = vec!["*/*".to_owned()];
-    Server::builder(card).task_skill(AgentSkill::new("test", "test", "test"), agent)
+    all_bindings(Server::builder(card).task_skill(AgentSkill::new("test", "test", "test"), agent))
+}
+
+/// With gRPC, which the card does not tell.
+pub(crate) fn all_bindings(builder: Builder) -> Builder {
+    #[cfg(feature = "grpc")]
+    let builder = builder.grpc().grpc_address(baton_server::card::GrpcAddress::Hidden);
+    builder
+}
+
+/// With cards that tell how streams of gRPC are resumed.
+pub(crate) fn resumable(builder: Builder) -> Builder {
+    #[cfg(feature = "grpc")]
+    let builder = builder.grpc_address(baton_server::card::GrpcAddress::HostPort);
+    builder
 }
 
 pub(crate) async fn serve(builder: Builder) -> TestServer {

@@ -48,7 +48,7 @@ impl Channel {
             (Tenant::Path(_), _) => Tenant::Path("other"),
             (Tenant::None, V1Rpc) => Tenant::Member("other"),
             (Tenant::None, V1Rest) => Tenant::Path("other"),
-            (Tenant::None, V03Rpc | V03Rest | V01) => return None,
+            (Tenant::None, _) => return None,
         };
         Some(Channel { tenant, ..self })
     }

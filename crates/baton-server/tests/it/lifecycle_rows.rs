@@ -5,7 +5,7 @@ use baton_server::{AgentError, Turn};
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, events, get, sending, state, task_of};
+use crate::asking::{ALL_BINDINGS, Ask, Interface, Sending, answer, events, get, sending, state, task_of};
 use crate::fixtures::{Gate, agent_with};
 use crate::harness::{TestServer, serve_agent};
 use crate::speakers::StreamEvent;
@@ -61,11 +61,11 @@ async fn rested(server: &TestServer, interface: Interface, id: &str) -> Value {
 #[tokio::test]
 async fn p04_how_a_stream_begins_and_closes() {
     let server = serve_agent(asking).await;
-    for interface in INTERFACES {
-        let (first, mark) = match interface {
+    for interface in ALL_BINDINGS {
+        let (first, mark) = match interface.in_json() {
             Interface::V1Rpc | Interface::V1Rest => ("task", ""),
             Interface::V03Rpc | Interface::V03Rest => ("task", "!"),
-            Interface::V01 => ("status", "!"),
+            _ => ("status", "!"),
         };
         for (text, last) in [
             ("ask", "input-required"),
@@ -94,7 +94,7 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
         Ok(())
     }))
     .await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let mut stream = events(&server, interface, &Ask::Stream(sending("open"))).await.ok().unwrap();
         let mut all = Vec::new();
         while let Some(event) = stream.next().await {
@@ -103,7 +103,7 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
                 gate.let_pass(1);
             }
         }
-        match interface {
+        match interface.in_json() {
             Interface::V01 => {
                 assert_eq!(all.last().map(String::as_str), Some("status input-required!"));
                 gate.let_pass(1);
@@ -118,7 +118,7 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
                     "status completed"
                 ]
             ),
-            Interface::V03Rpc | Interface::V03Rest => assert_eq!(
+            _ => assert_eq!(
                 all,
                 [
                     "task submitted",
@@ -136,13 +136,13 @@ async fn p04_a_stream_stays_open_while_credentials_are_awaited() {
 #[tokio::test]
 async fn p02_subscribing_to_a_task() {
     let server = serve_agent(asking).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let task = id(&task_of(&server, interface, &Ask::Send(sending("ask"))).await);
         rested(&server, interface, &task).await;
         let mut stream = events(&server, interface, &Ask::Subscribe(task.clone())).await.ok().unwrap();
         let first = line(&stream.next().await.unwrap());
         let answer_it = Ask::Send(Sending { task: Some(task.clone()), ..sending("blue") });
-        match interface {
+        match interface.in_json() {
             Interface::V1Rpc | Interface::V1Rest => {
                 assert_eq!(first, "task input-required");
                 task_of(&server, interface, &answer_it).await;
@@ -150,9 +150,9 @@ async fn p02_subscribing_to_a_task() {
                 assert_eq!(rest, ["status working", "artifact", "status completed"]);
             }
             Interface::V03Rpc | Interface::V03Rest => assert_eq!(first, "task input-required"),
-            Interface::V01 => assert_eq!(first, "status input-required!"),
+            _ => assert_eq!(first, "status input-required!"),
         }
-        if !matches!(interface, Interface::V1Rpc | Interface::V1Rest) {
+        if !matches!(interface.in_json(), Interface::V1Rpc | Interface::V1Rest) {
             assert_eq!(stream.next().await, None, "{interface:?}: nothing to wait for");
             task_of(&server, interface, &answer_it).await;
         }
@@ -179,6 +179,10 @@ async fn s09_what_a_send_waits_for() {
         (Interface::V03Rpc, true),
         (Interface::V03Rest, false),
         (Interface::V01, false),
+        #[cfg(feature = "grpc")]
+        (Interface::V1Grpc, true),
+        #[cfg(feature = "grpc")]
+        (Interface::V03Grpc, false),
     ] {
         for (wait, waits) in
             [(None, unsaid_waits), (Some(true), interface != Interface::V01), (Some(false), false)]
@@ -219,7 +223,7 @@ async fn s08_an_answer_resumes_the_task() {
         Ok(())
     }))
     .await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let task = id(&task_of(&server, interface, &Ask::Send(sending("a shirt"))).await);
         assert_eq!(state(&rested(&server, interface, &task).await), "input-required");
         let blue = Sending { task: Some(task.clone()), wait: Some(false), ..sending("blue") };
@@ -235,7 +239,7 @@ async fn s08_an_answer_resumes_the_task() {
 #[tokio::test]
 async fn s10_how_much_history() {
     let server = serve_agent(asking).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let task = id(&task_of(&server, interface, &Ask::Send(sending("ask"))).await);
         rested(&server, interface, &task).await;
         let blue = Sending { task: Some(task.clone()), ..sending("blue") };
@@ -243,7 +247,7 @@ async fn s10_how_much_history() {
         rested(&server, interface, &task).await;
         // Messages: ask, Which?, blue. States in 0.1: submitted, working, input-required, working, completed.
         let all = if interface == Interface::V01 { 5 } else { 3 };
-        let none = if interface == Interface::V03Rest { Some(all) } else { None };
+        let none = if interface.in_json() == Interface::V03Rest { Some(all) } else { None };
         for (history, expected) in [
             (None, Some(all)),
             (Some(0), none),
@@ -261,7 +265,7 @@ async fn s10_how_much_history() {
             &Ask::Send(Sending { history: Some(0), wait: Some(true), ..sending("hello") }),
         )
         .await;
-        assert_eq!(sent.get("history").is_some(), interface == Interface::V03Rest, "{interface:?}");
+        assert_eq!(sent.get("history").is_some(), interface.in_json() == Interface::V03Rest, "{interface:?}");
     }
 }
 
@@ -269,7 +273,7 @@ async fn s10_how_much_history() {
 #[tokio::test]
 async fn p02_contexts() {
     let server = serve_agent(asking).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let member = if interface == Interface::V01 { "sessionId" } else { "contextId" };
         let named = Sending { context: Some("mine".to_owned()), ..sending("ask") };
         let task = task_of(&server, interface, &Ask::Send(named)).await;
@@ -306,7 +310,7 @@ async fn p02_contexts() {
 #[tokio::test]
 async fn s11_cancel_and_cancel_again() {
     let server = serve_agent(obedient).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let held =
             id(&task_of(&server, interface, &Ask::Send(Sending { wait: Some(false), ..sending("hold") }))
                 .await);
@@ -316,18 +320,18 @@ async fn s11_cancel_and_cancel_again() {
             "{interface:?}"
         );
         let again = answer(&server, interface, &Ask::Cancel(held.clone())).await;
-        match interface {
+        match interface.in_json() {
             Interface::V1Rpc | Interface::V1Rest => assert_eq!(again.status, 200, "{interface:?}"),
             Interface::V03Rpc | Interface::V01 => assert_eq!(again.error_code(), -32002, "{interface:?}"),
-            Interface::V03Rest => assert_eq!((again.status, again.error_code()), (409, 409), "{interface:?}"),
+            _ => assert_eq!((again.status, again.error_code()), (409, 409), "{interface:?}"),
         }
         assert_eq!(state(&task_of(&server, interface, &get(&held)).await), "canceled", "{interface:?}");
         let to = Sending { task: Some(held), ..sending("go on") };
         let refused = answer(&server, interface, &Ask::Send(to)).await;
-        let code = match interface {
+        let code = match interface.in_json() {
             Interface::V1Rpc | Interface::V03Rpc => -32004,
             Interface::V01 => -32002,
-            Interface::V1Rest | Interface::V03Rest => 400,
+            _ => 400,
         };
         assert_eq!(refused.error_code(), code, "{interface:?}");
     }
@@ -337,13 +341,13 @@ async fn s11_cancel_and_cancel_again() {
 #[tokio::test]
 async fn s17_who_names_a_task() {
     let server = serve_agent(obedient).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let named = Ask::Send(Sending { task: Some(format!("named-{interface:?}")), ..sending("hello") });
         let got = answer(&server, interface, &named).await;
-        match interface {
+        match interface.in_json() {
             Interface::V01 => assert_eq!(got.result()["id"], "named-V01"),
             Interface::V1Rpc | Interface::V03Rpc => assert_eq!(got.error_code(), -32001),
-            Interface::V1Rest | Interface::V03Rest => {
+            _ => {
                 assert_eq!((got.status, &got.body["error"]["code"]), (404, &json!(404)))
             }
         }

@@ -73,6 +73,24 @@ mod folded_meanwhile;
 mod full_store;
 /// GetTask: how much history, and tasks that are not the caller's.
 mod get;
+/// gRPC: every operation of both services, and how calls are refused.
+#[cfg(feature = "grpc")]
+mod grpc;
+/// A client of gRPC without our codec.
+#[cfg(feature = "grpc")]
+mod grpc_client;
+/// Requests of HTTP+JSON, sent over gRPC, for tables that compare bindings.
+#[cfg(feature = "grpc")]
+mod grpc_gateway;
+/// gRPC: deadlines, limits on messages, and requests that are framed wrongly.
+#[cfg(feature = "grpc")]
+mod grpc_limits;
+/// gRPC byte by byte.
+#[cfg(feature = "grpc")]
+mod grpc_raw;
+/// Streams over gRPC: how they end, are resumed, and read slowly.
+#[cfg(feature = "grpc")]
+mod grpc_streams;
 /// Clients that close their sending side after the request: a call is answered, a stream ends.
 mod half_close;
 /// Two processes on one store leave each other's tasks alone.

@@ -5,7 +5,7 @@ use baton_server::Options;
 use serde_json::{Value, json};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, INTERFACES, Interface, Sending, answer, ask_with, sending};
+use crate::asking::{ALL_BINDINGS, Ask, Interface, Sending, answer, ask_with, sending};
 use crate::error_rows::rested;
 use crate::fixtures::connections;
 use crate::harness::{serve, serve_agent, with_agent};
@@ -36,11 +36,11 @@ const PROTO: &[&str] = &["ROLE_", "TASK_STATE_"];
 /// Fails on a name of another generation, in the message or in its field violations.
 #[track_caller]
 pub(crate) fn check(interface: Interface, error: &Value) {
-    let foreign: &[&[&str]] = match interface {
+    let foreign: &[&[&str]] = match interface.in_json() {
         Interface::V1Rpc | Interface::V1Rest => &[OF_V0_3, OF_V0_1, OLDER],
         Interface::V03Rpc => &[OF_V1, OF_V0_1, PROTO],
         Interface::V03Rest => &[OF_V1, OF_V0_1],
-        Interface::V01 => &[OF_V1, OF_V0_3, LATER, PROTO],
+        _ => &[OF_V1, OF_V0_3, LATER, PROTO],
     };
     let violations =
         ["data", "details"].iter().flat_map(|list| error[*list].as_array().into_iter().flatten());
@@ -65,7 +65,7 @@ async fn s08_errors_speak_the_callers_generation() {
     let no_parts = serve(with_agent(obedient).options(options)).await;
     let no_streams = with_agent(obedient).connections(connections(|it| it.max_streams = 0));
     let no_streams = serve(no_streams).await;
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let ended = rested(&server, interface, "hello").await;
         let asking = rested(&server, interface, "ask").await;
         let to = |task: &str| Sending { task: Some(task.to_owned()), ..sending("more") };

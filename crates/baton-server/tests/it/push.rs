@@ -10,12 +10,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use baton_protocol::signature::webhook::{SignedHeaders, WebhookSecret, verify};
 use baton_server::{AgentError, Builder, PushOptions, Turn};
+use http::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::fixtures::{Backend, Gate, agent_with};
 use crate::harness::{TEST_TIMEOUT, TestServer, id, message, message_to, serve, with_agent};
+use crate::speakers::{read, request};
 
 /// A call that the receiver got.
 #[derive(Clone)]
@@ -231,7 +233,7 @@ async fn calls_are_counted_by_what_became_of_them() {
     };
     let calls = told(&[500, 302]).await.wait_for_end().await.len();
     told(&[410]).await.wait_for(1).await;
-    let expected = [("delivered", calls - 2), ("retried", 2), ("failed", 0), ("disabled", 1)];
+    let expected = [("delivered", calls - 2), ("retried", 2), ("failed", 0), ("gone", 1)];
     let expected =
         expected.map(|(result, count)| format!("baton_webhook_calls_total{{result=\"{result}\"}} {count}"));
     let mut numbers = String::new();
@@ -367,6 +369,9 @@ async fn s14_urls_and_credentials_that_cannot_be_used_are_refused_when_they_are_
         (json!({"url": "https://127.0.0.1/"}), -32602),
         (json!({"url": "https://localhost/"}), -32602),
         (json!({"url": "https://example.org/", "token": "a b"}), -32602),
+        (json!({"url": "https://example.org/", "token": "whsec_c2hvcnQ="}), -32602),
+        (json!({"url": "https://example.org/", "id": "."}), -32602),
+        (json!({"url": "https://example.org/", "id": ".."}), -32602),
         (json!({"url": "https://example.org/", "authentication": {"scheme": "Bearer\r\nX: y"}}), -32602),
     ] {
         let mut params = webhook.clone();
@@ -375,6 +380,36 @@ async fn s14_urls_and_credentials_that_cannot_be_used_are_refused_when_they_are_
         assert_eq!(made.error_code(), code, "{webhook}");
         let inline = server.call("SendMessage", with_webhook("go", webhook.clone())).await;
         assert_eq!(inline.error_code(), code, "{webhook}");
+    }
+    for (member, value, said) in [
+        ("token", "whsec_c2hvcnQ=", "token begins with whsec_, so base64 of 24 to 64 bytes has to follow"),
+        ("token", "a b", "token must be visible ASCII"),
+        ("id", "..", "id must not be `.`, `..`"),
+        ("id", ".%2e", "id must not be `.`, `..`"),
+        ("id", "a\\b", "id must not be `.`, `..`"),
+        (
+            "url",
+            "https://localhost/",
+            "must lead to a host on the internet, not to this server's own machine",
+        ),
+    ] {
+        let mut webhook = json!({"url": "https://example.org/"});
+        webhook[member] = json!(value);
+        let path = format!("/tasks/{}/pushNotificationConfigs", id(&task));
+        let headers = [("content-type", "application/json"), ("a2a-version", "1.0")];
+        let rest = request(&server, Method::POST, &path, &headers, webhook.to_string()).await;
+        let rest = read(rest).await;
+        let old = json!({"taskId": id(&task), "pushNotificationConfig": webhook});
+        let old =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set", "params": old});
+        let old = server.post(&[("content-type", "application/json")], old.to_string()).await;
+        webhook["taskId"] = json!(id(&task));
+        let rpc = server.call("CreateTaskPushNotificationConfig", webhook).await;
+        assert_eq!(rest.status, 400, "{}", rest.body);
+        for answer in [&rest, &old, &rpc] {
+            let error = answer.body["error"]["message"].as_str().unwrap_or_default();
+            assert!(error.contains(said) && !error.contains("c2hvcnQ"), "{member} {value}: {}", answer.body);
+        }
     }
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotification/set",
         "params": {"id": id(&task), "pushNotificationConfig": {"url": "http://example.org/"}}});

@@ -6,8 +6,8 @@ use std::time::Duration;
 use baton_protocol::domain::TaskId;
 use baton_server::store::WebhookState;
 use baton_server::{
-    Builder, Options, Replayed, Turn, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookStatus,
-    Webhooks,
+    Builder, Options, Replayed, SwitchedOff, Turn, WebhookError, WebhookFilter, WebhookGroup, WebhookName,
+    WebhookStatus, Webhooks,
 };
 use serde_json::{Value, json};
 
@@ -97,7 +97,10 @@ async fn s14_a_failed_webhook_is_found_after_a_restart_and_its_replay_sends_what
         let webhooks = server.server.webhooks();
         assert!(webhooks.is_delivering());
         let found = webhooks.find(&name(&task)).await.unwrap();
-        assert_eq!((found.state, found.is_busy), (WebhookState::Disabled, false));
+        assert_eq!(
+            (found.state, found.off, found.is_busy),
+            (WebhookState::Disabled, Some(SwitchedOff::Receiver), false)
+        );
         assert_eq!(
             (found.agent.as_str(), found.owner.as_str(), found.id.as_str()),
             ("default", "anonymous", "mine")
@@ -142,6 +145,44 @@ async fn s14_a_replay_begins_with_the_bytes_of_the_last_attempt() {
         assert_eq!(webhooks.replay(&name(&task)).await, Ok(Replayed::Reopened));
         let got = receiver.wait_for(11).await;
         assert!(same(&got[9]) == same(&got[10]));
+        server.stop().await;
+    }
+}
+
+/// Why a call has failed is kept in memory: a restart forgets it until the next one.
+#[tokio::test]
+async fn s14_an_open_webhook_says_why_its_last_call_has_failed() {
+    for backend in Backend::each() {
+        let receiver = Receiver::start(&[500, 302, 503]).await;
+        let mut slow = options();
+        slow.pace = 1000.0;
+        let builder = async || with_agent(busy).push(slow.clone()).store(backend.open().await);
+        let server = serve(builder().await).await;
+        let webhooks = server.server.webhooks();
+        let task = start(&server, json!({"url": receiver.url})).await;
+        let why = async |webhooks: &Webhooks, attempts: u32| {
+            let failed = async || {
+                let found = webhooks.find(&name(&task)).await.unwrap();
+                (found.attempts == attempts && !found.is_busy).then_some(found)
+            };
+            let found = until(failed).await;
+            assert!(found.due.is_some() && found.off.is_none(), "{found:?}");
+            found.reason
+        };
+        let status = |status: u16| Some(format!("the webhook answered with status {status}"));
+        assert_eq!(why(&webhooks, 1).await, status(500));
+        server.eventually(&task, "COMPLETED").await;
+        assert_eq!(webhooks.replay(&name(&task)).await, Ok(Replayed::Due));
+        let redirect = "the webhook answered with a redirect (status 302), which is not followed";
+        assert_eq!(why(&webhooks, 2).await.as_deref(), Some(redirect));
+        drop(webhooks);
+        server.stop().await;
+
+        let server = serve(builder().await).await;
+        let webhooks = server.server.webhooks();
+        assert_eq!(why(&webhooks, 2).await, None);
+        assert_eq!(webhooks.replay(&name(&task)).await, Ok(Replayed::Due));
+        assert_eq!(why(&webhooks, 3).await, status(503));
         server.stop().await;
     }
 }
@@ -231,8 +272,8 @@ async fn s14_a_disabled_webhook_is_not_called_again_unless_it_is_replayed() {
         receiver.wait_for(3).await;
         let disabled = webhooks.disable(&name(&task)).await.unwrap();
         assert_eq!(
-            (disabled.state, disabled.reason.as_deref()),
-            (WebhookState::Disabled, Some("disabled by the operator"))
+            (disabled.state, disabled.off, disabled.reason.as_deref()),
+            (WebhookState::Disabled, Some(SwitchedOff::Operator), Some("disabled by the operator"))
         );
         let again = WebhookError::NotOpen("disabled by the operator".to_owned());
         assert_eq!(webhooks.disable(&name(&task)).await, Err(again));
@@ -288,6 +329,38 @@ async fn s14_without_a_server_the_next_one_goes_on_with_what_was_changed() {
         let of = |task: &str| got.iter().filter(|got| got.json().to_string().contains(task)).count();
         assert_eq!((of(&gone), of(&open)), (1 + 1 + streamed(&server, &gone).await.len(), 1));
         assert_eq!(failed(&server.server.webhooks(), 1).await[0].task.as_str(), open);
+        server.stop().await;
+    }
+}
+
+/// A failed webhook is kept as long as a repeat of its task's message is recognised, and in any case as long as the task.
+#[tokio::test]
+async fn s14_what_was_kept_of_a_task_that_is_gone_goes_with_its_message_records() {
+    for backend in Backend::each() {
+        let (clock, gate) = (TestClock::new(), Gate::new());
+        let agent = agent_with(&gate, |gate: Gate, turn: Turn| async move {
+            turn.progress("working").await?;
+            gate.pass().await;
+            Ok(())
+        });
+        let receiver = Receiver::start(&[410; 2]).await;
+        let builder = with_agent(agent).push(options()).clock(clock.clone());
+        let server = serve(builder.store(backend.open().await)).await;
+        let webhooks = server.server.webhooks();
+        let ended = start(&server, json!({"url": receiver.url})).await;
+        failed(&webhooks, 1).await;
+        gate.let_pass(1);
+        server.eventually(&ended, "COMPLETED").await;
+        let open = start(&server, json!({"url": receiver.url})).await;
+        failed(&webhooks, 2).await;
+        clock.advance(66 * 24 * HOUR);
+        let swept = server.server.sweep().await.unwrap();
+        assert_eq!((swept.removed, swept.webhooks), (1, 0));
+        failed(&webhooks, 2).await;
+        clock.advance(2 * 24 * HOUR);
+        assert_eq!(server.server.sweep().await.unwrap().webhooks, 1);
+        assert_eq!(failed(&webhooks, 1).await[0].task.as_str(), open);
+        gate.let_pass(1);
         server.stop().await;
     }
 }

@@ -195,7 +195,7 @@ async fn s14_each_receiver_of_the_zoo_is_treated_as_it_deserves_and_delays_no_ot
         number(&server, &format!("baton_webhook_calls_total{{result=\"{result}\"}}")).await as usize
     };
     assert_eq!(calls("delivered").await, 3 * EVENTS);
-    assert_eq!(calls("disabled").await, 1);
+    assert_eq!(calls("gone").await, 1);
     assert_eq!(calls("failed").await, failing);
     assert_eq!(calls("retried").await, failing * (ATTEMPTS - 1));
 }

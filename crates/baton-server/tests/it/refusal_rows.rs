@@ -9,7 +9,7 @@ use baton_server::auth::{AuthRequest, Authenticator, Challenge, Principal, Throt
 use baton_server::{Builder, Connections, Limits, Options};
 
 use crate::agents::obedient;
-use crate::asking::{Ask, INTERFACES, Interface, Sending, ask_with, get, sending};
+use crate::asking::{ALL_BINDINGS, Ask, Interface, Sending, ask_with, get, sending};
 use crate::callers::ByHeader;
 use crate::error_rows::{AWAY, FULL, KNOWN, NO_ROOM_OF_ONES_OWN, QUOTA, QUOTA_BEFORE_THE_BODY, Row, check};
 use crate::fixtures::connections;
@@ -62,7 +62,7 @@ async fn refused(server: &TestServer, interface: Interface, asked: &[Ask], row: 
 /// The names of these calls are the same in 0.3 and 0.1: the task tells which of them is spoken, also in a refusal.
 #[tokio::test]
 async fn s12_a_call_beyond_a_rate() {
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let server = serve(known_callers()).await;
         let held = start(&server, interface, "hold").await;
         server.server.control().set_options(options(|options| {
@@ -106,7 +106,7 @@ async fn beyond_one_stream(interface: Interface, one: Connections, row: &Row, sa
 
 #[tokio::test]
 async fn s12_a_caller_with_all_its_turns_or_streams() {
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let few = options(|options| (options.owners.max_running, options.owners.max_queued) = (1, 1));
         let server = serve(known_callers().options(few)).await;
         for _ in 0..2 {
@@ -121,7 +121,7 @@ async fn s12_a_caller_with_all_its_turns_or_streams() {
 
 #[tokio::test]
 async fn s12_an_agent_or_a_server_with_all_its_turns_or_streams() {
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let mut small = Limits::default();
         (small.max_running, small.max_queued) = (Some(1), Some(0));
         let server = serve(known_callers().limits(small)).await;
@@ -137,7 +137,7 @@ async fn s12_an_agent_or_a_server_with_all_its_turns_or_streams() {
 #[tokio::test]
 async fn s12_a_caller_with_all_that_it_may_store() {
     let help = "only the operator of the server can make room";
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let server = serve(known_callers().options(options(|options| options.owners.max_tasks = 1))).await;
         start(&server, interface, "ask").await;
         let more = [Ask::Send(now("hello")), Ask::Stream(now("hello"))];
@@ -159,7 +159,7 @@ async fn s12_a_caller_with_all_that_it_may_store() {
 
 #[tokio::test]
 async fn s12_a_task_with_all_its_messages() {
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         let few = options(|options| (options.max_history, options.max_pending_messages) = (1, 1));
         let server = serve(known_callers().options(few)).await;
         let held = start(&server, interface, "hold").await;
@@ -186,7 +186,7 @@ async fn s12_callers_that_cannot_be_authenticated_now() {
     let away = Error::of(ErrorKind::Unavailable).with_retry_after(5);
     for (error, row) in [(wait, QUOTA_BEFORE_THE_BODY), (away, AWAY)] {
         let server = serve(with_agent(obedient).authenticator(Arc::new(Refusing(error)))).await;
-        for interface in INTERFACES {
+        for interface in ALL_BINDINGS {
             for one in [Ask::Send(now("hello")), Ask::Stream(now("hello")), get("none")] {
                 let answer = read(ask(&server, interface, &one).await.unwrap()).await;
                 check(interface, &answer, &row, None, &format!("{one:?}"));

@@ -130,7 +130,7 @@ async fn recall(client: &Client<'_>, say: &Say, task: &str, all: &[CommonEvent])
     seen.push(heard.shape);
     seen.push(client.subscribe(task, None).await.err().expect("it has ended"));
     seen.push(client.cancel(task).await.shape);
-    if client.face != Face::V01Rpc {
+    if client.face.lists() {
         seen.push(client.list("pageSize=1").await["tasks"].clone());
     }
     json!(seen)

@@ -19,7 +19,7 @@ use http::HeaderValue;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::asking::{Ask, INTERFACES, Interface, Sending, ask_with, sending};
+use crate::asking::{ALL_BINDINGS, Ask, Interface, Sending, ask_with, sending};
 use crate::fixtures::{Gate, agent_with};
 use crate::harness::{Answer, TEST_TIMEOUT, TestServer, message, serve, with_agent};
 use crate::issuer::AUDIENCE;
@@ -92,17 +92,17 @@ impl Stage {
     async fn check(self, revoke: impl AsyncFnOnce()) {
         let both = [&self.leaves, &self.stays];
         let [leaving, staying] =
-            both.map(|who| INTERFACES.map(|interface| self.call(interface, who, waiting("a"))));
-        let tasks = self.until("WORKING", 2 * INTERFACES.len()).await;
+            both.map(|who| ALL_BINDINGS.map(|interface| self.call(interface, who, waiting("a"))));
+        let tasks = self.until("WORKING", 2 * ALL_BINDINGS.len()).await;
         let [mut left, mut stayed] = [Vec::new(), Vec::new()];
         for (who, streams) in [(&self.leaves, &mut left), (&self.stays, &mut stayed)] {
-            for interface in INTERFACES {
+            for interface in ALL_BINDINGS {
                 streams.push(self.stream(interface, who, Ask::Stream(sending("b"))).await);
                 let id = tasks[0]["id"].as_str().unwrap().to_owned();
                 streams.push(self.stream(interface, who, Ask::Subscribe(id)).await);
             }
         }
-        let working = 4 * INTERFACES.len();
+        let working = 4 * ALL_BINDINGS.len();
         self.until("WORKING", working).await;
 
         revoke().await;
@@ -279,9 +279,9 @@ impl Scheme for ForAMoment {
 async fn s16_an_expired_credential_ends_what_its_callers_have_open() {
     let (short, long) = (("x-short", "1".to_owned()), ("x-long", "1".to_owned()));
     let stage = Stage::new(Chain::new().scheme("short", ForAMoment), short, long).await;
-    let calls = INTERFACES.map(|interface| stage.call(interface, &stage.leaves, waiting("a")));
+    let calls = ALL_BINDINGS.map(|interface| stage.call(interface, &stage.leaves, waiting("a")));
     let mut streams = Vec::new();
-    for interface in INTERFACES {
+    for interface in ALL_BINDINGS {
         streams.push(stage.stream(interface, &stage.leaves, Ask::Stream(sending("b"))).await);
     }
     for call in calls {
@@ -290,8 +290,8 @@ async fn s16_an_expired_credential_ends_what_its_callers_have_open() {
     for stream in streams {
         stream.ends_refused().await;
     }
-    stage.gate.let_pass(2 * INTERFACES.len());
-    stage.until("COMPLETED", 2 * INTERFACES.len()).await;
+    stage.gate.let_pass(2 * ALL_BINDINGS.len());
+    stage.until("COMPLETED", 2 * ALL_BINDINGS.len()).await;
 }
 
 /// A skill that answers with a message has no task that could be watched.

@@ -38,6 +38,33 @@ pub(crate) fn http_error(face: Face, status: u16, error: &Value) -> Value {
     json!({"error": reason})
 }
 
+/// Reason, gRPC codes of 1.0 and of 0.3. `spec/a2a.md` 3.2 and 3.3.
+const GRPC_ERRORS: &[(&str, i64, &[i64])] = &[
+    ("TASK_NOT_FOUND", 5, &[5]),
+    ("TASK_NOT_CANCELABLE", 9, &[12]),
+    ("PUSH_NOTIFICATION_NOT_SUPPORTED", 9, &[12]),
+    ("UNSUPPORTED_OPERATION", 9, &[12, 9]),
+    ("CONTENT_TYPE_NOT_SUPPORTED", 3, &[12]),
+    ("METHOD_NOT_FOUND", 12, &[12]),
+    ("INVALID_PARAMS", 3, &[3]),
+];
+
+pub(crate) fn grpc_error(face: Face, error: &Value) -> Value {
+    if error["unsayable"].is_string() {
+        return json!({"error": "unsayable"});
+    }
+    let info = &error["details"][0];
+    assert_eq!(info["@type"], "type.googleapis.com/google.rpc.ErrorInfo", "{error}");
+    assert_eq!(info["domain"], "a2a-protocol.org", "{error}");
+    assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{error}");
+    let (reason, code) =
+        (info["reason"].as_str().expect("a reason"), error["grpc"].as_i64().expect("a code"));
+    let (_, v1, v0_3) = GRPC_ERRORS.iter().find(|row| row.0 == reason).unwrap_or_else(|| panic!("{error}"));
+    let fits = if face.is_v1() { *v1 == code } else { v0_3.contains(&code) };
+    assert!(fits, "{face:?}: {error}");
+    json!({"error": reason})
+}
+
 pub(crate) fn send_params(face: Face, say: &Say) -> Value {
     let parts: Vec<Value> =
         say.parts.as_array().unwrap().iter().map(|part| part_from_v1(face, part)).collect();
@@ -48,6 +75,8 @@ pub(crate) fn send_params(face: Face, say: &Say) -> Value {
         Face::V03Rpc => json!({"kind": "message", "messageId": say.id, "role": "user", "parts": parts}),
         Face::V03Http => json!({"messageId": say.id, "role": "ROLE_USER", "content": parts}),
         Face::V01Rpc => json!({"role": "user", "parts": parts}),
+        #[cfg(feature = "grpc")]
+        Face::V1Grpc | Face::V03Grpc => unreachable!("it has the JSON of another"),
     };
     message["metadata"] = say.metadata.clone().unwrap_or(json!({}));
     if face == Face::V01Rpc {

@@ -5,7 +5,7 @@ use baton_server::{Agent, Builder, Server};
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, TEST_TIMEOUT, TestServer};
+use crate::harness::{Answer, TEST_TIMEOUT, TestServer, all_bindings};
 
 /// Sends exactly this request.
 pub(crate) async fn request(
@@ -84,7 +84,7 @@ pub(crate) async fn wait_for_state(server: &TestServer, id: &str, wanted: &str) 
 pub(crate) fn with_card(change: impl FnOnce(&mut AgentCard), agent: impl Agent) -> Builder {
     let mut card = AgentCard::new("test", "An agent for tests", "1.0.0");
     change(&mut card);
-    Server::builder(card).task_skill(AgentSkill::new("test", "test", "test"), agent)
+    all_bindings(Server::builder(card).task_skill(AgentSkill::new("test", "test", "test"), agent))
 }
 
 /// An open event stream.

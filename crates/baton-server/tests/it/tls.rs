@@ -149,3 +149,42 @@ async fn s16_a_certificate_that_is_taken_off_the_list_ends_what_it_has_open_and_
         assert!(last.contains(expected), "{at}: {last}");
     }
 }
+
+/// gRPC is negotiated by ALPN as HTTP/2 is, on the port that HTTP/1 has too.
+#[cfg(feature = "grpc")]
+#[tokio::test]
+async fn p03_grpc_is_spoken_over_tls() {
+    use std::sync::Arc;
+
+    use baton_protocol::wire::pb::Package;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, ServerName};
+    use rustls::{ClientConfig, RootCertStore};
+
+    use crate::grpc_client::{message as grpc_message, message_of, path};
+    use crate::grpc_raw::{framed, over};
+
+    let authority = Authority::new();
+    let server = with_agent(obedient).tls(authority.options()).grpc_address(Default::default());
+    let server = serve_tls(&authority, server).await;
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authority.0.pem().as_bytes()).unwrap()).unwrap();
+    let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    for package in Package::ALL {
+        let tcp = tokio::net::TcpStream::connect(server.url.trim_start_matches("https://")).await.unwrap();
+        let stream = connector.connect(ServerName::try_from("localhost").unwrap(), tcp).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let sent = message_of(package, "SendMessage", &grpc_message(package, "hello", true)).unwrap();
+        let version = [("a2a-version", if package == Package::V1 { "1.0" } else { "0.3" })];
+        let answer =
+            over(stream, &server.url, &path(package, "SendMessage"), &version, framed(0, &sent)).await;
+        assert_eq!((answer.status, answer.code()), (200, 0), "{answer:?}");
+    }
+    let (card, port) = (card(&server).await, server.url.rsplit(':').next().unwrap().to_owned());
+    let interfaces = card["supportedInterfaces"].as_array().unwrap().iter();
+    let of_grpc: Vec<&Value> = interfaces.filter(|it| it["protocolBinding"] == "GRPC").collect();
+    assert_eq!(of_grpc.len(), 2);
+    assert!(of_grpc.iter().all(|it| it["url"] == format!("127.0.0.1:{port}")), "{card}");
+}

@@ -41,6 +41,23 @@ fn examples_of_the_rfc() {
     }
 }
 
+/// What two SDKs do with the card before they sign it: all the way up.
+#[test]
+fn p09_what_is_empty_is_left_out() {
+    for (given, expected) in [
+        (r#"{"a":"","b":[],"c":{},"d":null,"e":false,"f":0}"#, r#"{"e":false,"f":0}"#),
+        (r#"{"b":{"c":[{"d":""},[[]],null]},"a":1}"#, r#"{"a":1}"#),
+        (r#"[1,"",{"b":2,"a":[]},{},"x",null]"#, r#"[1,{"b":2},"x"]"#),
+        (r#"{"b":"x","a":" ","":"y"}"#, r#"{"":"y","a":" ","b":"x"}"#),
+        (r#"{"a":{"b":""}}"#, "{}"),
+        (r#"{"a":"null","b":"[]"}"#, r#"{"a":"null","b":"[]"}"#),
+    ] {
+        let mut out = Vec::new();
+        write_without_empty(&mut out, &JsonText::parse(given).unwrap());
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
 /// RFC 8785 appendix B.
 #[test]
 fn numbers_of_the_rfc() {

@@ -81,6 +81,11 @@ pub fn path_of(generation: Generation, tenant: Option<&str>, call: &Call) -> Opt
     })
 }
 
+/// Whether the path of a call can hold this id. It cannot if a proxy might take it for a path traversal, or decode it twice.
+pub fn fits_in_path(id: &str) -> bool {
+    Path(String::new()).filled("{id}", &[id]).is_some()
+}
+
 /// Writes a path, then its query.
 struct Path(String);
 

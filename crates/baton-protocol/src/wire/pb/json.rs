@@ -13,6 +13,7 @@ use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 
+use super::bounds::have_values;
 use super::fault::{Fault, Read};
 use crate::domain::json::JsonRefused;
 use crate::domain::{JsonObject, JsonText};
@@ -91,6 +92,15 @@ fn decode<M: Message + Default>(encoded: Bytes) -> Read<M> {
     M::decode(encoded).map_err(|_| Fault::new("is not a valid google.protobuf.Value"))
 }
 
+/// A message that is a list of values.
+fn decode_items<M: Message + Default>(encoded: Bytes) -> Read<M> {
+    if have_values(&encoded) { decode(encoded) } else { Err(no_kind()) }
+}
+
+fn no_kind() -> Fault {
+    Fault::new("holds a value of no kind")
+}
+
 fn write_value(out: &mut Vec<u8>, encoded: Bytes, depth: usize) -> Read<()> {
     match decode::<Value>(encoded)?.kind {
         Some(Kind::Null(_)) => out.extend_from_slice(b"null"),
@@ -100,16 +110,16 @@ fn write_value(out: &mut Vec<u8>, encoded: Bytes, depth: usize) -> Read<()> {
         Some(Kind::Bool(value)) => out.extend_from_slice(if value { b"true" } else { b"false" }),
         Some(Kind::Struct(encoded)) => write_struct(out, encoded, depth)?,
         Some(Kind::List(encoded)) => {
-            let values = decode::<ListValue>(encoded)?.values;
+            let values = decode_items::<ListValue>(encoded)?.values;
             nested(out, b"[]", depth, values, |out, value| write_value(out, value, depth + 1))?;
         }
-        None => return Err(Fault::new("holds a value of no kind")),
+        None => return Err(no_kind()),
     }
     Ok(())
 }
 
 fn write_struct(out: &mut Vec<u8>, encoded: Bytes, depth: usize) -> Read<()> {
-    nested(out, b"{}", depth, decode::<Struct>(encoded)?.fields, |out, entry: Entry| {
+    nested(out, b"{}", depth, decode_items::<Struct>(encoded)?.fields, |out, entry: Entry| {
         string(out, &entry.key);
         out.push(b':');
         write_value(out, entry.value, depth + 1)

@@ -4,6 +4,7 @@
 //! the same errors as those of the other bindings. Messages are decoded by generated code (`cargo xtask proto`), except
 //! free-form JSON, which it leaves as bytes.
 
+mod bounds;
 mod card;
 mod fault;
 mod json;
@@ -34,6 +35,20 @@ fn read_request<M: Message + Default, T>(
 ) -> Result<T, Error> {
     let subject = Subject::PARAMS;
     convert(decode(message, subject)?).map_err(|fault| fault.told(subject))
+}
+
+/// The same for a message with a message of the user's, whose lists are counted first. `within`: the numbers of the fields that
+/// have them.
+fn read_send<M: Message + Default, T>(
+    message: Bytes,
+    within: &[u32],
+    convert: impl FnOnce(M) -> Read<T>,
+) -> Result<T, Error> {
+    if !bounds::fits(&message, within) {
+        let most = bounds::MOST_ITEMS;
+        return Err(Error::invalid("message", format!("must not hold more than {most} items in its lists")));
+    }
+    read_request(message, convert)
 }
 
 /// Decodes the message of an answer and converts it.

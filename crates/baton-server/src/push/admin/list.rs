@@ -170,7 +170,10 @@ impl Webhooks {
         let mut status = WebhookStatus::new(&scope, &task, &webhook.id, &webhook.record);
         status.read_cursor(&webhook.cursor);
         status.version = Some(version);
-        status.is_busy = self.running().is_some_and(|shared| shared.registry.is_busy(key, &webhook.id));
+        if let Some(shared) = self.running() {
+            status.is_busy = shared.registry.is_busy(key, &webhook.id);
+            status.reason = shared.registry.failure(key, &webhook.id).filter(|_| status.attempts > 0);
+        }
         let at = Position::Open(Some((key, webhook.id.clone())));
         Found { status, job: Job { key, scope, task, webhook }, failed: None, at }
     }
@@ -208,7 +211,7 @@ impl Webhooks {
         status.state = if record.off.is_some() { WebhookState::Disabled } else { WebhookState::Failed };
         (status.next, status.attempts) = (record.number, record.attempts);
         (status.failed_at, status.reason) = (Some(at), Some(record.reason.clone()));
-        status.has_last_task = record.last.is_some();
+        (status.off, status.has_last_task) = (record.off, record.last.is_some());
         if !fits(&status) {
             return Ok(None);
         }
@@ -260,7 +263,7 @@ impl WebhookFilter {
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
         is(&self.owner, &status.owner)
             && is(&self.task, status.task.as_str())
-            && is(&self.host, &status.host)
+            && self.host.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&status.host))
             && !(self.failing && (status.state != WebhookState::Open || status.attempts == 0))
     }
 }

@@ -4,6 +4,7 @@ use baton_protocol::Generation;
 use baton_protocol::domain::{PushConfigId, Scope, TaskId, Timestamp};
 use bytes::Bytes;
 
+use crate::push::failed::SwitchedOff;
 use crate::store::WebhookState;
 use crate::store::record::WebhookRecord;
 
@@ -45,8 +46,11 @@ pub struct WebhookStatus {
     pub due: Option<Timestamp>,
     /// When the webhook failed for good or was switched off.
     pub failed_at: Option<Timestamp>,
-    /// Why.
+    /// Why, or why the last call of an open one has failed. That is kept in memory: after a restart it is `None` until the
+    /// next call.
     pub reason: Option<String>,
+    /// Who has switched it off, if it was.
+    pub off: Option<SwitchedOff>,
     /// The task was kept when the webhook failed, so that it can be sent although the task is gone.
     pub has_last_task: bool,
 }
@@ -99,6 +103,7 @@ impl WebhookStatus {
             due: None,
             failed_at: None,
             reason: None,
+            off: None,
             has_last_task: false,
         }
     }

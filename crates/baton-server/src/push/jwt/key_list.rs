@@ -5,14 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_protocol::domain::Timestamp;
-use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::auth::NoRandomNumbers;
+use crate::jwk::PublicKey;
 
 /// The first line of the stored form. Each further line is a key: when it begins to sign, in milliseconds, and the key as
 /// PKCS #8 in base64url.
@@ -42,34 +41,9 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A JSON Web Key (RFC 7517). The first four members, in this order, are those of its thumbprint (RFC 7638).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct PublicKey {
-    crv: &'static str,
-    kty: &'static str,
-    x: String,
-    y: String,
-    pub(super) kid: String,
-    alg: &'static str,
-    #[serde(rename = "use")]
-    usage: &'static str,
-}
-
-impl PublicKey {
-    fn of(pair: &EcdsaKeyPair) -> Self {
-        // An uncompressed point: a byte that says so, and two coordinates of 32 bytes.
-        let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
-        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
-        let (crv, kty) = ("P-256", "EC");
-        let named = format!(r#"{{"crv":"{crv}","kty":"{kty}","x":"{x}","y":"{y}"}}"#);
-        let kid = URL_SAFE_NO_PAD.encode(Sha256::digest(named));
-        PublicKey { crv, kty, x, y, kid, alg: "ES256", usage: "sig" }
-    }
-}
-
 impl Key {
     fn new(from: Timestamp, pair: EcdsaKeyPair) -> Self {
-        let public = PublicKey::of(&pair);
+        let public = PublicKey::p256(&pair);
         Key { from, pair, public }
     }
 

@@ -57,9 +57,9 @@ impl fmt::Display for BadTarget {
                 "the host of the webhook URL must be a name, or an IPv4 address as four decimal numbers without leading zeros",
             ),
             Self::Port(port) => write!(f, "port {port} is not one that webhooks may use; use 443, or one above 1023"),
-            Self::LocalName | Self::LocalAddress => {
-                f.write_str("the host of the webhook URL must be on the internet, not of a local network")
-            }
+            Self::LocalName | Self::LocalAddress => f.write_str(
+                "the webhook URL must lead to a host on the internet, not to this server's own machine or network",
+            ),
         }
     }
 }
@@ -147,6 +147,13 @@ impl TargetRules {
             Host::Name(_) => host.is_localhost() || self.allows_host(host),
         }
     }
+}
+
+/// The host of a URL that can be read that far.
+pub(super) fn host_of(text: &str) -> Option<Host> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
+    Host::parse(split_port(authority)?.0).ok()
 }
 
 /// `None` if the port is not a number.

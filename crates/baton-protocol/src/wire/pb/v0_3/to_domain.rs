@@ -16,7 +16,7 @@ use crate::wire::pb::card::{
 use crate::wire::pb::fault::{count, missing, number, text};
 use crate::wire::pb::json::read_object;
 use crate::wire::pb::objects::objects_to_domain;
-use crate::wire::pb::{no_single_reply, read_answer, read_request};
+use crate::wire::pb::{no_single_reply, read_answer, read_request, read_send};
 use crate::wire::peer_state::FromPeer;
 use crate::wire::v0_3::card::all_interfaces;
 use crate::wire::v0_3::to_domain::{CONFIG_RESOURCE, RESOURCE, Resource, undo_compat};
@@ -59,8 +59,8 @@ fn file_content(reader: &Reader, file: Option<pb::file_part::File>) -> Read<Part
 
 pub(in crate::wire::pb) fn decode_call(operation: Operation, message: Bytes) -> Result<Decoded, Error> {
     let call = match operation {
-        Operation::SendMessage => read_request(message, send).map(Call::SendMessage),
-        Operation::SendStreamingMessage => read_request(message, send).map(Call::SendStreamingMessage),
+        Operation::SendMessage => read_send(message, &LISTS, send).map(Call::SendMessage),
+        Operation::SendStreamingMessage => read_send(message, &LISTS, send).map(Call::SendStreamingMessage),
         Operation::GetTask => read_request(message, |it: pb::GetTaskRequest| {
             let id = task_name(&it.name).within("name")?;
             Ok(Call::GetTask(GetTask { id, history_length: history_length(it.history_length)? }))
@@ -118,6 +118,9 @@ fn history_length(most: i32) -> Read<HistoryLength> {
         most => Ok(HistoryLength::Last(most)),
     }
 }
+
+/// `request` and `configuration` of a send.
+const LISTS: [u32; 2] = [1, 2];
 
 fn send(request: pb::SendMessageRequest) -> Read<SendMessage> {
     let reader = Reader::default();

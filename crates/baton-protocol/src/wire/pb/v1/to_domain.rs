@@ -18,7 +18,7 @@ use crate::wire::pb::card::{
 use crate::wire::pb::fault::{count, ids, not_before, number, state, text};
 use crate::wire::pb::json::read_value;
 use crate::wire::pb::objects::objects_to_domain;
-use crate::wire::pb::{no_single_reply, read_answer, read_request};
+use crate::wire::pb::{no_single_reply, read_answer, read_request, read_send};
 use crate::wire::peer_state::FromPeer;
 use crate::wire::v1::to_domain::CONTENTS;
 
@@ -44,8 +44,10 @@ fn part(reader: &Reader, part: pb::Part) -> Read<Part> {
 pub(in crate::wire::pb) fn decode_call(operation: Operation, message: Bytes) -> Result<Decoded, Error> {
     let decoded = |tenant: String, call: Call| Ok(Decoded { tenant: text(tenant), call });
     match operation {
-        Operation::SendMessage => read_request(message, |it| send(it, Call::SendMessage)),
-        Operation::SendStreamingMessage => read_request(message, |it| send(it, Call::SendStreamingMessage)),
+        Operation::SendMessage => read_send(message, &LISTS, |it| send(it, Call::SendMessage)),
+        Operation::SendStreamingMessage => {
+            read_send(message, &LISTS, |it| send(it, Call::SendStreamingMessage))
+        }
         Operation::GetTask => read_request(message, |it: pb::GetTaskRequest| {
             let id = id(&it.id, TaskId::parse).within("id")?;
             let history_length = history_length(it.history_length)?;
@@ -87,6 +89,9 @@ pub(in crate::wire::pb) fn decode_call(operation: Operation, message: Bytes) -> 
         }),
     }
 }
+
+/// `message` and `configuration` of a send.
+const LISTS: [u32; 2] = [2, 3];
 
 fn send(request: pb::SendMessageRequest, call: fn(SendMessage) -> Call) -> Read<Decoded> {
     let reader = Reader::default();

@@ -1,4 +1,5 @@
-//! The public keys with which receivers of webhooks verify that a call is this server's. Everybody may read them.
+//! The public keys with which receivers of webhooks verify that a call is this server's, and clients that a card is. Everybody
+//! may read them.
 
 use axum::body::Body;
 use baton_protocol::ErrorKind;
@@ -10,17 +11,14 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::request_log::{RequestLog, Route};
 use super::respond;
-use crate::push::Jwt;
+use crate::site::{PUBLIC_KEYS_PATH, Site};
 use crate::telemetry::labels::Binding;
 
-/// Where the samples of the protocol look for them.
-pub(super) const PATH: &str = "/.well-known/jwks.json";
-
-pub(super) async fn handle(jwt: &Jwt, method: &Method, log: &mut RequestLog<'_>) -> Response<Body> {
-    log.set_route(Binding::HttpJson, Route::Fixed(PATH));
+pub(super) async fn handle(site: &Site, method: &Method, log: &mut RequestLog<'_>) -> Response<Body> {
+    log.set_route(Binding::HttpJson, Route::Fixed(PUBLIC_KEYS_PATH));
     let mut response = match *method {
         Method::GET | Method::HEAD => {
-            let mut response = respond::json(StatusCode::OK, respond::JSON, jwt.key_set().await);
+            let mut response = respond::json(StatusCode::OK, respond::JSON, site.key_set().await);
             // Half of the time for which a new key is published before it signs.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
             response

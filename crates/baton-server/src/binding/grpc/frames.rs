@@ -1,0 +1,146 @@
+//! The events of a stream as messages.
+
+use baton_protocol::Error;
+use baton_protocol::ErrorKind;
+use baton_protocol::domain::{JsonObject, JsonText, Message, Task, TaskState};
+use baton_protocol::wire::StreamItem;
+use baton_protocol::wire::pb::Package;
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::RESUME;
+use super::message::{PREFIX, prefix};
+use super::status::{self, Ending};
+use crate::binding::event_stream::{Framing, Label};
+use crate::encoding::Encoding;
+use crate::engine::{EventStream, from_store};
+use crate::store::StoredEvent;
+
+pub(super) struct Frames {
+    package: Package,
+    /// Whether events carry their numbers, for callers who activated [`RESUME`].
+    numbered: bool,
+    deadline: Option<Instant>,
+    failed: Option<Ending>,
+}
+
+impl Frames {
+    pub(super) fn new(package: Package, numbered: bool, deadline: Option<Instant>) -> Self {
+        Frames { package, numbered, deadline, failed: None }
+    }
+}
+
+impl Framing for Frames {
+    const ERROR_ENDS: bool = true;
+
+    fn overhead(&self) -> usize {
+        PREFIX
+    }
+
+    fn opens_with(&self, _state: TaskState) -> bool {
+        true
+    }
+
+    fn task(&self, number: u64, task: &Task) -> Vec<u8> {
+        if !self.numbered {
+            return self.package.write_stream_task(task);
+        }
+        let metadata = Some(with_number(task.metadata.as_ref(), number));
+        self.package.write_stream_task(&Task { metadata, ..task.clone() })
+    }
+
+    fn message(&self, message: &Message) -> Vec<u8> {
+        self.package.write_stream_message(message)
+    }
+
+    /// Encoded once for all readers of the task, unless it carries its number.
+    fn event(&self, stream: &EventStream, event: &StoredEvent) -> Result<Bytes, Error> {
+        let package = self.package;
+        if self.numbered {
+            let mut item = event.item().map_err(from_store)?;
+            set_number(&mut item, event.number);
+            return Ok(package.write_stream_update(&item).into());
+        }
+        stream.encoded(event.number, Encoding::Protobuf(package), || {
+            Ok(package.write_stream_update(&event.item().map_err(from_store)?).into())
+        })
+    }
+
+    fn sends_as_it_is(&self, _payload: &Bytes) -> bool {
+        true
+    }
+
+    fn put(&self, out: &mut BytesMut, _label: Label, payload: &Bytes) {
+        out.extend_from_slice(&prefix(payload.len()));
+        out.extend_from_slice(payload);
+    }
+
+    fn begin(&self, out: &mut BytesMut, _label: Label, length: usize) {
+        out.extend_from_slice(&prefix(length));
+    }
+
+    fn end(&self, _out: &mut BytesMut) {}
+
+    /// HTTP/2 has pings for this.
+    fn quiet(&self, _out: &mut BytesMut) {}
+
+    fn stopping(&mut self, _out: &mut BytesMut) {
+        let error = Error::new(ErrorKind::Unavailable, "The server is stopping; subscribe to the task again");
+        self.failed = Some(Ending::of(self.package, &error));
+    }
+
+    fn error(&mut self, _out: &mut BytesMut, error: &Error) {
+        self.failed = Some(Ending::of(self.package, error));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    fn trailers(&mut self) -> Option<HeaderMap> {
+        Some(self.failed.take().map_or_else(status::ok, |failed| failed.trailers()))
+    }
+}
+
+fn set_number(item: &mut StreamItem, number: u64) {
+    let metadata = match item {
+        StreamItem::Status { update, .. } => &mut update.metadata,
+        StreamItem::Artifact { update, .. } => &mut update.metadata,
+        StreamItem::Task(task) => &mut task.metadata,
+        StreamItem::Message(message) => &mut message.metadata,
+    };
+    *metadata = Some(with_number(metadata.as_ref(), number));
+}
+
+fn with_number(metadata: Option<&JsonObject>, number: u64) -> JsonObject {
+    let mut text = format!("{{\"{RESUME}\":{number}");
+    for (key, value) in metadata.iter().flat_map(|metadata| metadata.members()) {
+        if key != RESUME {
+            text.push(',');
+            text.push_str(JsonText::from_string_value(&key).as_str());
+            text.push(':');
+            text.push_str(value);
+        }
+    }
+    text.push('}');
+    JsonObject::parse(&text).expect("members of an object make an object")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p04_a_number_is_put_beside_the_metadata_that_is_there() {
+        let metadata = |text: &str| JsonObject::parse(text).unwrap();
+        for (before, after) in [
+            (None, r#"{"urn:baton:resume:v1":7}"#),
+            (Some("{}"), r#"{"urn:baton:resume:v1":7}"#),
+            (Some(r#"{"a\"b":1.0,"c":[null]}"#), r#"{"urn:baton:resume:v1":7,"a\"b":1.0,"c":[null]}"#),
+            (Some(r#"{"urn:baton:resume:v1":"mine"}"#), r#"{"urn:baton:resume:v1":7}"#),
+        ] {
+            assert_eq!(with_number(before.map(metadata).as_ref(), 7).as_str(), after);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The message of a request: a flag, a length, and the bytes. Compressed ones are refused, since a small one could
+//! decompress to any size.
+
+use axum::body::Body;
+use baton_protocol::error::GrpcCode;
+use baton_protocol::{Error, ErrorKind};
+use bytes::{Buf as _, Bytes};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::Refused;
+use crate::binding::incoming;
+
+/// The bytes before a message: whether it is compressed, and its length.
+pub(super) const PREFIX: usize = 5;
+
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+
+pub(super) fn prefix(length: usize) -> [u8; PREFIX] {
+    let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    [0, a, b, c, d]
+}
+
+/// Refuses a caller who compresses, before anything is read.
+pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), Refused> {
+    match incoming::header(headers, &ENCODING) {
+        Some(encoding) if !encoding.trim().eq_ignore_ascii_case("identity") => {
+            let encoding: String = encoding.chars().take(64).collect();
+            Err(compressed(format!("grpc-encoding is {encoding:?}; send messages as they are")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells which encodings are read.
+pub(super) fn advise(headers: &mut HeaderMap) {
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
+/// gRPC has a code of its own for this.
+fn compressed(message: String) -> Refused {
+    let challenge = Error::new(ErrorKind::MediaTypeNotSupported, message).into();
+    Refused { challenge, code: Some(GrpcCode::Unimplemented) }
+}
+
+/// The one message of a request, of at most `max` bytes.
+pub(super) async fn read(max: usize, headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
+    let too_large =
+        || Error::new(ErrorKind::PayloadTooLarge, format!("The message is larger than {max} bytes"));
+    let read = incoming::read_body(max.saturating_add(PREFIX), headers, body).await;
+    let mut body = read.map_err(|error| match error.kind() {
+        ErrorKind::PayloadTooLarge => too_large(),
+        _ => error,
+    })?;
+    let invalid = |message| Error::new(ErrorKind::InvalidRequest, message);
+    if body.len() < PREFIX {
+        return Err(invalid("The request has no message").into());
+    }
+    let (flag, length) = (body.get_u8(), body.get_u32() as usize);
+    match flag {
+        0 => {}
+        1 => return Err(compressed("The message is compressed; send messages as they are".to_owned())),
+        _ => return Err(invalid("The message has an unknown flag").into()),
+    }
+    if length > max {
+        return Err(too_large().into());
+    }
+    match body.len() {
+        whole if whole == length => Ok(body),
+        less if less < length => Err(invalid("The message ends too early").into()),
+        _ => Err(invalid("The request has more than one message").into()),
+    }
+}

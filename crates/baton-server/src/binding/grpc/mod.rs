@@ -1,0 +1,185 @@
+//! gRPC: the services of 1.0 and 0.3, over HTTP/2 on the server's own port.
+//!
+//! The framing is written here and not tonic's: its server copies each message into a buffer of its own, and an answer would
+//! lose its share of the room for answers before it is sent.
+
+mod body;
+mod deadline;
+mod frames;
+mod message;
+mod status;
+
+use axum::body::Body;
+use baton_protocol::error::GrpcCode;
+use baton_protocol::generation::{self, Generations};
+use baton_protocol::operation::Operation;
+use baton_protocol::wire::pb::Package;
+use baton_protocol::{Error, ErrorKind};
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use tokio::time::{Instant, timeout_at};
+
+use super::answer::AnswerFormat;
+use super::event_stream::{self, Bounds};
+use super::exchange::Found;
+use super::request_log::{RequestLog, Route, StreamLog};
+use super::{incoming, respond};
+use crate::auth::{Challenge, Principal};
+use crate::engine::EventStream;
+use crate::service::Service;
+use crate::site::Site;
+
+pub(super) use self::body::body;
+
+use self::frames::Frames;
+use self::status::Ending;
+
+pub(super) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
+
+/// The extension that numbers the events of streams, so that a client can resume them. See `docs/grpc.md`.
+pub(crate) const RESUME: &str = "urn:baton:resume:v1";
+
+/// How a call is answered.
+pub(super) struct GrpcFormat {
+    pub(super) package: Package,
+    deadline: Option<Instant>,
+}
+
+/// What a path calls.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Called {
+    /// The package in whose form errors are told: the path's, or that of 1.0.
+    package: Package,
+    operation: Option<Operation>,
+}
+
+impl Called {
+    /// `path` is the request's path without the agent's prefix.
+    pub(super) fn of(path: &str) -> Self {
+        let (package, operation) = match Package::of_path(path) {
+            Some((package, operation)) => (package, Some(operation)),
+            None => {
+                let service = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+                let named = Package::ALL.into_iter().find(|package| package.service() == service);
+                (named.unwrap_or(Package::V1), None)
+            }
+        };
+        Called { package, operation }
+    }
+
+    /// The template of the path.
+    pub(super) fn route(self) -> Route {
+        self.operation.map_or(Route::Unknown, |operation| Route::Method(self.package, operation))
+    }
+}
+
+/// Why a call is refused, and the code of gRPC itself where its own rules name another than the error's.
+struct Refused {
+    challenge: Challenge,
+    code: Option<GrpcCode>,
+}
+
+impl<E: Into<Challenge>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Refused { challenge: error.into(), code: None }
+    }
+}
+
+/// Whether a request is a call of gRPC. gRPC-Web and JSON messages, whose types begin alike, are not spoken.
+pub(super) fn is_call<B>(request: &Request<B>) -> bool {
+    if request.version() != Version::HTTP_2 || *request.method() != Method::POST {
+        return false;
+    }
+    let Some(kind) = request.headers().get(CONTENT_TYPE) else { return false };
+    let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    [&b"application/grpc"[..], b"application/grpc+proto"].iter().any(|ours| kind.eq_ignore_ascii_case(ours))
+}
+
+/// `found` is the agent that the path leads to; the request may name another one by its tenant.
+pub(super) async fn handle(
+    site: &Site,
+    found: Option<&Service>,
+    principal: &Principal,
+    called: Called,
+    parts: &Parts,
+    body: Body,
+    log: &mut RequestLog<'_>,
+) -> Response<Body> {
+    let answered = match deadline::of(&parts.headers) {
+        Ok(Some(deadline)) if deadline <= Instant::now() => {
+            Err(Error::of(ErrorKind::DeadlineExceeded).into())
+        }
+        Ok(Some(deadline)) => {
+            let answer = answer(site, found, principal, called, Some(deadline), parts, body, log);
+            // What the call began goes on, as it does when a client goes away.
+            let in_time = timeout_at(deadline, answer).await;
+            in_time.unwrap_or_else(|_| Err(Error::of(ErrorKind::DeadlineExceeded).into()))
+        }
+        Ok(None) => answer(site, found, principal, called, None, parts, body, log).await,
+        Err(error) => Err(error.into()),
+    };
+    answered.unwrap_or_else(|refused| failed(called, &refused, log))
+}
+
+/// The answer to a caller who is not authenticated.
+pub(super) fn refuse(called: Called, challenge: Challenge, log: &mut RequestLog<'_>) -> Response<Body> {
+    failed(called, &challenge.into(), log)
+}
+
+#[allow(clippy::too_many_arguments, reason = "each is a part of one request")]
+async fn answer(
+    site: &Site,
+    found: Option<&Service>,
+    principal: &Principal,
+    called: Called,
+    deadline: Option<Instant>,
+    parts: &Parts,
+    body: Body,
+    log: &mut RequestLog<'_>,
+) -> Result<Response<Body>, Refused> {
+    let Called { package, operation } = called;
+    let Some(operation) = operation else {
+        let [one, other] = Package::ALL.map(Package::service);
+        let message = format!("This server has no such method; its services are {one} and {other}");
+        return Err(Error::new(ErrorKind::MethodNotFound, message).into());
+    };
+    log.set_operation(operation);
+    log.set_generation(package.generation());
+    message::check_encoding(&parts.headers)?;
+    let served = found.map_or(Generations::ALL, Service::generations);
+    generation::check_path(&incoming::asked_version(parts), package.generation(), served)?;
+    let message = message::read(site.body_limit(found), &parts.headers, body).await?;
+    let decoded = package.decode_call(operation, message)?;
+    let found = Found::find(site, found, principal, package.dialect(), decoded, log)?;
+    let checked = found.check(site, principal, log)?;
+    let exchange = found.allow(checked, principal, parts, log);
+    let format = AnswerFormat::Grpc(GrpcFormat { package, deadline });
+    Ok(exchange.answer_as(format, parts, log).await?)
+}
+
+/// A call that ends without an answer: its status comes in the headers.
+fn failed(called: Called, refused: &Refused, log: &mut RequestLog<'_>) -> Response<Body> {
+    let error = refused.challenge.error();
+    let mut ending = Ending::of(called.package, error);
+    if let Some(code) = refused.code {
+        ending.code = code;
+    }
+    let mut response = respond::json(StatusCode::OK, MEDIA_TYPE, Body::empty());
+    response.headers_mut().extend(ending.trailers());
+    message::advise(response.headers_mut());
+    respond::refused(response, &refused.challenge, log)
+}
+
+/// A stream of events. `numbered`: they carry their numbers.
+pub(super) fn stream(
+    stream: EventStream,
+    format: GrpcFormat,
+    numbered: bool,
+    bounds: Bounds,
+    log: StreamLog,
+) -> Response<Body> {
+    let GrpcFormat { package, deadline } = format;
+    let body = event_stream::body(stream, Frames::new(package, numbered, deadline), bounds, log);
+    respond::json(StatusCode::OK, MEDIA_TYPE, body)
+}

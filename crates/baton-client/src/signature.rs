@@ -9,9 +9,10 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use baton_protocol::Generation;
 use baton_protocol::domain::CardSignature;
-use baton_protocol::signature::jws::{Algorithm, ReadSignature, card_payload, read_signature, signing_input};
+use baton_protocol::signature::card::{CardDocument, CardForm, Payload};
+use baton_protocol::signature::jws::{Algorithm, ReadSignature, read_signature, signing_input};
+use baton_protocol::signature::pem;
 use reqwest::Url;
 use serde::Deserialize;
 
@@ -32,6 +33,8 @@ pub enum CardTrust {
         key_id: String,
         /// `ES256`, `EdDSA` or `RS256`.
         algorithm: &'static str,
+        /// What the signature covers.
+        form: CardForm,
     },
     /// None of them could be verified.
     Unverifiable {
@@ -84,6 +87,18 @@ struct KeyTwin {
 const MOST_SIGNATURES: usize = 16;
 
 impl CardKeys {
+    /// Adds one key: a public key in PEM (P-256 or Ed25519), or a JSON Web Key (RFC 7517). If it has no id, it verifies
+    /// signatures whatever key they name.
+    pub fn add_key(mut self, text: &str) -> Result<Self, Error> {
+        let key = match text.trim_start().starts_with('{') {
+            true => serde_json::from_str(text).ok().and_then(Key::read),
+            false => Key::read_pem(text),
+        };
+        let wanted = "expected a public key in PEM or a JSON Web Key, of P-256 (ES256), Ed25519 (EdDSA) or RSA (RS256, not in PEM)";
+        self.keys.push(key.ok_or_else(|| Error::Invalid(wanted.to_owned()))?);
+        Ok(self)
+    }
+
     /// Adds the keys of a JSON Web Key Set (RFC 7517). Keys for other purposes and of other kinds are left out.
     pub fn add_key_set(mut self, json: &str) -> Result<Self, Error> {
         self.keys.extend(read_key_set(json).map_err(Error::Invalid)?);
@@ -101,16 +116,25 @@ impl CardKeys {
         if signatures.is_empty() {
             return CardTrust::Absent;
         }
-        if discovered.generation != Generation::V1 {
-            let reason = "only cards of 1.0 have a rule for what is signed".to_owned();
-            return CardTrust::Unverifiable { reasons: vec![reason] };
+        let unverifiable = |reason: String| CardTrust::Unverifiable { reasons: vec![reason] };
+        let document = match CardDocument::read(&discovered.json) {
+            Ok(document) => document,
+            Err(error) => return unverifiable(error.to_string()),
+        };
+        // The text is what is verified, so the card has to be what it says.
+        if document.card != discovered.card {
+            return unverifiable("the card was changed after it was read".to_owned());
         }
-        let payload = card_payload(&discovered.card);
+        let payloads = document.payloads();
         let mut reasons = Vec::new();
         for signature in signatures.iter().take(MOST_SIGNATURES) {
-            match self.check_one(signature, &payload, caller).await {
-                Ok(read) => {
-                    return CardTrust::Verified { key_id: read.key_id, algorithm: read.algorithm.name() };
+            match self.check_one(signature, &payloads, caller).await {
+                Ok((read, form)) => {
+                    return CardTrust::Verified {
+                        key_id: read.key_id,
+                        algorithm: read.algorithm.name(),
+                        form,
+                    };
                 }
                 Err(reason) => reasons.push(reason),
             }
@@ -121,11 +145,10 @@ impl CardKeys {
     async fn check_one(
         &self,
         signature: &CardSignature,
-        payload: &[u8],
+        payloads: &[Payload],
         caller: &Caller,
-    ) -> Result<ReadSignature, String> {
+    ) -> Result<(ReadSignature, CardForm), String> {
         let read = read_signature(signature).map_err(|error| error.to_string())?;
-        let input = signing_input(&signature.protected, payload);
         let mut keys: Vec<&Key> = self.keys.iter().filter(|key| key.fits(&read)).collect();
         let fetched = match &read.key_url {
             Some(url) if keys.is_empty() => self.fetch(url, caller).await?,
@@ -139,10 +162,13 @@ impl CardKeys {
                 read.algorithm.name()
             ));
         }
-        match keys.iter().any(|key| key.verifies(&input, &read.signature)) {
-            true => Ok(read),
-            false => Err(format!("the signature with key {:?} is wrong", read.key_id)),
+        for Payload { form, bytes } in payloads {
+            let input = signing_input(&signature.protected, bytes);
+            if keys.iter().any(|key| key.verifies(&input, &read.signature)) {
+                return Ok((read, *form));
+            }
         }
+        Err(format!("the signature with key {:?} is wrong", read.key_id))
     }
 
     async fn fetch(&self, url: &str, caller: &Caller) -> Result<Vec<Key>, String> {
@@ -200,8 +226,28 @@ impl Key {
         }
     }
 
+    /// The `SubjectPublicKeyInfo` of a key: its algorithm, which is always the same bytes, and the key itself.
+    fn read_pem(text: &str) -> Option<Self> {
+        const P256: &[u8] = &[
+            0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+            0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+        ];
+        const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+        let (kind, der) = pem::first_block(text)?;
+        if kind != "PUBLIC KEY" {
+            return None;
+        }
+        let material = match (der.strip_prefix(P256), der.strip_prefix(ED25519)) {
+            (Some(point), _) if point.len() == 65 => Material::P256(point.to_vec()),
+            (_, Some(key)) if key.len() == 32 => Material::Ed25519(key.to_vec()),
+            _ => return None,
+        };
+        Some(Key { id: None, material })
+    }
+
+    /// A key without an id is a key that the user gave for this card.
     fn fits(&self, signature: &ReadSignature) -> bool {
-        self.is(&signature.key_id, signature.algorithm)
+        self.algorithm() == signature.algorithm && self.id.as_ref().is_none_or(|id| *id == signature.key_id)
     }
 
     /// Whether it has this name and is for this algorithm.

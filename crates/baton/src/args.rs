@@ -188,6 +188,10 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
+    /// Serve gRPC on the same port, over HTTP/2; the card then gives its address [env: BATON_GRPC].
+    #[arg(long)]
+    grpc: bool,
+
     /// The agent's card, a JSON file of any generation. The server does not start if the card declares something that it
     /// does not have; features that the card does not declare, such as streaming, are switched off. The demo agent's
     /// skills are `task` and `message` [env: BATON_CARD].
@@ -242,6 +246,7 @@ impl Settings {
             ("--tls-key", "tls.key", self.tls_key),
             ("--tls-self-signed", "tls.self_signed", self.tls_self_signed.then(|| "true".to_owned())),
             ("--public-url", "public_url", self.public_url),
+            ("--grpc", "grpc", self.grpc.then(|| "true".to_owned())),
             ("--card", "card.file", self.card),
             ("--trusted-proxy", "trusted_proxies", proxies),
             ("--log-format", "log.format", self.log_format),

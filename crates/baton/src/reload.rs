@@ -1,5 +1,5 @@
-//! SIGHUP: reads the configuration again and applies what can change while serving: cards, limits, users and secrets, the
-//! certificate, whether requests are logged. Files that are written to are opened again.
+//! SIGHUP: reads the configuration again and applies what can change while serving: cards and the key that signs them, limits,
+//! users and secrets, the certificate, whether requests are logged. Files that are written to are opened again.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use baton_protocol::domain::AgentCard;
 use baton_server::Control;
 use baton_server::auth::Chain;
+use baton_server::card::CardSigning;
 use baton_server::tls::TlsOptions;
 
 use crate::config::{self, AgentPlan, AuthPlan, Config, Inputs, Loaded, Problem, Problems};
@@ -38,6 +39,8 @@ pub(crate) struct Reload {
     cards: HashMap<String, AgentCard>,
     /// The current certificate.
     tls: Option<TlsOptions>,
+    /// What signs the cards.
+    signing: Option<CardSigning>,
     /// Where the server listens, which no reload changes.
     address: SocketAddr,
 }
@@ -76,7 +79,8 @@ impl Reload {
         inputs.keep_to(started.file.as_deref());
         let cards = started.agents.iter().map(|plan| (plan.id.clone(), plan.card.clone())).collect();
         let (current, schemes) = (started.config.clone(), std::mem::take(&mut started.auth));
-        Reload { inputs, control, auth, schemes, current, started, cards, tls, address }
+        let signing = started.signing.take();
+        Reload { inputs, control, auth, schemes, current, started, cards, tls, signing, address }
     }
 
     /// Applies everything that can change while serving, or nothing if the new configuration has a mistake.
@@ -111,7 +115,7 @@ impl Reload {
     }
 
     fn apply(&mut self, loaded: Loaded) {
-        let Loaded { config: new, agents, auth, tls, .. } = loaded;
+        let Loaded { config: new, agents, auth, tls, signing, .. } = loaded;
         let mut applied = config::changes(&self.current, &new).live;
         let mut waiting = config::changes(&self.started.config, &new).restart;
         self.follow_auth(&new, &auth, &mut applied, &mut waiting);
@@ -134,6 +138,11 @@ impl Reload {
             Certificate::Same => {}
             Certificate::Replaced => applied.push("tls".to_owned()),
             Certificate::Waits => waiting.push("tls".to_owned()),
+        }
+        match self.replace_signing(signing) {
+            Ok(false) => {}
+            Ok(true) => applied.push("signing".to_owned()),
+            Err(()) => waiting.push("signing".to_owned()),
         }
         self.control.set_options(new.engine_options());
         self.control.log_requests(*new.log.requests);
@@ -200,6 +209,20 @@ impl Reload {
             }
             _ => Certificate::Waits,
         }
+    }
+
+    /// Whether it was replaced. `Err` if that needs a restart, since a public URL does.
+    fn replace_signing(&mut self, new: Option<CardSigning>) -> Result<bool, ()> {
+        let is_same = match (&self.signing, &new) {
+            (None, None) => true,
+            (Some(old), Some(new)) => old.is_same(new),
+            _ => false,
+        };
+        if !is_same {
+            self.control.sign_cards(new.clone()).map_err(drop)?;
+            self.signing = new;
+        }
+        Ok(!is_same)
     }
 
     fn replace_card(&mut self, new: &AgentPlan) -> Card {

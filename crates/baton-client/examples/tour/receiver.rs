@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::{Outcome, check};
 
 /// Agents call within milliseconds; whoever waits this long waits in vain.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A webhook that comes with a message is called, with the token, until the task has ended.
 pub(crate) async fn receive(client: &Client) -> Outcome {

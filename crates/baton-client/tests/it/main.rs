@@ -23,6 +23,8 @@ mod operations;
 mod recovery;
 /// Signed cards.
 mod signatures;
+/// The signed cards of a Baton server.
+mod signed_server;
 /// States that are none of the eight.
 mod states;
 /// Streams: cut, resumed, polled; every event once.

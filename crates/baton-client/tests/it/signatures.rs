@@ -14,7 +14,8 @@ use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use baton_client::protocol::domain::{AgentCard, CardSignature};
-use baton_client::protocol::signature::jws::{card_payload, signing_input};
+use baton_client::protocol::signature::card::{CardDocument, CardForm};
+use baton_client::protocol::signature::jws::signing_input;
 use baton_client::protocol::wire::{card, v1};
 use baton_client::{CardKeys, CardTrust, Client, Discovered, Origin};
 
@@ -56,7 +57,7 @@ impl Signer {
 
     fn sign(&self, header: &str, card: &AgentCard) -> CardSignature {
         let protected = URL_SAFE_NO_PAD.encode(header);
-        let input = signing_input(&protected, &card_payload(card));
+        let input = signing_input(&protected, &payload(card));
         let random = SystemRandom::new();
         let signature = match self {
             Signer::P256(pair) => pair.sign(&random, &input).unwrap().as_ref().to_vec(),
@@ -71,6 +72,14 @@ impl Signer {
     }
 }
 
+/// The specification's form of a card.
+fn payload(card: &AgentCard) -> Vec<u8> {
+    let mut json = Vec::new();
+    v1::write_card(&mut json, card);
+    let document = CardDocument::read(std::str::from_utf8(&json).unwrap()).unwrap();
+    document.payloads().remove(0).bytes
+}
+
 fn unsigned() -> AgentCard {
     card::read_any(&card_for("http://127.0.0.1:1")).unwrap().1
 }
@@ -83,6 +92,10 @@ async fn served(card: &AgentCard) -> Discovered {
     let file = folder.path().join("card.json");
     std::fs::write(&file, json).unwrap();
     Client::builder().discover(file.to_str().unwrap()).await.unwrap()
+}
+
+fn verified(key_id: &str, algorithm: &'static str) -> CardTrust {
+    CardTrust::Verified { key_id: key_id.to_owned(), algorithm, form: CardForm::V1 }
 }
 
 fn reasons(trust: CardTrust) -> String {
@@ -102,13 +115,13 @@ async fn p09_a_good_signature_is_verified_and_a_changed_card_is_not() {
         let header = format!(r#"{{"alg":"{algorithm}","kid":"k1","typ":"JOSE"}}"#);
         card.signatures = vec![signer.sign(&header, &card)];
         let trust = builder.verify_card(&served(&card).await, &keys).await;
-        assert_eq!(trust, CardTrust::Verified { key_id: "k1".to_owned(), algorithm });
+        assert_eq!(trust, verified("k1", algorithm));
         // One good signature is enough, and a bad one beside it does no harm.
         let mut rotated = card.clone();
         let unknown = format!(r#"{{"alg":"{algorithm}","kid":"older"}}"#);
         rotated.signatures.insert(0, signer.sign(&unknown, &card));
         let trust = builder.verify_card(&served(&rotated).await, &keys).await;
-        assert!(matches!(trust, CardTrust::Verified { .. }), "{trust:?}");
+        assert_eq!(trust, verified("k1", algorithm), "not by the signature that names another key");
         let mut changed = card.clone();
         changed.interfaces[0].url = "https://evil.example".to_owned();
         let trust = builder.verify_card(&served(&changed).await, &keys).await;
@@ -160,7 +173,7 @@ async fn p09_keys_are_fetched_from_trusted_servers_only() {
     assert_eq!(asked.load(Ordering::Relaxed), 0);
     let trusting = CardKeys::default().trust_key_server(Origin::parse(&url).unwrap());
     let trust = builder.verify_card(&card, &trusting).await;
-    assert_eq!(trust, CardTrust::Verified { key_id: "k1".to_owned(), algorithm });
+    assert_eq!(trust, verified("k1", algorithm));
 }
 
 /// Signed three times by the Python SDK (a2a-sdk 1.3.0), once with each algorithm.
@@ -174,12 +187,62 @@ async fn p09_signatures_of_the_python_sdk_are_verified() {
     let whole = Discovered::from_json(fixture("python-1.3.0.json")).unwrap();
     assert_eq!(whole.card.signatures.len(), 3);
     for (at, key_id, algorithm) in [(0, "es", "ES256"), (1, "ed", "EdDSA"), (2, "rs", "RS256")] {
-        let mut one = whole.clone();
-        one.card.signatures = vec![whole.card.signatures[at].clone()];
-        let verified = CardTrust::Verified { key_id: key_id.to_owned(), algorithm };
-        assert_eq!(Client::builder().verify_card(&one, &keys).await, verified);
-        one.card.skills[0].name.push('!');
-        let trust = Client::builder().verify_card(&one, &keys).await;
+        let mut one: serde_json::Value = serde_json::from_str(&whole.json).unwrap();
+        one["signatures"] = serde_json::json!([one["signatures"][at]]);
+        let read = |card: &serde_json::Value| Discovered::from_json(card.to_string()).unwrap();
+        let trust = Client::builder().verify_card(&read(&one), &keys).await;
+        assert_eq!(trust, verified(key_id, algorithm));
+        one["skills"][0]["name"] = "another".into();
+        let trust = Client::builder().verify_card(&read(&one), &keys).await;
         assert!(reasons(trust).contains("is wrong"), "{algorithm}");
     }
+}
+
+/// Readers disagree about which of two members counts, so one could be signed and the other one used.
+#[tokio::test]
+async fn p09_a_card_with_a_member_twice_is_not_verified() {
+    let (algorithm, signer) = Signer::all().remove(1);
+    let keys = CardKeys::default().add_key_set(&signer.keys()).unwrap();
+    let mut card = unsigned();
+    card.signatures = vec![signer.sign(&format!(r#"{{"alg":"{algorithm}","kid":"k1"}}"#), &card)];
+    let good = served(&card).await;
+    assert!(matches!(Client::builder().verify_card(&good, &keys).await, CardTrust::Verified { .. }));
+    let mut twice = good.clone();
+    twice.json = good.json.replacen('{', r#"{"x":{"y":1,"y":2},"#, 1);
+    let trust = Client::builder().verify_card(&twice, &keys).await;
+    assert!(reasons(trust).contains("duplicate key"));
+}
+
+#[tokio::test]
+async fn p09_a_single_key_verifies_whatever_key_is_named() {
+    let (algorithm, signer) = Signer::all().remove(0);
+    let set: serde_json::Value = serde_json::from_str(&signer.keys()).unwrap();
+    let mut key = set["keys"][0].clone();
+    key.as_object_mut().unwrap().remove("kid");
+    let keys = CardKeys::default().add_key(&key.to_string()).unwrap();
+    let mut card = unsigned();
+    card.signatures = vec![signer.sign(&format!(r#"{{"alg":"{algorithm}","kid":"whatever"}}"#), &card)];
+    let trust = Client::builder().verify_card(&served(&card).await, &keys).await;
+    assert_eq!(trust, verified("whatever", algorithm));
+    let pem = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEdIG/yhOGzHyrVHPx/keic8sJUe3e\n0iY6fymNADGqtK1fEicwcQ4q2ygelsWXgEI8ZE5qK7pcl/iTZPP5HG62gw==\n-----END PUBLIC KEY-----";
+    CardKeys::default().add_key(pem).unwrap();
+    for bad in ["", "{}", &pem.replace("PUBLIC", "PRIVATE"), &pem.replacen('M', "N", 1)] {
+        CardKeys::default().add_key(bad).unwrap_err();
+    }
+}
+
+/// Every part of such a card may be nested as deep as JSON may be, and then the whole is deeper.
+#[tokio::test]
+async fn p09_a_card_that_is_nested_too_deep_is_not_verified_and_does_no_harm() {
+    let (algorithm, signer) = Signer::all().remove(1);
+    let keys = CardKeys::default().add_key_set(&signer.keys()).unwrap();
+    let mut card = unsigned();
+    card.signatures = vec![signer.sign(&format!(r#"{{"alg":"{algorithm}","kid":"k1"}}"#), &card)];
+    let params = format!(r#"{{"a":{}1{}}}"#, "[".repeat(99), "]".repeat(99));
+    let extension = format!(r#""capabilities":{{"extensions":[{{"uri":"urn:x","params":{params}}}]"#);
+    let json = served(&card).await.json.replacen(r#""capabilities":{"#, &format!("{extension},"), 1);
+    let deep = Discovered::from_json(json.replacen(",}", "}", 1)).unwrap();
+    assert_eq!(deep.card.capabilities.extensions.len(), 1);
+    let trust = Client::builder().verify_card(&deep, &keys).await;
+    assert!(reasons(trust).contains("nested deeper"));
 }

@@ -46,11 +46,18 @@ pub(crate) use checks;
 
 /// Everything that is wrong with a card by the schema of 1.0, one sentence each.
 pub fn card_problems(card: &Value) -> Vec<String> {
-    let sentence = |found: crate::acts::assertion::Mismatch| {
-        let place = if found.path.is_empty() { "the card" } else { &found.path };
-        format!("{place}: expected {}, found {}", found.expected, found.actual)
-    };
     v1::card::problems(card).into_iter().map(sentence).collect()
+}
+
+/// The same, and what is unsafe about it: open addresses, secrets, signatures that nobody can read.
+pub fn card_lint(card: &Value) -> Vec<String> {
+    let found = v1::card::problems(card).into_iter().chain(v1::card_security::problems(card));
+    found.map(sentence).collect()
+}
+
+fn sentence(found: crate::acts::assertion::Mismatch) -> String {
+    let place = if found.path.is_empty() { "the card" } else { &found.path };
+    format!("{place}: expected {}, found {}", found.expected, found.actual)
 }
 
 /// Every area.

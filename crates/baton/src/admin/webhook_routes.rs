@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Refused;
 use super::listener::json;
-use super::webhooks::{self, WhichWebhooks, Whose};
+use super::webhooks::{self, Parameters, WhichWebhooks, Whose};
 
 pub(super) fn routes(webhooks: Webhooks) -> Router {
     Router::new()
@@ -23,52 +23,41 @@ pub(super) fn routes(webhooks: Webhooks) -> Router {
         .with_state(webhooks)
 }
 
-type Asked<T> = Result<Query<T>, QueryRejection>;
+/// The parameters of a call.
+type Asked = Result<Query<Parameters>, QueryRejection>;
 
-async fn list(State(webhooks): State<Webhooks>, which: Asked<WhichWebhooks>) -> Response<Body> {
-    match which {
-        Ok(Query(which)) => answer(webhooks::list(&webhooks, &which).await),
-        Err(bad) => misunderstood(&bad),
+async fn list(State(webhooks): State<Webhooks>, which: Asked) -> Response<Body> {
+    match read(which, WhichWebhooks::from_query) {
+        Ok(which) => answer(webhooks::list(&webhooks, &which).await),
+        Err(bad) => misunderstood(bad),
     }
 }
 
-async fn show(
-    State(webhooks): State<Webhooks>,
-    Path(name): Path<String>,
-    whose: Asked<Whose>,
-) -> Response<Body> {
-    match whose {
-        Ok(Query(whose)) => answer(webhooks::show(&webhooks, &name, &whose).await),
-        Err(bad) => misunderstood(&bad),
+async fn show(State(webhooks): State<Webhooks>, Path(name): Path<String>, whose: Asked) -> Response<Body> {
+    match read(whose, Whose::from_query) {
+        Ok(whose) => answer(webhooks::show(&webhooks, &name, &whose).await),
+        Err(bad) => misunderstood(bad),
     }
 }
 
-async fn replay(
-    State(webhooks): State<Webhooks>,
-    Path(name): Path<String>,
-    whose: Asked<Whose>,
-) -> Response<Body> {
-    match whose {
-        Ok(Query(whose)) => answer(webhooks::replay(&webhooks, &name, &whose).await),
-        Err(bad) => misunderstood(&bad),
+async fn replay(State(webhooks): State<Webhooks>, Path(name): Path<String>, whose: Asked) -> Response<Body> {
+    match read(whose, Whose::from_query) {
+        Ok(whose) => answer(webhooks::replay(&webhooks, &name, &whose).await),
+        Err(bad) => misunderstood(bad),
     }
 }
 
-async fn replay_failed(State(webhooks): State<Webhooks>, which: Asked<WhichWebhooks>) -> Response<Body> {
-    match which {
-        Ok(Query(which)) => answer(webhooks::replay_failed(&webhooks, &which).await),
-        Err(bad) => misunderstood(&bad),
+async fn replay_failed(State(webhooks): State<Webhooks>, which: Asked) -> Response<Body> {
+    match read(which, WhichWebhooks::from_query) {
+        Ok(which) => answer(webhooks::replay_failed(&webhooks, &which).await),
+        Err(bad) => misunderstood(bad),
     }
 }
 
-async fn disable(
-    State(webhooks): State<Webhooks>,
-    Path(name): Path<String>,
-    whose: Asked<Whose>,
-) -> Response<Body> {
-    match whose {
-        Ok(Query(whose)) => answer(webhooks::disable(&webhooks, &name, &whose).await),
-        Err(bad) => misunderstood(&bad),
+async fn disable(State(webhooks): State<Webhooks>, Path(name): Path<String>, whose: Asked) -> Response<Body> {
+    match read(whose, Whose::from_query) {
+        Ok(whose) => answer(webhooks::disable(&webhooks, &name, &whose).await),
+        Err(bad) => misunderstood(bad),
     }
 }
 
@@ -87,6 +76,11 @@ fn answer(done: Result<impl Serialize, WebhookError>) -> Response<Body> {
     json(status, &Refused { error: error.to_string() })
 }
 
-fn misunderstood(bad: &QueryRejection) -> Response<Body> {
-    json(StatusCode::BAD_REQUEST, &Refused { error: bad.body_text() })
+fn read<T>(asked: Asked, from_query: fn(Parameters) -> Result<T, String>) -> Result<T, String> {
+    let Ok(Query(parameters)) = asked else { return Err("the query cannot be read".to_owned()) };
+    from_query(parameters)
+}
+
+fn misunderstood(error: String) -> Response<Body> {
+    json(StatusCode::BAD_REQUEST, &Refused { error })
 }

@@ -3,7 +3,7 @@
 use baton_protocol::domain::Timestamp;
 use baton_server::store::WebhookState;
 use baton_server::{
-    Replayed, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookStatus, Webhooks,
+    Replayed, SwitchedOff, WebhookError, WebhookFilter, WebhookGroup, WebhookName, WebhookStatus, Webhooks,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,8 @@ pub(crate) struct Webhook {
     /// RFC 3339, like the other times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created: Option<String>,
-    /// `open`, `failing` (open, and the last call has failed), `failed` or `disabled`.
+    /// `open`, `failing` (open, and the last call has failed), `failed`, `gone` (its receiver answered 410) or `disabled` (by
+    /// the operator).
     pub(crate) state: String,
     /// A call is under way, or waits for its host.
     pub(crate) busy: bool,
@@ -49,9 +50,10 @@ pub(crate) struct Webhook {
     /// When it is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) due: Option<String>,
-    /// When it failed for good or was disabled.
+    /// When it failed for good or was switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
+    /// Why, or why the last call of an open one has failed, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// The task was kept when the webhook failed: it can be sent even if the task is gone.
@@ -65,7 +67,8 @@ impl Webhook {
             WebhookState::Open => "open",
             WebhookState::Finished => "finished",
             WebhookState::Failed => "failed",
-            WebhookState::Disabled => "disabled",
+            WebhookState::Disabled if status.off == Some(SwitchedOff::Operator) => "disabled",
+            WebhookState::Disabled => "gone",
         };
         let time = |at: Option<Timestamp>| at.map(time_text);
         Webhook {
@@ -94,8 +97,7 @@ impl Webhook {
 }
 
 /// Which webhooks to list or to replay, and the page.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WhichWebhooks {
     pub(crate) state: Option<Group>,
     pub(crate) owner: Option<String>,
@@ -105,8 +107,7 @@ pub(crate) struct WhichWebhooks {
     pub(crate) after: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Open,
     /// Open ones whose last call has failed.
@@ -115,8 +116,7 @@ pub(crate) enum Group {
 }
 
 /// Where a webhook is, if its name alone does not say it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, clap::Args)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct Whose {
     /// The owner, if several have tasks with this id.
     #[arg(long)]
@@ -231,7 +231,44 @@ impl Done {
     }
 }
 
+/// The parameters of a query, as they came.
+pub(crate) type Parameters = Vec<(String, String)>;
+
+/// Reads a query with these parameters, each at most once. `Err` is a sentence for whoever made the call.
+fn read_query(parameters: Parameters, known: &mut [(&str, &mut Option<String>)]) -> Result<(), String> {
+    for (name, value) in parameters {
+        let Some(at) = known.iter().position(|(known, _)| *known == name) else {
+            let names: Vec<_> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
+            return Err(format!("`{name}` is not a parameter of this call, which has {}", names.join(", ")));
+        };
+        if known[at].1.replace(value).is_some() {
+            return Err(format!("the parameter `{name}` is there twice"));
+        }
+    }
+    Ok(())
+}
+
 impl WhichWebhooks {
+    /// No filter: all webhooks.
+    pub(crate) fn is_all(&self) -> bool {
+        let WhichWebhooks { state, owner, task, host, after: _ } = self;
+        state.is_none() && owner.is_none() && task.is_none() && host.is_none()
+    }
+
+    pub(crate) fn from_query(parameters: Parameters) -> Result<Self, String> {
+        let (mut which, mut state) = (Self::default(), None);
+        let known = &mut [
+            ("state", &mut state),
+            ("owner", &mut which.owner),
+            ("task", &mut which.task),
+            ("host", &mut which.host),
+            ("after", &mut which.after),
+        ];
+        read_query(parameters, known)?;
+        which.state = state.as_deref().map(Group::from_name).transpose()?;
+        Ok(which)
+    }
+
     /// As a query.
     pub(crate) fn query(&self) -> [(&'static str, Option<&str>); 5] {
         [
@@ -257,6 +294,16 @@ impl WhichWebhooks {
 }
 
 impl Group {
+    const ALL: [Group; 3] = [Group::Open, Group::Failing, Group::Failed];
+
+    fn from_name(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|group| group.name() == text);
+        found.ok_or_else(|| {
+            let [open, failing, failed] = Self::ALL.map(Self::name);
+            format!("`state` is `{open}`, `{failing}` or `{failed}`, not `{text}`")
+        })
+    }
+
     fn name(self) -> &'static str {
         match self {
             Group::Open => "open",
@@ -267,6 +314,14 @@ impl Group {
 }
 
 impl Whose {
+    pub(crate) fn from_query(parameters: Parameters) -> Result<Self, String> {
+        let mut whose = Self::default();
+        let known =
+            &mut [("owner", &mut whose.owner), ("agent", &mut whose.agent), ("tenant", &mut whose.tenant)];
+        read_query(parameters, known)?;
+        Ok(whose)
+    }
+
     /// As a query.
     pub(crate) fn query(&self) -> [(&'static str, Option<&str>); 3] {
         [

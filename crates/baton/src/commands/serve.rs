@@ -36,6 +36,7 @@ use crate::signals::{Hangups, Signals};
 use self::first_call::{curl_line, send_line};
 use self::keys::Keys;
 use self::store::Opened;
+use self::webhooks::Webhooks;
 
 pub(crate) async fn run(settings: Settings) -> Result<(), Failure> {
     Box::pin(serve(settings.into_inputs())).await
@@ -81,7 +82,8 @@ async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
         false => None,
     };
     let tls = loaded.tls.clone().or_else(|| self_signed.as_ref().map(|made| made.options.clone()));
-    let push = webhooks::options(&loaded, &addresses);
+    let webhooks = Webhooks::of(&loaded, &addresses);
+    let push = webhooks.options(&loaded);
     let server = build(&loaded, auth.clone(), opened, tls.clone(), push).await?;
     let metrics_listener = bind_metrics(config).await?;
     let listener = bind(config, &addresses).await?;
@@ -98,7 +100,7 @@ async fn serve(mut inputs: Inputs) -> Result<(), Failure> {
     let stop = CancellationToken::new();
     let reached_at = (&*url_of(config, address), trusted);
     keys.serve_admin(&loaded, &store_url, reached_at, server.webhooks(), stop.clone())?;
-    welcome(address, &loaded, &store_url, trusted);
+    welcome(address, &loaded, &store_url, &webhooks, trusted);
 
     let drain = *config.drain;
     let reload = Reload::new(inputs, server.control(), auth, loaded, tls, address);
@@ -145,6 +147,13 @@ async fn build(
     }
     if let Some(tls) = tls {
         builder = builder.tls(tls);
+    }
+    if let Some(signing) = &loaded.signing {
+        builder = builder.sign_cards(signing.clone());
+    }
+    #[cfg(feature = "grpc")]
+    if *config.grpc {
+        builder = builder.grpc();
     }
     if let Some(keys) = &loaded.master_keys {
         builder = builder.master_key(keys.clone());
@@ -329,7 +338,13 @@ fn tell(line: &str, log: impl FnOnce()) {
 
 /// Prints addresses and an example to stdout, and logs the address. If stdout and stderr are the same terminal, the log
 /// line is left out. `trusted` is the certificate that clients have to be told to trust, if it is one of our own.
-fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl, trusted: Option<&Path>) {
+fn welcome(
+    address: SocketAddr,
+    loaded: &Loaded,
+    store: &StoreUrl,
+    webhooks: &Webhooks,
+    trusted: Option<&Path>,
+) {
     let Loaded { config, agents, file, .. } = loaded;
     let version = env!("CARGO_PKG_VERSION");
     if !(io::stdout().is_terminal() && io::stderr().is_terminal()) {
@@ -372,6 +387,7 @@ fn welcome(address: SocketAddr, loaded: &Loaded, store: &StoreUrl, trusted: Opti
         StoreUrl::Sqlite(_) => String::new(),
     };
     text += &format!("  store      {store}{kept}\n");
+    text += &format!("  webhooks   {}\n", webhooks.told(loaded));
     if let Some(trusted) = trusted {
         text +=
             &format!("  tls        self-signed, for trying: clients have to trust {}\n", trusted.display());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use baton_protocol::domain::{AgentCard, AgentSkill};
 use baton_server::Limits;
+use baton_server::card::GrpcAddress;
 use baton_server::{Mount, Server, Skill, StartError};
 
 use super::auth::AuthPlan;
@@ -15,13 +16,16 @@ use super::handler::{handler_of, missing_script};
 use super::problem::{Problem, Problems};
 use super::schema::{self, AgentAddress, AgentLimits, Card, Config};
 use super::setting::{Place, Setting, Source};
-use super::value::Requirement;
+use super::value::{CardGrpc, Requirement};
 use crate::agents::demo::{self, Profile};
 use crate::agents::exec::flags::ExecFlags;
 use crate::agents::exec::{self, MOST_PROGRAMS};
 
 /// The id of the agent at the root. Stores keep its tasks under this id, so it must not change.
 pub(crate) const ROOT: &str = "default";
+
+/// The member of a card's capabilities that declares webhooks, in both spellings that are read.
+const PUSH: [&str; 2] = ["pushNotifications", "push_notifications"];
 
 /// One agent, ready to be mounted.
 #[derive(Debug, Clone)]
@@ -36,6 +40,7 @@ pub(crate) struct AgentPlan {
     card_file: Option<CardFile>,
     source: Source,
     extended: Option<ExtendedCard>,
+    grpc: GrpcAddress,
 }
 
 /// The card for authenticated callers. A reload replaces it.
@@ -70,7 +75,22 @@ pub(crate) fn plan(
         let plan = planner.agent(agent);
         plans.extend(plan.and_then(|plan| planner.guarded(plan, &agent.card, &agent.require)));
     }
+    if *config.push.enabled == Some(true) {
+        warnings.extend(plans.iter().filter_map(without_webhooks));
+    }
     plans
+}
+
+/// A warning for whoever has switched webhooks on, if the file of the agent's card says nothing of them.
+fn without_webhooks(plan: &AgentPlan) -> Option<String> {
+    let says_nothing = |file: &&CardFile| !PUSH.iter().any(|member| file.names(member));
+    let file = plan.card_file.as_ref().filter(says_nothing).filter(|_| !plan.takes_webhooks())?;
+    let [member, _] = PUSH;
+    let text = format!(
+        "`push.enabled` is on, but this card does not declare webhooks: add `\"{member}\": true` to its `capabilities`, or \
+         `\"{member}\": false` if that is meant"
+    );
+    Some(Problem::in_file(file.place_of("capabilities"), "", text).to_string())
 }
 
 struct Planner<'a> {
@@ -117,8 +137,7 @@ impl Planner<'_> {
             }
             None => demo::card(profile.unwrap_or(Profile::Full)),
         };
-        let Base { id, limits, address, source } = base;
-        Some(AgentPlan { id, card, limits, address, skills: None, card_file, source, extended: None })
+        Some(AgentPlan::new(base, card, None, card_file))
     }
 
     /// Adds what callers need, and the card for those who have it.
@@ -138,6 +157,11 @@ impl Planner<'_> {
             let text = "the card's file has `securityRequirements`; write it there";
             self.refuse(require.source(), "require", text);
         }
+        plan.grpc = match *card.grpc {
+            None | Some(CardGrpc::HostPort) => GrpcAddress::HostPort,
+            Some(CardGrpc::Url) => GrpcAddress::Url,
+            Some(CardGrpc::Off) => GrpcAddress::Hidden,
+        };
         if let Some(path) = card.extended.as_ref() {
             let file = self.read_card(path, card.extended.source(), "card.extended")?;
             plan.extended = Some(ExtendedCard(Arc::new(ArcSwap::from_pointee(file.card))));
@@ -169,7 +193,7 @@ impl Planner<'_> {
         self.limit_programs(&mut limits);
         let id = flags.agent_id(typed);
         let skills = Some(vec![SkillPlan { skill, default: true }]);
-        Some(AgentPlan { id, card, limits, address, skills, card_file, source: flag, extended: None })
+        Some(AgentPlan::new(Base { id, limits, address, source: flag }, card, skills, card_file))
     }
 
     fn agent(&mut self, agent: &schema::Agent) -> Option<AgentPlan> {
@@ -206,7 +230,7 @@ impl Planner<'_> {
         if ids.len() < skills.len() {
             return None;
         }
-        Some(AgentPlan { id, card, limits, address, skills: Some(skills), card_file, source, extended: None })
+        Some(AgentPlan::new(Base { id, limits, address, source }, card, Some(skills), card_file))
     }
 
     /// `Some(None)`: no card file. `None`: there is one, but it cannot be used.
@@ -357,9 +381,16 @@ fn first_source(card: &Card) -> Source {
 }
 
 impl AgentPlan {
+    fn new(base: Base, card: AgentCard, skills: Option<Vec<SkillPlan>>, card_file: Option<CardFile>) -> Self {
+        let Base { id, limits, address, source } = base;
+        let (extended, grpc) = (None, GrpcAddress::default());
+        AgentPlan { id, card, limits, address, skills, card_file, source, extended, grpc }
+    }
+
     /// The agent for the server's builder.
     pub(crate) fn mount(&self) -> Mount {
         let mount = Mount::new(&self.id, self.card.clone()).limits(self.limits.clone());
+        let mount = mount.grpc_address(self.grpc);
         let mount = match &self.address {
             AgentAddress::Root => mount,
             AgentAddress::Path(path) => mount.path(path),
@@ -434,6 +465,11 @@ impl AgentPlan {
         }
     }
 
+    /// Whether its card leaves webhooks to the server, or declares them.
+    pub(crate) fn takes_webhooks(&self) -> bool {
+        self.card.capabilities.push_notifications != Some(false)
+    }
+
     pub(crate) fn is_demo(&self) -> bool {
         self.skills.is_none()
     }
@@ -448,6 +484,8 @@ pub(crate) async fn trial_build(
 ) {
     let host = || {
         let host = Server::host().auth(auth.chain());
+        #[cfg(feature = "grpc")]
+        let host = if *config.grpc { host.grpc() } else { host };
         // Unless it is said, it depends on the addresses, which are not known yet.
         let may_push = *config.push.enabled != Some(false);
         if may_push { host.push(config.push.options(false)) } else { host }

@@ -43,6 +43,11 @@ impl CardFile {
         self.place_of(path.rsplit('.').next().unwrap_or_default())
     }
 
+    /// Whether it has a member of this name.
+    pub(crate) fn names(&self, member: &str) -> bool {
+        self.text.contains(&format!("\"{member}\""))
+    }
+
     /// The line that contains a quoted text: a member's name or an id. Line 0, the whole file, if there is none.
     pub(crate) fn place_of(&self, quoted: &str) -> Place {
         let wanted = serde_json::Value::from(quoted).to_string();

@@ -34,7 +34,7 @@ pub(crate) fn between(old: &Config, new: &Config) -> Changes {
         }
         match effect(key) {
             Effect::Live => changes.live.push(key.clone()),
-            Effect::OnTheCard | Effect::OfTls => {}
+            Effect::OnTheCard | Effect::WithFiles => {}
             Effect::Auth => changes.auth.push(key.clone()),
             Effect::Restart => changes.restart.push(key.clone()),
         }
@@ -51,7 +51,7 @@ enum Effect {
     OnTheCard,
     Auth,
     /// Compared as a whole, with the files.
-    OfTls,
+    WithFiles,
     Restart,
 }
 
@@ -64,12 +64,14 @@ fn effect(path: &str) -> Effect {
     };
     match path.split_once('.') {
         Some(("limits" | "retention", _) | ("log", "requests")) => Effect::Live,
+        Some(("card", "grpc")) => Effect::Restart,
         Some(("card", _) | ("auth", "require")) => Effect::OnTheCard,
         // The keys of the store are opened with it.
         Some(("auth", "api_key.max_keys")) => Effect::Restart,
         Some(("auth", _)) => Effect::Auth,
         None if path == "require" => Effect::OnTheCard,
-        Some(("tls", key)) if !matches!(key, "hsts" | "self_signed") => Effect::OfTls,
+        Some(("tls", key)) if !matches!(key, "hsts" | "self_signed") => Effect::WithFiles,
+        Some(("signing", _)) => Effect::WithFiles,
         Some((table, key)) if table.starts_with("skill[") && OF_A_SKILL.contains(&key) => Effect::OnTheCard,
         _ => Effect::Restart,
     }

@@ -10,6 +10,7 @@ use super::value::{ClientCerts, Value as _};
 pub(crate) fn rules(config: &Config, problems: &mut Problems) {
     let mut rules = Rules { config, problems, prefix: "" };
     rules.tls();
+    rules.grpc();
     rules.pages();
     rules.card(&config.card);
     rules.skills(&config.skills);
@@ -59,6 +60,25 @@ impl Rules<'_> {
             let text =
                 "without effect: `tls.client_certs` is \"off\"; set it to \"optional\" or \"required\"";
             self.refuse(tls.client_ca.source(), "tls.client_ca", text);
+        }
+    }
+
+    fn grpc(&mut self) {
+        let config = self.config;
+        if *config.grpc && cfg!(not(feature = "grpc")) {
+            self.refuse(config.grpc.source(), "grpc", "this binary was built without gRPC");
+        }
+        if *config.grpc {
+            return;
+        }
+        let text = "without effect: `grpc` is off; set `grpc = true` (--grpc)";
+        if config.card.grpc.is_some() {
+            self.refuse(config.card.grpc.source(), "card.grpc", text);
+        }
+        for agent in &config.agents {
+            if agent.card.grpc.is_some() {
+                self.refuse(agent.card.grpc.source(), "agent.card.grpc", text);
+            }
         }
     }
 

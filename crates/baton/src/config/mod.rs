@@ -14,6 +14,7 @@
 //! | `master_key` | the key that encrypts the secrets in the store |
 //! | `bounds` | the library's option types, filled in |
 //! | `tls` | the certificate and the key |
+//! | `signing` | the key that signs cards |
 
 mod agents;
 mod auth;
@@ -35,6 +36,7 @@ mod problem;
 mod schema;
 mod setting;
 mod show;
+mod signing;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -58,6 +60,7 @@ use std::sync::Arc;
 
 use baton_server::MasterKeys;
 use baton_server::auth::KeySet;
+use baton_server::card::CardSigning;
 use baton_server::tls::TlsOptions;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
@@ -115,6 +118,8 @@ pub(crate) struct Loaded {
     pub(crate) tls: Option<TlsOptions>,
     /// What encrypts the secrets in the store, if anything does.
     pub(crate) master_keys: Option<MasterKeys>,
+    /// What signs the cards, if they are signed.
+    pub(crate) signing: Option<CardSigning>,
     /// Warnings: suspicious, but allowed.
     pub(crate) warnings: Vec<String>,
 }
@@ -265,6 +270,7 @@ impl Inputs {
         check::rules(&config, &mut problems);
         let auth = auth::plan(&config, &self.variables, self.stored_keys.as_ref(), running, &mut problems);
         let master_keys = master_key::read(&config, &self.variables, &mut problems);
+        let signing = signing::read(&config, &self.variables, &mut problems, &mut warnings);
         let mut agents = agents::plan(&config, self.profile, &self.exec, &mut problems, &mut warnings);
         let listening = Listening::of(&config, &auth, &agents);
         listening::check(&config, &listening, &mut problems);
@@ -277,7 +283,7 @@ impl Inputs {
             let store = StoreUrl::Sqlite(served.store());
             config.store.url.replace(store, Source::Default);
         }
-        (Loaded { config, agents, auth, listening, file, tls: None, master_keys, warnings }, problems)
+        (Loaded { config, agents, auth, listening, file, tls: None, master_keys, signing, warnings }, problems)
     }
 
     /// The file, and the flag or variable that named it.

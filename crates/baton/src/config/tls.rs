@@ -78,12 +78,12 @@ fn text<T>(setting: &Setting<T>, key: &str, file: &Path, problems: &mut Problems
 }
 
 #[cfg(unix)]
-fn is_for_everybody(file: &Path) -> bool {
+pub(super) fn is_for_everybody(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_for_everybody(_: &Path) -> bool {
+pub(super) fn is_for_everybody(_: &Path) -> bool {
     false
 }

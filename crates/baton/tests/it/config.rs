@@ -383,6 +383,35 @@ async fn p08_a_card_file_need_not_say_where_its_agent_listens() {
     assert!(said.contains("description is required") && !said.contains("Invalid response"), "{said}");
 }
 
+/// A card file has to declare webhooks, which is easily forgotten.
+#[test]
+fn s14_whoever_switches_webhooks_on_is_warned_of_a_card_that_does_not_declare_them() {
+    let folder = Folder::with("card = \"card.json\"\n[[skill]]\nid = \"s\"\nbuiltin = \"echo\"\n");
+    let warnings = |capabilities: &str, enabled: &str| {
+        let card = format!(
+            "{{\"name\":\"N\",\"description\":\"d\",\"version\":\"1\",\n\"capabilities\":{{{capabilities}}}}}"
+        );
+        fs::write(folder.path("card.json"), card).unwrap();
+        let mut check = folder.baton(&["serve", "config", "check"]);
+        let (code, said) = finished(check.env("BATON_PUSH_ENABLED", enabled));
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    assert_eq!(
+        warnings("", "true"),
+        "warning: card.json, line 2: `push.enabled` is on, but this card does not declare webhooks: add \
+         `\"pushNotifications\": true` to its `capabilities`, or `\"pushNotifications\": false` if that is meant\n"
+    );
+    for (capabilities, enabled) in [
+        ("", ""),
+        ("", "false"),
+        ("\"pushNotifications\":true", "true"),
+        ("\"pushNotifications\":false", "true"),
+    ] {
+        assert_eq!(warnings(capabilities, enabled), "", "{capabilities} {enabled}");
+    }
+}
+
 /// A card that names some versions switches the others off, and the server says so at start.
 #[tokio::test]
 async fn s03_the_card_decides_which_generations_are_served() {

@@ -126,15 +126,17 @@ async fn s14_an_operator_sees_webhooks_and_replays_and_disables_them() {
         (&open["task"], &open["state"], &open["attempts"]),
         (&failing["id"], &json!("failing"), &json!(1))
     );
-    assert!(
-        open["due"].is_string() && open["failingSince"].is_string() && open["reason"].is_null(),
-        "{open}"
-    );
+    assert!(open["due"].is_string() && open["failingSince"].is_string(), "{open}");
+    assert_eq!(open["reason"], "the webhook answered with status 500");
+    let shown = push(folder, &["show", failing["id"].as_str().unwrap()]).ok();
+    assert_eq!(shown.field("Reason"), "the webhook answered with status 500");
+    assert!(shown.field("Next attempt").ends_with(" UTC"), "{shown:?}");
     let table = push(folder, &["list"]).ok().out;
     let rows: Vec<&str> = table.lines().collect();
     assert!(rows.len() == 3 && rows[0].starts_with("WEBHOOK  "), "{table}");
     let row = rows[2].split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(row.starts_with(&format!("{name} anonymous {} disabled 1/", receiver.host)), "{table}");
+    assert!(row.starts_with(&format!("{name} anonymous {} gone 1/", receiver.host)), "{table}");
+    assert!(rows[1].ends_with(" UTC  the webhook answered with status 500"), "{table}");
     assert!(row.ends_with(" UTC the webhook answered with status 410"), "{table}");
     for (flags, count) in [
         (&["--owner", "anonymous"][..], 2),
@@ -148,14 +150,17 @@ async fn s14_an_operator_sees_webhooks_and_replays_and_disables_them() {
 
     let shown = push(folder, &["show", &name]).ok();
     assert_eq!(shown.field("URL"), format!("http://{}/hook?***", receiver.host));
-    assert_eq!((shown.field("State"), shown.field("Owner")), ("disabled", "anonymous"));
+    assert_eq!((shown.field("State"), shown.field("Owner")), ("gone", "anonymous"));
+    assert!(shown.field("Switched off").ends_with(" UTC"), "{shown:?}");
     assert_eq!(shown.field("Reason"), "the webhook answered with status 410");
     assert!(shown.field("Next event").starts_with("1 of "), "{shown:?}");
     let json = push(folder, &["show", gone["id"].as_str().unwrap(), "-o", "json"]).ok().json();
     assert_eq!((&json["name"], &json["nextEvent"], &json["kept"]), (&json!(name), &json!(1), &json!(true)));
+    assert_eq!(json["state"], "gone");
 
     let disabled = push(folder, &["disable", failing["id"].as_str().unwrap()]).ok();
     assert!(disabled.out.contains("is disabled; `baton push replay` opens it again"), "{disabled:?}");
+    assert_eq!(listed(folder, &["--failed"], 2).await[0]["state"], "disabled");
     let again = push(folder, &["disable", failing["id"].as_str().unwrap()]).failed(1);
     assert_eq!(again.err, "error: the webhook is not open: disabled by the operator\n");
     let calls = receiver.of(&failing);
@@ -179,7 +184,8 @@ async fn s14_an_operator_sees_webhooks_and_replays_and_disables_them() {
     assert_eq!(replayed.out, format!("{name} of owner anonymous is open again; it goes on with event 1\n"));
     listed(folder, &[], 0).await;
     assert_eq!(receiver.of(&failing)[..2], [calls[0].clone(), calls[0].clone()]);
-    assert_eq!(push(folder, &["list"]).ok().out, "There are no such webhooks\n");
+    assert_eq!(push(folder, &["list"]).ok().out, "No webhook is open or failed\n");
+    assert_eq!(push(folder, &["list", "--open"]).ok().out, "There are no such webhooks\n");
     let log = server.stop_and_log();
     assert!(!log.contains(CANARY), "{log}");
 }
@@ -278,8 +284,6 @@ async fn s14_the_socket_answers_programs_with_json() {
         (format!("webhooks/{task}%2Fmine"), 200, "state"),
         (format!("webhooks/{task}?agent=default&tenant="), 200, "reason"),
         (format!("webhooks/{task}?owner=bob"), 404, "error"),
-        ("webhooks?status=failed".to_owned(), 400, "error"),
-        ("webhooks?state=nonsense".to_owned(), 400, "error"),
         ("webhooks?after=nonsense".to_owned(), 400, "error"),
     ] {
         let answer = client.get(format!("http://localhost/{path}")).send().await.unwrap();
@@ -291,8 +295,49 @@ async fn s14_the_socket_answers_programs_with_json() {
         let answer: Value = answer.json().await.unwrap();
         assert!(answer.get(member).is_some() && !answer.to_string().contains(CANARY), "{path}: {answer}");
     }
+    for (path, expected) in [
+        ("webhooks?state=bad", "`state` is `open`, `failing` or `failed`, not `bad`"),
+        (
+            "webhooks?status=failed",
+            "`status` is not a parameter of this call, which has `state`, `owner`, `task`, `host`, `after`",
+        ),
+        ("webhooks?owner=a&owner=b", "the parameter `owner` is there twice"),
+        ("webhooks/t?task=t", "`task` is not a parameter of this call, which has `owner`, `agent`, `tenant`"),
+    ] {
+        let answer = client.get(format!("http://localhost/{path}")).send().await.unwrap();
+        let (status, answer) = (answer.status().as_u16(), answer.json::<Value>().await.unwrap());
+        assert_eq!((status, &answer), (400, &json!({"error": expected})), "{path}");
+    }
     let disable = client.post(format!("http://localhost/webhooks/{task}/disable")).send().await.unwrap();
     assert_eq!(disable.status(), 409);
+}
+
+/// Callers are told no more than that it is refused.
+#[tokio::test]
+async fn s14_the_operator_is_told_once_how_a_refused_webhook_could_be_allowed() {
+    let server = Served::with(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "cat"]);
+    let answer = async |url: &str| {
+        let configuration = json!({"taskPushNotificationConfig": {"url": url}});
+        let params = json!({"message": text("m-1", "hi"), "configuration": configuration});
+        server.ask("SendMessage", params).await["error"]["message"].as_str().unwrap().to_owned()
+    };
+    for _ in 0..2 {
+        let said = answer("http://127.0.0.1:4000/").await;
+        assert_eq!(said, "The webhook URL must begin with https://");
+        let said = answer(&format!("https://10.1.2.3/?key={CANARY}")).await;
+        assert!(said.contains("must lead to a host on the internet"), "{said}");
+    }
+    let log = server.stop_and_log();
+    for option in ["`[push] development = true` allows", "in `[push] allow`"] {
+        assert_eq!(log.matches(option).count(), 1, "{option}: {log}");
+    }
+    assert!(log.contains("10.1.2.3") && !log.contains(CANARY), "{log}");
+
+    // A name that may be called, with an address that may not.
+    let mut command = baton(&["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--exec", "cat"]);
+    let server = Served::of(command.env("BATON_PUSH_ALLOW", "localhost"));
+    start(&server, "m-1", "https://localhost:4000/", &[]).await;
+    server.log_with("`[push] development = true` allows");
 }
 
 #[tokio::test]

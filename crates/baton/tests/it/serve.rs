@@ -19,6 +19,52 @@ fn the_welcome_names_what_a_newcomer_needs() {
     assert!(server.welcome.contains("Baton"));
 }
 
+/// What nobody has said follows from who can call.
+#[test]
+fn s14_the_welcome_and_the_configuration_tell_whether_webhooks_are_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let card = r#"{"name": "Loud", "description": "d", "version": "7",
+                   "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]}"#;
+    std::fs::write(folder.path().join("card.json"), card).unwrap();
+    let public = &["--listen", "0.0.0.0:0", "--allow-public"][..];
+    let (on, off) = (("BATON_PUSH_ENABLED", "true"), ("BATON_PUSH_ENABLED", "false"));
+    for (args, variable, told, enabled, development) in [
+        (&["--listen", "127.0.0.1:0"][..], None, "on, for development: also to this machine", true, true),
+        (&["--listen", "127.0.0.1:0", "--exec", "cat"], None, "on", true, false),
+        (&["--listen", "127.0.0.1:0"], Some(off), "off (`push.enabled`)", false, true),
+        (public, None, "off, since others may call without authentication", false, false),
+        (public, Some(on), "on", true, false),
+        (
+            &["--listen", "127.0.0.1:0", "--exec", "cat", "--card", "card.json"],
+            None,
+            "off: the card",
+            true,
+            false,
+        ),
+    ] {
+        let command = |first: &[&str]| {
+            let mut command = baton(&[first, &["--store", "memory:"]].concat());
+            command.current_dir(folder.path()).envs(variable);
+            command
+        };
+        let server = Served::of(&mut command(&[&["serve"], args].concat()));
+        let line = server.line("webhooks");
+        assert!(line.starts_with(told) && (told != "on" || line == "on"), "{args:?}: {line}");
+        if !args.contains(&"--exec") {
+            let show = [&["serve", "config", "show", "--format", "json"], args].concat();
+            let shown = Said::of(&mut command(&show)).ok().json();
+            let push = &shown["push"];
+            assert_eq!(
+                (&push["enabled"]["value"], &push["development"]["value"]),
+                (&json!(enabled), &json!(development)),
+                "{args:?}"
+            );
+            let source = variable.map_or("default", |(name, _)| name);
+            assert_eq!(push["enabled"]["source"], source);
+        }
+    }
+}
+
 /// The answer to the line that the welcome shows.
 fn pasted(server: &Served) -> Value {
     let line = server.welcome.lines().find(|line| line.contains("curl ")).unwrap();
@@ -292,6 +338,59 @@ async fn s03_a_card_file_must_be_true() {
         let (code, said) = finished(&mut serve(&text));
         assert!(code != Some(0) && said.contains(reason), "{said}");
     }
+}
+
+#[cfg(feature = "grpc")]
+#[tokio::test]
+async fn p03_grpc_is_served_where_it_is_switched_on() {
+    let base = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:"];
+    let plain = Served::with(&base);
+    let off = grpc_status(&plain).await;
+    assert_eq!((off, grpc_addresses(&plain).await), (None, Vec::new()));
+
+    let switched = Served::with(&[&base[..], &["--grpc"]].concat());
+    let address = switched.url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    assert_eq!(grpc_status(&switched).await.as_deref(), Some("5"), "no such task");
+    assert_eq!(grpc_addresses(&switched).await, [address.clone(), address]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("baton.toml");
+    for (form, spelled) in [("url", 2), ("off", 0)] {
+        std::fs::write(&file, format!("grpc = true\ncard.grpc = \"{form}\"\n")).unwrap();
+        let served = Served::with(&[&base[..], &["--config", file.to_str().unwrap()]].concat());
+        assert_eq!(grpc_status(&served).await.as_deref(), Some("5"), "{form}");
+        let told = grpc_addresses(&served).await;
+        let base = served.url.trim_end_matches('/');
+        assert_eq!(told, vec![base.to_owned(); spelled], "{form}");
+    }
+}
+
+/// The addresses of gRPC on the card.
+#[cfg(feature = "grpc")]
+async fn grpc_addresses(served: &Served) -> Vec<String> {
+    let card = served.card().await;
+    let interfaces = card["supportedInterfaces"].as_array().unwrap().iter();
+    let of_grpc = interfaces.filter(|it| it["protocolBinding"] == "GRPC");
+    of_grpc.map(|it| it["url"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The status of a call for a task that does not exist; `None`: the answer is not one of gRPC.
+#[cfg(feature = "grpc")]
+async fn grpc_status(served: &Served) -> Option<String> {
+    let url = served.url.trim_end_matches('/');
+    let tcp = tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+    let (client, connection) = h2::client::handshake(tcp).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = http::Request::post(format!("{url}/lf.a2a.v1.A2AService/GetTask"))
+        .header("content-type", "application/grpc")
+        .header("a2a-version", "1.0");
+    let (answer, mut body) =
+        client.ready().await.unwrap().send_request(request.body(()).unwrap(), false).unwrap();
+    // `id`, the second field: "t".
+    body.send_data(vec![0, 0, 0, 0, 3, 0x12, 1, b't'].into(), true).unwrap();
+    let answer = answer.await.unwrap();
+    connection.abort();
+    answer.headers().get("grpc-status").map(|status| status.to_str().unwrap().to_owned())
 }
 
 /// Strangers could make the server call others, very often; callers on this machine can call what is on it themselves.

@@ -52,20 +52,22 @@ fn security_faults(card: &Value) -> Vec<Mismatch> {
     found
 }
 
-/// Plain HTTP is allowed for local addresses only.
 async fn encrypted(bench: &Bench) -> Done {
     let (_, card) = bench.card().await?;
-    let entries = list(&card, "supportedInterfaces").iter().enumerate();
+    judge(open_addresses(&card))
+}
+
+/// Plain HTTP is allowed for local addresses only.
+fn open_addresses(card: &Value) -> Vec<Mismatch> {
+    let entries = list(card, "supportedInterfaces").iter().enumerate();
     let open = entries.filter(|(_, entry)| {
         let url = entry["url"].as_str().unwrap_or_default();
         url.starts_with("http://") && !is_local(url)
     });
-    judge(
-        open.map(|(index, entry)| {
-            fault(&format!("supportedInterfaces[{index}].url"), "an https:// address", Some(&entry["url"]))
-        })
-        .collect(),
-    )
+    open.map(|(index, entry)| {
+        fault(&format!("supportedInterfaces[{index}].url"), "an https:// address", Some(&entry["url"]))
+    })
+    .collect()
 }
 
 /// True if the address is on this machine or in a private network, where certificates are not expected.
@@ -149,12 +151,20 @@ async fn signatures(bench: &Bench) -> Done {
     if signatures.is_empty() {
         return Err(skip("the card is not signed"));
     }
-    let found = signatures.iter().enumerate();
-    judge(
-        found
-            .flat_map(|(index, signature)| signature_faults(signature, &format!("signatures[{index}]")))
-            .collect(),
-    )
+    judge(unreadable_signatures(&card))
+}
+
+fn unreadable_signatures(card: &Value) -> Vec<Mismatch> {
+    let all = list(card, "signatures").iter().enumerate();
+    all.flat_map(|(index, signature)| signature_faults(signature, &format!("signatures[{index}]"))).collect()
+}
+
+/// What is unsafe about a card, or keeps its signatures from being verified.
+pub(in crate::native) fn problems(card: &Value) -> Vec<Mismatch> {
+    let mut found = open_addresses(card);
+    find_secrets(card, "", &mut found);
+    found.extend(unreadable_signatures(card));
+    found
 }
 
 fn signature_faults(signature: &Value, place: &str) -> Vec<Mismatch> {

@@ -84,16 +84,30 @@ pub(crate) async fn find(call: &Call) -> Result<Discovered, CallError> {
     find_with(call).await.map(|(_, discovered)| discovered)
 }
 
+/// The card that this reference names.
+pub(crate) async fn find_at(call: &Call, agent: &str) -> Result<Discovered, CallError> {
+    find_named(call, agent).await.map(|(_, discovered)| discovered)
+}
+
+/// The text at an address.
+pub(crate) async fn text_at(call: &Call, url: &str) -> Result<String, CallError> {
+    builder(&call.settings, &call.secrets)?.read(url).await.map_err(|error| failure(&error))
+}
+
 /// The card, and what it was found with: later requests can use the same connection.
 async fn find_with(call: &Call) -> Result<(Builder, Discovered), CallError> {
-    let settings = &call.settings;
-    let Some(agent) = &settings.agent_card else {
+    let Some(agent) = &call.settings.agent_card else {
         let error = CallError::usage("no agent is named: give -a, or put its http(s) address first");
         return Err(error.with_hint(format!("{PROGRAM} send http://127.0.0.1:3000 \"hello\"")));
     };
+    find_named(call, agent).await
+}
+
+async fn find_named(call: &Call, agent: &str) -> Result<(Builder, Discovered), CallError> {
+    let settings = &call.settings;
     let builder = builder(settings, &call.secrets)?;
     let named = match catalog::split(agent) {
-        None => agent.clone(),
+        None => agent.to_owned(),
         Some((place, entry)) => {
             let catalog: Reference = place.parse().map_err(|error| failure(&error))?;
             let text = builder.read(place).await.map_err(|error| failure(&error))?;
@@ -243,7 +257,8 @@ impl Agent {
         Ok(judged(&builder(&call.settings, &call.secrets)?, extended, keys).await)
     }
 
-    fn needs_push(&self) -> Result<(), CallError> {
+    /// Fails if the card does not offer webhooks.
+    pub(crate) fn needs_push(&self) -> Result<(), CallError> {
         let declared = self.card().capabilities.push_notifications;
         self.needs(declared, "push notifications", "PushNotificationNotSupportedError")
     }

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use baton_client::{CardKeys, CardTrust, Origin};
+use baton_client::CardKeys;
 
+use super::keys::{signature_words, with_servers, with_sets};
 use crate::client::agent::{self, Agent, Found};
 use crate::client::error::{CallError, Code};
 use crate::client::options::{Options, SETTINGS_HELP};
@@ -40,7 +41,8 @@ pub(crate) async fn run(args: CardGet) -> Result<(), Failure> {
 
 async fn get(call: &Call, args: &CardGet) -> Result<(), CallError> {
     let CardGet { validate, extended, .. } = *args;
-    let keys = keys(args)?;
+    let keys = with_sets(CardKeys::default(), "--card-keys", &args.card_keys)?;
+    let keys = with_servers(keys, &args.key_server)?;
     let found = match extended {
         true => Agent::connect(call).await?.extended_card(call, &keys).await?,
         false => agent::discover(call, &keys).await?,
@@ -68,32 +70,6 @@ async fn get(call: &Call, args: &CardGet) -> Result<(), CallError> {
         Ok(section.end())
     })?;
     if problems.is_empty() { Ok(()) } else { Err(wrong()) }
-}
-
-fn keys(args: &CardGet) -> Result<CardKeys, CallError> {
-    let mut keys = CardKeys::default();
-    for path in &args.card_keys {
-        let wrong = |error: &dyn std::fmt::Display| {
-            CallError::usage(format!("--card-keys {}: {error}", path.display()))
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        keys = keys.add_key_set(&text).map_err(|error| wrong(&error))?;
-    }
-    for server in &args.key_server {
-        let origin =
-            Origin::parse(server).map_err(|error| CallError::usage(format!("--key-server {error}")))?;
-        keys = keys.trust_key_server(origin);
-    }
-    Ok(keys)
-}
-
-/// Exactly one of verified, unverifiable and absent.
-fn signature_words(trust: &CardTrust) -> String {
-    match trust {
-        CardTrust::Absent => "absent".to_owned(),
-        CardTrust::Verified { key_id, algorithm } => format!("verified kid={key_id} alg={algorithm}"),
-        CardTrust::Unverifiable { reasons } => format!("unverifiable ({})", reasons.join("; ")),
-    }
 }
 
 /// What is wrong with the card as it was received.

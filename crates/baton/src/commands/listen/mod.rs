@@ -12,6 +12,7 @@ use axum::Router;
 use baton_client::{Client, WebhookKeys, WebhookVerifier};
 use baton_protocol::signature::webhook::WebhookSecret;
 use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
 use http::StatusCode;
 
 use self::receive::Receiver;
@@ -24,6 +25,9 @@ use crate::signals::Signals;
 
 /// How long calls that are being answered may take after the last one was counted.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+const TOKEN_VARIABLE: &str = "BATON_WEBHOOK_TOKEN";
+const SECRET_VARIABLE: &str = "BATON_WEBHOOK_SECRET";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,12 +51,12 @@ pub(crate) struct Listen {
 
     /// The token that calls must have, as given to `push-config create --token`. Repeatable. Prefer the variable: other
     /// users of this machine can read command lines [env: BATON_WEBHOOK_TOKEN].
-    #[arg(long, value_name = "TOKEN", env = "BATON_WEBHOOK_TOKEN", hide_env = true)]
+    #[arg(long, value_name = "TOKEN", env = TOKEN_VARIABLE, hide_env = true, value_parser = NonEmptyStringValueParser::new())]
     token: Vec<String>,
 
     /// The secret that calls must be signed with (Standard Webhooks), `whsec_…`. Repeatable, for a sender that changes from
     /// one to another [env: BATON_WEBHOOK_SECRET].
-    #[arg(long, value_name = "SECRET", env = "BATON_WEBHOOK_SECRET", hide_env = true)]
+    #[arg(long, value_name = "SECRET", env = SECRET_VARIABLE, hide_env = true)]
     secret: Vec<String>,
 
     /// The public keys of the agent, as a JSON Web Key Set: its address, or a file. Calls must carry a JWT that one of them has
@@ -178,7 +182,6 @@ async fn keys(jwks: &str) -> Result<WebhookKeys, Failure> {
 }
 
 fn welcome(address: SocketAddr, args: &Listen) -> String {
-    let token = if args.token.is_empty() { "" } else { " --token TOKEN" };
     let checks = [
         (!args.token.is_empty(), "the token"),
         (!args.secret.is_empty(), "the signature"),
@@ -191,9 +194,44 @@ fn welcome(address: SocketAddr, args: &Listen) -> String {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         checks => checks.concat(),
     };
-    format!(
-        "listening  http://{address}/\nverifying  {checks}\nuse        baton task push-config create TASK_ID --url http://{address}/{token}\n\nCtrl-C ends it.\n"
-    )
+    let (url, token) = (reachable(address), token(args));
+    let (flag, more) = token.map_or_else(Default::default, |token| {
+        (format!(" --token {token}"), format!(" --push-token {token}"))
+    });
+    let lines = match args.token.iter().any(|token| args.secret.contains(token)) {
+        // Baton has one token for both.
+        false if !args.token.is_empty() && !args.secret.is_empty() => {
+            format!(
+                "use        {url} with an agent that is given a token and another secret; Baton is given one for both\n"
+            )
+        }
+        _ => format!(
+            "use        baton send -a AGENT TEXT --push-url {url}{more}\n\
+             or         baton task push-config create -a AGENT TASK_ID --url {url}{flag}\n"
+        ),
+    };
+    format!("listening  http://{address}/\nverifying  {checks}\n{lines}\nCtrl-C ends it.\n")
+}
+
+/// The address for an agent: on another machine, if this listens at all addresses.
+fn reachable(address: SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("http://HOST:{}/", address.port()),
+        false => format!("http://{address}/"),
+    }
+}
+
+/// What the agent has to be given: as the variable that holds it, or as the word of the help. Never as it is.
+fn token(args: &Listen) -> Option<&'static str> {
+    let is_from = |name: &str, given: &[String]| std::env::var(name).is_ok_and(|value| given == [value]);
+    // Without another token, agents sign with the token that they are given.
+    match (&args.token[..], &args.secret[..]) {
+        ([], []) => None,
+        ([], secrets) if is_from(SECRET_VARIABLE, secrets) => Some("\"$BATON_WEBHOOK_SECRET\""),
+        ([], _) => Some("SECRET"),
+        (tokens, _) if is_from(TOKEN_VARIABLE, tokens) => Some("\"$BATON_WEBHOOK_TOKEN\""),
+        _ => Some("TOKEN"),
+    }
 }
 
 /// Everything but the calls goes to stderr.

@@ -48,17 +48,18 @@ pub(super) async fn run(args: List) -> Result<(), Failure> {
             break;
         }
     }
-    form.print(&all, || table(&all))
+    form.print(&all, || table(&all, &which))
 }
 
 /// One line for each webhook, in columns.
-fn table(listed: &ListedWebhooks) -> String {
+fn table(listed: &ListedWebhooks, which: &WhichWebhooks) -> String {
     let warning = match listed.delivering {
         true => "",
         false => "Nothing is delivered now: no server with webhooks runs\n",
     };
     if listed.webhooks.is_empty() {
-        return format!("There are no such webhooks\n{warning}");
+        let none = if which.is_all() { "No webhook is open or failed" } else { "There are no such webhooks" };
+        return format!("{none}\n{warning}");
     }
     let heading = ["WEBHOOK", "OWNER", "HOST", "STATE", "NEXT", "ATTEMPTS", "SINCE", "REASON"];
     let rows: Vec<[String; 8]> =
@@ -126,7 +127,7 @@ mod tests {
             webhook("t/x", "failed", None),
         ];
         assert_eq!(
-            table(&ListedWebhooks { webhooks, delivering: false, next: None }),
+            table(&ListedWebhooks { webhooks, delivering: false, next: None }, &WhichWebhooks::default()),
             "WEBHOOK       OWNER   HOST         STATE   NEXT  ATTEMPTS  SINCE                    REASON\n\
              t/w           größer  example.org  open    -     0         -\n\
              t\\u{1b}[2J/w  größer  example.org  failed  3/7   0         2026-11-16 21:35:16 UTC  the webhook \
@@ -135,9 +136,9 @@ mod tests {
              answered with status 500\n\
              Nothing is delivered now: no server with webhooks runs\n"
         );
-        assert_eq!(
-            table(&ListedWebhooks { delivering: true, ..ListedWebhooks::default() }),
-            "There are no such webhooks\n"
-        );
+        let none = ListedWebhooks { delivering: true, ..ListedWebhooks::default() };
+        let of_bob = WhichWebhooks { owner: Some("bob".to_owned()), ..WhichWebhooks::default() };
+        assert_eq!(table(&none, &of_bob), "There are no such webhooks\n");
+        assert_eq!(table(&none, &WhichWebhooks::default()), "No webhook is open or failed\n");
     }
 }

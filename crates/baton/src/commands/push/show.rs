@@ -33,11 +33,14 @@ fn text(webhook: &Webhook) -> String {
     section.optional("Created", webhook.created.as_deref().map(second));
     section.field("State", if webhook.busy { "being called" } else { &webhook.state });
     section.optional("Reason", webhook.reason.as_ref());
-    section.optional("Failed", webhook.failed.as_deref().map(second));
+    section.optional(
+        if webhook.state == "failed" { "Failed" } else { "Switched off" },
+        webhook.failed.as_deref().map(second),
+    );
     section.field("Next event", next(webhook));
     section.field("Failed attempts", webhook.attempts.to_string());
     section.optional("Failing since", webhook.failing_since.as_deref().map(second));
-    section.optional("Tried again", webhook.due.as_deref().map(second));
+    section.optional("Next attempt", webhook.due.as_deref().filter(|_| !webhook.busy).map(second));
     section.end()
 }
 

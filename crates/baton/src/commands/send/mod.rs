@@ -3,8 +3,9 @@
 pub(crate) mod media_type;
 mod parts;
 
-use baton_protocol::domain::{ContextId, Message, TaskId};
+use baton_protocol::domain::{ContextId, Message, PushConfig, TaskId};
 use baton_protocol::operation::SendMessage;
+use clap::builder::NonEmptyStringValueParser;
 
 pub(crate) use self::parts::Parts;
 use crate::client::agent::{Agent, Received};
@@ -25,6 +26,7 @@ Examples:
   baton send --task-id T \"tomorrow\"                       answer a question of the agent
   baton send --file report.pdf --text \"Summarise this\"
   baton send --async \"take your time\" -o json
+  baton send --async \"take your time\" --push-url https://hooks.example.net/in
 ";
 
 #[derive(Debug, clap::Args)]
@@ -34,11 +36,26 @@ pub(crate) struct SendArgs {
     parts: Parts,
 
     #[command(flatten)]
+    webhook: Webhook,
+
+    #[command(flatten)]
     options: Options,
 }
 
+/// A webhook that comes with the message.
+#[derive(Debug, clap::Args)]
+struct Webhook {
+    /// The address that the agent calls whenever the task changes; `baton listen` shows such calls.
+    #[arg(long, value_name = "URL", help_heading = "Webhook")]
+    push_url: Option<String>,
+
+    /// Sent with every call, so that the receiver can check the sender.
+    #[arg(long, value_name = "TOKEN", requires = "push_url", help_heading = "Webhook", value_parser = NonEmptyStringValueParser::new())]
+    push_token: Option<String>,
+}
+
 pub(crate) async fn run(args: SendArgs, leading: Option<String>) -> Result<(), Failure> {
-    let SendArgs { mut parts, mut options } = args;
+    let SendArgs { mut parts, webhook, mut options } = args;
     // An address alone, with an agent that is configured, is the message.
     if let Some(address) = leading.filter(|_| parts.is_empty())
         && configured_agent()
@@ -46,7 +63,7 @@ pub(crate) async fn run(args: SendArgs, leading: Option<String>) -> Result<(), F
         options.agent_card = None;
         parts = Parts::of_text(&address);
     }
-    client::run(&options, async |call| send(call, parts).await).await
+    client::run(&options, async |call| send(call, parts, webhook).await).await
 }
 
 /// Whether a variable or a file names an agent.
@@ -56,9 +73,13 @@ fn configured_agent() -> bool {
     layers.is_ok_and(|layers| layers.get(Key::AgentCard).is_some_and(|(_, source)| source != Source::BuiltIn))
 }
 
-async fn send(call: &Call, parts: Parts) -> Result<(), CallError> {
-    let message = message(call, parts)?;
+async fn send(call: &Call, parts: Parts, webhook: Webhook) -> Result<(), CallError> {
+    let mut message = message(call, parts)?;
     let agent = Agent::connect(call).await?;
+    if let Some(url) = webhook.push_url {
+        agent.needs_push()?;
+        message.push_config = Some(PushConfig { token: webhook.push_token, ..PushConfig::new(url) });
+    }
     let named = call.settings.task_id.clone();
     let pointed = |error: CallError| match &named {
         // The task is not there, has ended, or is of another context: nothing else is begun in its place.

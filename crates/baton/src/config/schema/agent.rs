@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::AgentLimits;
 use crate::config::setting::{Field, Section, Sections, Setting, Source, Visit, Written};
 use crate::config::value::{
-    AgentPath, Builtin, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Requirement, Shown,
-    Size, Tenant, Word,
+    AgentPath, Builtin, CardGrpc, CommandLine, Environment, ExecInput, ExecOutput, Id, Replies, Requirement,
+    Shown, Size, Tenant, Word,
 };
 
 /// A card: a JSON file, or its members written here.
@@ -25,6 +25,8 @@ pub(crate) struct Card {
     pub(crate) output_modes: Setting<Option<Vec<String>>>,
     pub(crate) streaming: Setting<Option<bool>>,
     pub(crate) state_history: Setting<Option<bool>>,
+    /// How the card tells the address of gRPC.
+    pub(crate) grpc: Setting<Option<CardGrpc>>,
     /// A card file with more than the public card, for authenticated callers.
     pub(crate) extended: Setting<Option<PathBuf>>,
 }
@@ -83,7 +85,8 @@ struct AnySet(bool);
 
 impl Visit for AnySet {
     fn field(&mut self, name: &'static str, field: &mut dyn Field) {
-        self.0 |= name != "extended" && *field.source() != Source::Default && field.show() != Shown::Absent;
+        let of_the_card = !matches!(name, "extended" | "grpc");
+        self.0 |= of_the_card && *field.source() != Source::Default && field.show() != Shown::Absent;
     }
 
     fn table(&mut self, _name: &'static str, _section: &mut dyn Section) {}
@@ -166,6 +169,7 @@ impl Section for Card {
         visit.field("output_modes", &mut self.output_modes);
         visit.field("streaming", &mut self.streaming);
         visit.field("state_history", &mut self.state_history);
+        visit.field("grpc", &mut self.grpc);
         visit.field("extended", &mut self.extended);
     }
 

@@ -6,6 +6,7 @@ mod auth;
 mod connections;
 mod limits;
 mod push;
+mod signing;
 mod tls;
 
 pub(crate) use agent::{Agent, AgentAddress, Card, Skill};
@@ -17,6 +18,7 @@ pub(crate) use auth::{
 pub(crate) use connections::Connections;
 pub(crate) use limits::{AgentLimits, Limits, Retention};
 pub(crate) use push::Push;
+pub(crate) use signing::Signing;
 pub(crate) use tls::Tls;
 
 use std::path::PathBuf;
@@ -40,6 +42,7 @@ pub(crate) struct Config {
     pub(crate) trusted_proxies: Setting<Vec<TrustedProxy>>,
     pub(crate) allow_public: Setting<bool>,
     pub(crate) allowed_hosts: Setting<Vec<HostName>>,
+    pub(crate) grpc: Setting<bool>,
     pub(crate) drain: Setting<Duration>,
     pub(crate) master_key: Setting<Option<SecretText>>,
     pub(crate) master_key_old: Setting<Option<SecretText>>,
@@ -49,6 +52,7 @@ pub(crate) struct Config {
     pub(crate) connections: Connections,
     pub(crate) retention: Retention,
     pub(crate) push: Push,
+    pub(crate) signing: Signing,
     pub(crate) cors: Cors,
     pub(crate) auth: Auth,
     pub(crate) admin: Admin,
@@ -103,6 +107,7 @@ impl Default for Config {
             trusted_proxies: Setting::default(),
             allow_public: Setting::default(),
             allowed_hosts: Setting::default(),
+            grpc: Setting::default(),
             drain: Setting::new(Duration::from_secs(30)),
             master_key: Setting::default(),
             master_key_old: Setting::default(),
@@ -116,6 +121,7 @@ impl Default for Config {
             connections: Connections::default(),
             retention: Retention::default(),
             push: Push::default(),
+            signing: Signing::default(),
             cors: Cors::default(),
             auth: Auth::default(),
             admin: Admin::default(),
@@ -148,6 +154,7 @@ impl Section for Config {
         visit.field("trusted_proxies", &mut self.trusted_proxies);
         visit.field("allow_public", &mut self.allow_public);
         visit.field("allowed_hosts", &mut self.allowed_hosts);
+        visit.field("grpc", &mut self.grpc);
         visit.field("drain", &mut self.drain);
         visit.field("master_key", &mut self.master_key);
         visit.field("master_key_old", &mut self.master_key_old);
@@ -157,6 +164,7 @@ impl Section for Config {
         visit.table("connections", &mut self.connections);
         visit.table("retention", &mut self.retention);
         visit.table("push", &mut self.push);
+        visit.table("signing", &mut self.signing);
         visit.table("cors", &mut self.cors);
         visit.table("auth", &mut self.auth);
         visit.table("admin", &mut self.admin);

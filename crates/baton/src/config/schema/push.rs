@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_server::PushOptions;
 
 use crate::config::setting::{Section, Setting, Visit};
-use crate::config::value::Word;
+use crate::config::value::AllowedHost;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Push {
@@ -13,7 +13,7 @@ pub(crate) struct Push {
     pub(crate) enabled: Setting<Option<bool>>,
     /// `None`: for the demo agent on this machine.
     pub(crate) development: Setting<Option<bool>>,
-    pub(crate) allow: Setting<Vec<Word>>,
+    pub(crate) allow: Setting<Vec<AllowedHost>>,
     pub(crate) jwt: Setting<bool>,
     pub(crate) jwt_key_age: Setting<Duration>,
     pub(crate) timeout: Setting<Duration>,
@@ -50,7 +50,7 @@ impl Push {
     pub(crate) fn options(&self, development: bool) -> PushOptions {
         let mut options = PushOptions::default();
         options.development = development;
-        options.allow = self.allow.iter().map(|allowed| allowed.to_string()).collect();
+        options.allow = self.allow.iter().map(|allowed| allowed.as_str().to_owned()).collect();
         options.jwt = *self.jwt;
         options.jwt_key_age = *self.jwt_key_age;
         options.timeout = *self.timeout;

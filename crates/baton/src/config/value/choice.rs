@@ -53,6 +53,11 @@ choice! {
 }
 
 choice! {
+    /// How a card tells the address of gRPC.
+    CardGrpc { HostPort = "hostport", Url = "url", Off = "off" }
+}
+
+choice! {
     /// What a skill answers with.
     Replies { Task = "task", Message = "message" }
 }

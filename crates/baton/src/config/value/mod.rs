@@ -27,11 +27,11 @@ mod token;
 
 pub(crate) use admin_socket::AdminSocket;
 pub(crate) use choice::{
-    AtProxy, Builtin, CertName, ClientCerts, ClientSecret, ExecInput, ExecOutput, GrantType, KeyLocation,
+    AtProxy, Builtin, CardGrpc, CertName, ClientCerts, ClientSecret, ExecInput, ExecOutput, GrantType, KeyLocation,
     LogFormat, MinTls, Replies,
 };
 pub(crate) use measure::{Size, duration};
-pub(crate) use network::{AgentPath, HostName, Listen, Origin, PublicUrl, TrustedProxy};
+pub(crate) use network::{AgentPath, AllowedHost, HostName, Listen, Origin, PublicUrl, TrustedProxy};
 pub(crate) use plain::{Id, LogFilter, Tenant, Word};
 pub(crate) use program::{CommandLine, Environment};
 pub(crate) use requirement::Requirement;

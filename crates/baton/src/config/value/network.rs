@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::net::{IpAddr, SocketAddr};
 
-use baton_server::IpRange;
+use baton_server::{IpRange, PushOptions};
 
 use toml::de::DeValue;
 
@@ -179,6 +179,38 @@ impl Value for HostName {
     }
 }
 
+/// Hosts or addresses of the operator's own network that webhooks may call.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+pub(crate) struct AllowedHost(String);
+
+impl AllowedHost {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for AllowedHost {
+    fn expected() -> String {
+        "a host (\"hooks.corp.internal\"), all hosts of a domain (\"*.corp.internal\"), an address, or a range \
+         (\"10.1.0.0/16\")"
+            .to_owned()
+    }
+
+    fn from_text(text: &str) -> Result<Self, Vec<Refused>> {
+        match PushOptions::is_allowable(text) {
+            true => Ok(AllowedHost(text.to_owned())),
+            false if text.contains("://") => {
+                Err(Self::refused_because(text, "without scheme, port and path"))
+            }
+            false => Err(Self::refused(&quoted(text))),
+        }
+    }
+
+    fn show(&self) -> Shown {
+        Shown::text(&self.0)
+    }
+}
+
 /// A web page's origin, or `*` for all.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) struct Origin(String);
@@ -290,6 +322,10 @@ mod tests {
         check::<HostName>(
             &["a.example", "a.example:8443", "[::1]", "[::1]:80"],
             &["", "http://a", "a/b", "a:b", "*"],
+        );
+        check::<AllowedHost>(
+            &["hooks.corp.internal", "*.corp.internal", "10.1.0.0/16", "127.0.0.1", "fd00::/8"],
+            &["", "*", "https://hooks.corp.internal", "hooks.corp.internal:8443", "0.0.0.0/0", "[::1]"],
         );
         check::<Origin>(
             &["https://app.example", "http://localhost:5173", "*"],

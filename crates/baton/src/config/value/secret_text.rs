@@ -31,18 +31,24 @@ impl SecretText {
         }
     }
 
-    /// The secret itself. A file's last line break does not count, because editors and `echo` add one.
+    /// The secret itself, which is one line of a file.
     pub(crate) fn read(&self, variables: &Variables) -> Result<Secret, String> {
+        let secret = self.read_lines(variables)?;
+        if matches!(self, SecretText::File(_)) && secret.reveal().contains('\n') {
+            return Err(format!("{}it has more than one line", self.whence()));
+        }
+        Ok(secret)
+    }
+
+    /// The same for a secret that may have several lines, as a key in PEM has. A file's last line break does not count,
+    /// because editors and `echo` add one.
+    pub(crate) fn read_lines(&self, variables: &Variables) -> Result<Secret, String> {
         let text = match self {
             SecretText::Written(secret) => return Ok(secret.clone()),
             SecretText::File(path) => {
                 let text = file::text_of(path).map_err(|reason| format!("{}{reason}", self.whence()))?;
                 let text = text.strip_suffix('\n').unwrap_or(&text);
-                let text = text.strip_suffix('\r').unwrap_or(text);
-                if text.contains('\n') {
-                    return Err(format!("{}it has more than one line", self.whence()));
-                }
-                text.to_owned()
+                text.strip_suffix('\r').unwrap_or(text).to_owned()
             }
             SecretText::Variable(name) => {
                 let value = variables.get(name).ok_or_else(|| format!("the variable {name} is not set"))?;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baton_protocol::signature::webhook::{WebhookSecret, sign};
@@ -27,7 +27,10 @@ struct Listening {
 
 impl Listening {
     fn start(user: &User, args: &[&str]) -> Self {
-        let mut command = user.command(&[&["listen"], args].concat());
+        Self::with(user.command(&[&["listen"], args].concat()))
+    }
+
+    fn with(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut welcome = String::new();
@@ -124,6 +127,50 @@ fn p09_cli_push_002_calls_are_shown() {
     let Said { out, err, .. } = listening.ended().ok();
     assert_eq!(out.chars().find(|c| c.is_control() && *c != '\n'), None, "{out}");
     compare("listen", &format!("$ baton listen --count 5 --token tok\nstderr:\n{shown}{err}stdout:\n{out}"));
+}
+
+/// Both lines for the agent, once their words in upper case are replaced, lead to a call that is verified.
+#[test]
+fn p09_cli_push_002_what_is_printed_for_the_agent_can_be_pasted() {
+    let (user, server) = (User::new(), Served::start());
+    for (args, variable, secret) in [
+        (&[][..], None, ""),
+        (&["--token", "t0k"], None, "t0k"),
+        (&["--secret", SECRET], None, SECRET),
+        (&[], Some(("BATON_WEBHOOK_TOKEN", "t0k")), ""),
+        (&[], Some(("BATON_WEBHOOK_SECRET", SECRET)), ""),
+    ] {
+        for label in ["use", "or"] {
+            let mut command = user.command(&[&["listen", "--count", "1"], args].concat());
+            command.envs(variable);
+            let listening = Listening::with(command);
+            assert!(!listening.welcome.contains("t0k") && !listening.welcome.contains(SECRET));
+            let line = listening.welcome.lines().find_map(|line| line.strip_prefix(label)).unwrap();
+            let task = user.run(&["send", &server.url, "wait until I cancel", "--async"]).ok();
+            let mut line = line.trim().to_owned();
+            for (word, meant) in [
+                ("AGENT", server.url.as_str()),
+                ("TEXT", "hello"),
+                ("TASK_ID", task.field("Task")),
+                (" TOKEN", &format!(" {}", secret)),
+                (" SECRET", &format!(" {secret}")),
+            ] {
+                line = line.replace(word, meant);
+            }
+            Said::of(user.paste(&line).envs(variable)).ok();
+            user.run(&["task", "cancel", &server.url, task.field("Task")]).ok();
+            let said = listening.ended().ok();
+            let is_checked = !args.is_empty() || variable.is_some();
+            assert_eq!(said.field("Verified"), if is_checked { "yes" } else { "no" }, "{line}");
+        }
+    }
+    // An address that stands for all of them is none to be called.
+    let listening = Listening::start(&user, &["--listen", "0.0.0.0:0", "--allow-public"]);
+    assert!(listening.welcome.contains("--push-url http://HOST:"), "{}", listening.welcome);
+    // No webhook of Baton's has a token and another secret.
+    let listening = Listening::start(&user, &["--token", "t0k", "--secret", SECRET]);
+    assert!(listening.welcome.contains("another secret") && !listening.welcome.contains("baton send"));
+    user.run(&["listen", "--token", ""]).failed(2);
 }
 
 #[test]

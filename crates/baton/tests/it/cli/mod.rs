@@ -5,6 +5,8 @@
 mod auth;
 /// `baton bench`: what it measures and counts, with agents that are slow, stall, lose and repeat events.
 mod bench;
+/// Cards as files: made, checked, signed, verified and compared; and a server that signs its own.
+mod card_files;
 /// Cards: references, validation, versions and interfaces.
 mod cards;
 /// `baton chat` without a terminal.

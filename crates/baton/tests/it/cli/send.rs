@@ -9,8 +9,13 @@ use crate::served::Served;
 const MINIMAL: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--profile", "minimal"];
 
 fn completed() -> Scripted {
+    completed_with(json!({}))
+}
+
+/// The same with more on its card.
+fn completed_with(more: Value) -> Scripted {
     Scripted::start(
-        |url| card(url, json!({})),
+        |url| card(url, more),
         |heard, _| match heard.rpc() {
             "GetTask" => Answer::Result(task("TASK_STATE_COMPLETED")),
             _ => Answer::Result(json!({"task": task("TASK_STATE_COMPLETED")})),
@@ -39,6 +44,31 @@ fn p09_cli_send_002_003_an_agent_that_does_not_stream_is_waited_for() {
     assert!(said.out.contains("Artifact text:\n  A note"), "{said:?}");
     let said = user.run(&["send", &served.url, "just answer", "--stream", "-o", "json"]).ok();
     assert!(said.lines().len() == 1 && said.lines()[0]["message"].is_object(), "{said:?}");
+}
+
+/// An agent without webhooks is not sent one.
+#[test]
+fn s14_a_webhook_comes_with_the_message() {
+    let user = User::new();
+    let agent = completed_with(json!({"capabilities": {"pushNotifications": true}}));
+    let hook = ["--push-url", "https://hooks.example.net/in"];
+    for (more, sent) in [
+        (&hook[..], json!({"url": "https://hooks.example.net/in"})),
+        (
+            &[&hook[..], &["--push-token", "t0k", "--async"]].concat(),
+            json!({"url": "https://hooks.example.net/in", "token": "t0k"}),
+        ),
+    ] {
+        user.run(&[&["send", &agent.url, "hi"], more].concat()).ok();
+        let calls = agent.calls();
+        let last = calls.iter().rfind(|call| call.rpc() == "SendMessage").unwrap();
+        assert_eq!(last.body["params"]["configuration"]["taskPushNotificationConfig"], sent);
+    }
+    user.run(&["send", &agent.url, "hi", "--push-token", "t0k"]).failed(2);
+    let agent = completed();
+    let said = user.run(&[&["send", &agent.url, "hi", "-o", "json"], &hook[..]].concat()).failed(1);
+    assert_eq!(said.error().0, "PushNotificationNotSupportedError");
+    assert!(agent.calls().iter().all(|call| call.rpc() != "SendMessage"));
 }
 
 /// What is configured decides, and a flag goes before it.

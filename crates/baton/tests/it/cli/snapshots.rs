@@ -252,6 +252,31 @@ fn p09_cli_out_005_the_text_of_commands_for_agents_with_users() {
     run("auth-login", &["auth", "login", url, "--client-id", "me", "--scheme", "corp"]);
 }
 
+/// Cards as files. The key, the example of RFC 8037, always makes the same signature.
+#[test]
+fn p09_cli_out_005_the_text_of_the_commands_for_card_files() {
+    let key = r#"{"kty":"OKP","crv":"Ed25519","kid":"2026-a","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+    let user = User::new();
+    let write = |name: &str, text: &str| std::fs::write(user.folder().join(name), text).unwrap();
+    let run = |name: &str, args: &[&str], code| check(&user, "http://127.0.0.1:3000", name, args, code);
+    write("key.jwk", key);
+    let made = run("card-new", &["card", "new", "Dice", "--skill", "roll"], 0).out;
+    write("card.json", &made);
+    run("card-lint", &["card", "lint", "card.json"], 0);
+    let signed = run("card-sign", &["card", "sign", "card.json", "--key", "key.jwk"], 0).out;
+    write("signed.json", &signed);
+    run("card-verify", &["card", "verify", "signed.json", "--key", "key.jwk"], 0);
+    write("changed.json", &signed.replace("Answers messages", "Something else"));
+    run("card-verify-changed", &["card", "verify", "changed.json", "--key", "key.jwk"], 1);
+    run("card-verify-without-key", &["card", "verify", "signed.json"], 1);
+    run("card-diff", &["card", "diff", "card.json", "changed.json"], 1);
+    write(
+        "broken.json",
+        &made.replace("http://127.0.0.1", "http://agent.example").replace("\"roll\"", "\"\""),
+    );
+    run("card-lint-broken", &["card", "lint", "broken.json"], 1);
+}
+
 /// All commands below this one, by its help: those that call an agent, or were named.
 fn commands(user: &User, words: &[String]) -> Vec<Vec<String>> {
     let args: Vec<&str> = std::iter::once("help").chain(words.iter().map(String::as_str)).collect();

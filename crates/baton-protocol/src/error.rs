@@ -128,7 +128,7 @@ error_table! {
     Unavailable                 "UNAVAILABLE"                        -32603 -32603 -32603   503  503  503  Unavailable        Unavailable        "The server cannot do this right now"
     PayloadTooLarge             "PAYLOAD_TOO_LARGE"                  -32600 -32600 -32600   413  413  413  ResourceExhausted  ResourceExhausted  "Request body is too large"
     // Only gRPC has deadlines.
-    DeadlineExceeded            "DEADLINE_EXCEEDED"                  -32603 -32603 -32603   504  504  504  DeadlineExceeded   DeadlineExceeded   "The deadline of the call has passed; what it began goes on"
+    DeadlineExceeded            "DEADLINE_EXCEEDED"                  -32603 -32603 -32603   504  504  200  DeadlineExceeded   DeadlineExceeded   "The deadline of the call has passed; what it began goes on"
     // An HTTP+JSON path, requested with the wrong HTTP method.
     MethodNotAllowed            "METHOD_NOT_ALLOWED"                 -32600 -32600 -32600   405  405  200  Unimplemented      Unimplemented      "This path takes another method"
     // The HTTP body itself is not JSON: an error of HTTP. The A2A row is about the media types of parts.

@@ -125,8 +125,8 @@ fn unsupported(card: &AgentCard, features: Features) -> Vec<String> {
         wrong.push("capabilities.extendedAgentCard: true, but no extended card is configured".to_owned());
     }
     let mut bindings: Vec<_> = card.interfaces.iter().map(|interface| &*interface.protocol_binding).collect();
-    bindings
-        .retain(|binding| !is_served(binding) && !(features.grpc && binding.eq_ignore_ascii_case("GRPC")));
+    let is_grpc = |binding: &str| features.grpc && binding.eq_ignore_ascii_case("GRPC");
+    bindings.retain(|binding| !is_served(binding) && !is_grpc(binding));
     bindings.sort_unstable();
     bindings.dedup();
     let with_grpc = ", GRPC if it is switched on (`grpc = true`), for agents without a path of their own";

@@ -11,6 +11,8 @@ use http::HeaderMap;
 
 use crate::auth::Authenticator;
 use crate::binding::RequestIds;
+#[cfg(feature = "grpc")]
+use crate::binding::grpc::GrpcServices;
 use crate::card::Signer;
 use crate::engine::Engine;
 use crate::engine::caller::Caller;
@@ -44,6 +46,8 @@ pub(crate) struct Site {
     jwt: Option<Jwt>,
     /// If cards are signed.
     signer: ArcSwapOption<Signer>,
+    #[cfg(feature = "grpc")]
+    grpc_services: GrpcServices,
 }
 
 /// The agent that a path is for, and the rest of the path.
@@ -92,7 +96,14 @@ impl Site {
             rates,
             jwt: push.and_then(|push| push.jwt().cloned()),
             signer: ArcSwapOption::new(signer),
+            #[cfg(feature = "grpc")]
+            grpc_services: GrpcServices::default(),
         })
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn with_grpc_services(self, grpc_services: GrpcServices) -> Self {
+        Site { grpc_services, ..self }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -176,6 +187,11 @@ impl Site {
     #[cfg(feature = "grpc")]
     pub(crate) fn serves_grpc(&self) -> bool {
         self.nearest().card().has_grpc()
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn grpc_services(&self) -> &GrpcServices {
+        &self.grpc_services
     }
 
     /// The public URL's path, without a slash at the end; empty when there is none.

@@ -202,6 +202,13 @@ impl Service {
         &self.inner.card
     }
 
+    /// The URIs of the extensions that clients have to request.
+    pub(crate) fn required_extensions(&self) -> Vec<String> {
+        let declared = self.card().declared();
+        let required = declared.capabilities.extensions.iter().filter(|extension| extension.required);
+        required.map(|extension| extension.uri.clone()).collect()
+    }
+
     pub(crate) fn limits(&self) -> Guard<Arc<Limits>> {
         self.inner.limits.load()
     }
@@ -328,7 +335,12 @@ impl Service {
     }
 
     fn stream_slot(&self, context: &CallContext) -> Result<StreamSlot, Error> {
-        self.inner.streams.take(&context.caller).inspect_err(|refused| {
+        self.stream_slot_of(&context.caller)
+    }
+
+    /// Counts one more stream of the caller.
+    pub(crate) fn stream_slot_of(&self, caller: &Caller) -> Result<StreamSlot, Error> {
+        self.inner.streams.take(caller).inspect_err(|refused| {
             if refused.kind() == ErrorKind::QuotaExceeded {
                 self.engine().telemetry().limited(Limited::Streams);
             }

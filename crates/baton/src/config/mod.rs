@@ -283,7 +283,10 @@ impl Inputs {
             let store = StoreUrl::Sqlite(served.store());
             config.store.url.replace(store, Source::Default);
         }
-        (Loaded { config, agents, auth, listening, file, tls: None, master_keys, signing, warnings }, problems)
+        (
+            Loaded { config, agents, auth, listening, file, tls: None, master_keys, signing, warnings },
+            problems,
+        )
     }
 
     /// The file, and the flag or variable that named it.

@@ -27,8 +27,8 @@ mod token;
 
 pub(crate) use admin_socket::AdminSocket;
 pub(crate) use choice::{
-    AtProxy, Builtin, CardGrpc, CertName, ClientCerts, ClientSecret, ExecInput, ExecOutput, GrantType, KeyLocation,
-    LogFormat, MinTls, Replies,
+    AtProxy, Builtin, CardGrpc, CertName, ClientCerts, ClientSecret, ExecInput, ExecOutput, GrantType,
+    KeyLocation, LogFormat, MinTls, Replies,
 };
 pub(crate) use measure::{Size, duration};
 pub(crate) use network::{AgentPath, AllowedHost, HostName, Listen, Origin, PublicUrl, TrustedProxy};

@@ -79,7 +79,8 @@ async fn s16_open_webhooks_keep_their_secrets_when_the_master_key_is_replaced() 
     let server = serve(builder(first.clone().into())).await;
     let task = server.send("ask").await;
     let authentication = json!({"scheme": "Bearer", "credentials": CREDENTIALS});
-    let webhook = json!({"taskId": id(&task), "url": receiver.url, "token": TOKEN, "authentication": authentication});
+    let webhook =
+        json!({"taskId": id(&task), "url": receiver.url, "token": TOKEN, "authentication": authentication});
     server.call("CreateTaskPushNotificationConfig", webhook).await.result();
     server.stop().await;
     serve(builder(MasterKeys::new(second.clone()).with_old(first))).await.stop().await;

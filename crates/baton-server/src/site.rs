@@ -145,7 +145,10 @@ impl Site {
             Some(jwt) => jwt.public_keys().await,
             None => Vec::new(),
         };
-        keys.extend(self.signer.load().iter().flat_map(|signer| signer.public_keys()));
+        let of_cards = self.signer.load().iter().flat_map(|signer| signer.public_keys()).collect::<Vec<_>>();
+        // Earlier keys were saved from this very list, so those of webhooks are among them.
+        let known: Vec<_> = keys.iter().map(|key| key_id(key)).collect();
+        keys.extend(of_cards.into_iter().filter(|key| !known.contains(&key_id(key))));
         format!(r#"{{"keys":[{}]}}"#, keys.join(",")).into_bytes()
     }
 
@@ -262,6 +265,11 @@ impl Site {
         let largest = || self.agents.iter().map(limit).max();
         found.map(limit).or_else(largest).unwrap_or_default()
     }
+}
+
+fn key_id(key: &str) -> Option<String> {
+    let key: serde_json::Value = serde_json::from_str(key).ok()?;
+    Some(key["kid"].as_str()?.to_owned())
 }
 
 const NO_AGENT: &str = "No agent is at this address; each has its own path or tenant, as its card tells";
